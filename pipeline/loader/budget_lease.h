@@ -1,4 +1,4 @@
-// Bytes of a loader's budget, held by one row from before it is made until nobody needs it.
+// A lease on bytes of a loader's budget, held by a row, a range of records or a caller's list.
 #ifndef PENSTOCK_PIPELINE_LOADER_BUDGET_LEASE_H_
 #define PENSTOCK_PIPELINE_LOADER_BUDGET_LEASE_H_
 
@@ -10,7 +10,7 @@ namespace penstock {
 
 class BudgetLease {
  public:
-  // Where the bytes go back to. Thread-safe. Lives as long as any grab, also when the loader is gone.
+  // Receives the bytes when the lease ends. Thread-safe. Lives as long as any lease, also after the loader.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -27,14 +27,14 @@ class BudgetLease {
 
   uint64_t bytes() const { return bytes_; }
   const std::shared_ptr<Owner>& owner() const { return owner_; }
-  // A grab of its own of `bytes` of them, which it has.
+  // Moves `bytes` of this lease, which has at least as many, to a new one.
   std::unique_ptr<BudgetLease> Split(uint64_t bytes) {
     bytes_ -= bytes;
     return std::make_unique<BudgetLease>(owner_, account_, bytes);
   }
-  // Takes over what `other`, of the same account, has.
+  // Moves the bytes of `other`, a lease of the same account, to this one.
   void Join(BudgetLease& other) { bytes_ += other.Take(); }
-  // The bytes are the caller's to give back from now on.
+  // Ends the lease without a release. The caller must release the bytes.
   uint64_t Take() { return std::exchange(bytes_, 0); }
 
  private:

@@ -5,11 +5,11 @@
 namespace penstock {
 namespace {
 
-// Of what rows had at once of late, for more of them than there were.
+// Memory for rows, as a multiple of their recent peak.
 constexpr double kSpareForRows = 1.5;
-// What had to be had once is forgotten by that much with each look: half of it in half a minute.
+// Factor by which the recent peak decays per look: by half in half a minute.
 constexpr double kPeakDecay = 0.975;
-// Of the budget, for rows in any case.
+// Rows get at least this fraction (1 / kRowsPart) of the budget.
 constexpr uint64_t kRowsPart = 4;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Chooses the sizes of a loader's caches while it runs: its counters to pipeline/tuning, and what comes of that back.
+// Chooses the sizes of a loader's caches while it runs: passes its counters to pipeline/tuning and applies the result.
 #ifndef PENSTOCK_PIPELINE_LOADER_CACHE_TUNING_H_
 #define PENSTOCK_PIPELINE_LOADER_CACHE_TUNING_H_
 
@@ -16,14 +16,15 @@ namespace penstock {
 // Not thread-safe.
 class CacheTuning {
  public:
-  // Looks are so far apart: a pass over the sizes there might be takes a millisecond.
+  // Interval between looks: a pass over the possible sizes takes a millisecond.
   static constexpr Nanos kLookInterval = kSecond;
 
-  // The loader outlives this.
+  // The loader must outlive this.
   explicit CacheTuning(Loader* loader) : loader_(loader), limits_(loader->TakeCacheUse().limits), chooser_(limits_) {}
 
   bool pinned() const { return limits_.all_pinned(); }
-  // To be called now and then. What has changed, in words.
+  // Adjusts the sizes if kLookInterval has passed since the last time. Call it regularly. Returns a description of a
+  // change.
   std::optional<std::string> Look(Nanos now);
 
  private:
@@ -31,8 +32,8 @@ class CacheTuning {
   const CacheLimits limits_;
   CacheChooser chooser_;
   Nanos next_ = 0;
-  double rows_peak_ = 0;             // of late
-  std::map<uint64_t, double> rows_;  // of each job, at the last look
+  double rows_peak_ = 0;             // recent peak, decaying
+  std::map<uint64_t, double> rows_;  // by job ID, at the last look
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// A loader's caches as whoever chooses their sizes sees them.
+// A loader's caches and memory, for the choice of cache sizes.
 #ifndef PENSTOCK_PIPELINE_LOADER_CACHE_USE_H_
 #define PENSTOCK_PIPELINE_LOADER_CACHE_USE_H_
 
@@ -12,10 +12,10 @@ namespace penstock {
 struct CacheUse {
   CacheLimits limits;
   CacheSizes now;
-  uint64_t bytes = 0;          // of the budget, for rows and caches together
-  uint64_t rows_need = 0;      // of these for rows at least: what is reserved, and what had to be given back to them
-  uint64_t rows_peak = 0;      // that rows had at once since the last call
-  std::vector<CacheJob> jobs;  // `rows` of each: since it was first seen
+  uint64_t bytes = 0;          // budget for rows and caches together
+  uint64_t rows_need = 0;      // least budget for rows: the larger of their reserves and of their need so far
+  uint64_t rows_peak = 0;      // largest use by rows since the last call
+  std::vector<CacheJob> jobs;  // `rows` of each counts from its first session on
 };
 
 }  // namespace penstock

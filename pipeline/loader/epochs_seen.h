@@ -1,4 +1,4 @@
-// Which epochs of a job rows are asked of, and how many: what says whether its data are read again. Pure.
+// Counts the rows that were made in each epoch of a job, to decide whether its data is read again. Pure.
 #ifndef PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_
 #define PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_
 
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-// Of the last few epochs: readers need not be in the same one.
+// Counts for the last few epochs, because readers may be in different ones.
 class EpochsSeen {
  public:
-  // `part`: of a row, where several readers get it.
+  // Adds a row. `part` is below 1 if several readers get the same row.
   void AddRow(uint64_t epoch, uint64_t position, double part) {
     Seen* oldest = &seen_.front();
     for (Seen& seen : seen_) {
@@ -28,14 +28,14 @@ class EpochsSeen {
     ++epochs_;
   }
 
-  // The most of one epoch.
+  // Returns the row count of the epoch with the most rows.
   double rows() const {
     double most = 0;
     for (const Seen& seen : seen_) most = std::max(most, seen.rows);
     return most;
   }
-  // What one epoch asks for, of so many there are: the most that one did, or, of the first one, as far as it has come,
-  // what it will be if it goes on like that. 0: that cannot be told yet.
+  // Returns the rows that one epoch reads, of `positions`: the largest count of an epoch. For the first epoch,
+  // extrapolates from the part that has passed. Returns 0 if that is not known yet.
   double rows_of_epoch(double positions) const {
     if (epochs_ != 1) return rows();
     const Seen& first =
@@ -45,13 +45,13 @@ class EpochsSeen {
     if (first.rows < kEnoughRows || gone < kEnoughOfEpoch * positions) return 0;
     return std::min(positions, first.rows * positions / gone);
   }
-  // Whether any row was asked for, and of which epoch the last was; 0 before.
+  // Returns whether any row was added. Below, the epoch of the last one; 0 if there is none.
   bool any() const { return epochs_ > 0; }
   uint64_t latest() const {
     return std::max_element(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.at < b.at; })
         ->epoch;
   }
-  // Whether rows came of a second one, or more of one than there are.
+  // Returns whether rows of a second epoch were added, or more rows than one epoch has.
   bool again(double rows_of_epoch) const { return epochs_ > 1 || rows() > 1.05 * rows_of_epoch + 1; }
 
  private:

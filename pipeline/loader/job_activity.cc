@@ -9,12 +9,12 @@
 namespace penstock {
 namespace {
 
-// Decoded images are measured when that many rows were made of them.
+// Rows made from decoded images before their measurements are used.
 constexpr uint64_t kMeasured = 16;
-// Of decoding the whole image, what a crop's decoding takes.
+// Cost of decoding a crop as a share of decoding the whole image.
 constexpr double kCropOfWhole = 0.65;
 constexpr double kAlmostAll = 0.9;
-// What reading takes at least, of what it takes when nobody waits for it: reads under way are bounded.
+// Least cost of a read, as a share of its time, even if no thread waits for it: reads in flight are limited.
 constexpr double kReadBeside = 1.0 / 16;
 
 }  // namespace
@@ -57,7 +57,7 @@ std::optional<CacheJob> JobActivity::ForCaches() {
   if (gone()) return std::nullopt;
   CacheJob use = for_caches_;
   use.rows = static_cast<double>(sums_.rows);
-  // An epoch leaves a few out, which are others the next time.
+  // An epoch omits a few records, and each epoch omits others.
   const double asked = epochs_.rows_of_epoch(positions_);
   use.records = (asked > kAlmostAll * positions_ ? positions_ : asked) / repeats_;
   const RepeatedReads::Coming coming = read_again_.Look(epochs_, positions_);

@@ -1,4 +1,5 @@
-// Gathers JobTimes: what kept a loader's threads from a job's rows, and where the time of those that were made went.
+// Collects JobTimes: the reasons why a loader's threads did not make rows of a job, and the time spent on the rows
+// made.
 #ifndef PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
 #define PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
 
@@ -17,10 +18,10 @@
 
 namespace penstock {
 
-// The time of threads that have nothing to do, until somebody asks for it. Pure.
+// Sums the time of idle threads. Pure.
 class IdleThreads {
  public:
-  // One more, or one less, from now on.
+  // Adds or removes an idle thread at `now`.
   void Begins(Nanos now) {
     Advance(now);
     ++threads_;
@@ -29,7 +30,7 @@ class IdleThreads {
     Advance(now);
     --threads_;
   }
-  // The sum over threads since the last call.
+  // Returns the sum over threads since the last call.
   Nanos Take(Nanos now) {
     Advance(now);
     const Nanos taken = sum_;
@@ -49,7 +50,7 @@ class IdleThreads {
   Nanos sum_ = 0;
 };
 
-// Of one job. Not thread-safe: under its owner's lock.
+// Activity of one job. Not thread-safe; guarded by its owner's lock.
 class JobActivity {
  public:
   explicit JobActivity(const std::shared_ptr<const LoadJob>& job);
@@ -57,35 +58,36 @@ class JobActivity {
   bool gone() const { return job_.expired(); }
   bool IsOf(const std::shared_ptr<const LoadJob>& job) const { return job_.lock() == job; }
 
-  // What threads waited for while they had nothing to do; kStarting: rows that a thread is about to take.
+  // States of a job while threads are idle. kStarting: a thread is about to take its rows, or another session makes
+  // them.
   enum class Idle { kUnasked, kStorage, kMemory, kStarting };
   void AddIdle(Idle why, Nanos threads_time);
-  // A thread was busy with a row of it: made, or put aside.
+  // Adds the time of a thread with a row of the job, whether the row was made or not.
   void AddMaking(Nanos took, Nanos reading) {
     making_ += took;
     reading_ += reading;
   }
-  // `readers`: that get this row.
+  // Adds a row. `readers` is the number of sessions that get it.
   void AddRow(uint64_t bytes_read, uint64_t epoch, uint64_t position, int readers) {
     ++sums_.rows;
     sums_.bytes_read += bytes_read;
     epochs_.AddRow(epoch, position, 1.0 / readers);
   }
-  // A reader more, or less, that is going to read up to this epoch (LoaderSessionOptions::end_epoch).
+  // Add and remove a reader that will read up to this epoch (LoaderSessionOptions::end_epoch).
   void OpensReader(uint64_t end_epoch) { read_again_.Opens(end_epoch, epochs_); }
   void ClosesReader(uint64_t end_epoch) { read_again_.Closes(end_epoch); }
-  // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
+  // Adds a row whose stages were measured. `own` is as in StageTimes; it includes `reading` under StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
-  // What caches saved of a row that was made.
+  // Adds a row that was made. Returns the time that caches saved.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
-  // The same for whoever chooses sizes of caches; nothing of a job that is gone.
+  // Returns the measurements for the choice of cache sizes, or nullopt if the job no longer exists.
   std::optional<CacheJob> ForCaches();
   void AddBackgroundRead(Nanos took) {
     ++sums_.background_reads;
     background_read_ += took;
   }
 
-  // `making` and `reading`: of what is under way.
+  // `making` and `reading`: times of the rows in progress.
   JobTimes Times(Nanos making, Nanos reading) const;
 
  private:
@@ -93,7 +95,7 @@ class JobActivity {
   JobTimes sums_;  // counts and names
   Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, background_read_ = 0;
   std::vector<Nanos> stages_;
-  CacheJob for_caches_;  // what does not change
+  CacheJob for_caches_;  // constant values
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;

@@ -1,4 +1,4 @@
-// What a loader's threads did for one job, in seconds: for whoever explains what holds the job back.
+// Time that a loader's threads spent for one job, to explain what limits the job.
 #ifndef PENSTOCK_PIPELINE_LOADER_JOB_TIMES_H_
 #define PENSTOCK_PIPELINE_LOADER_JOB_TIMES_H_
 
@@ -8,21 +8,22 @@
 
 namespace penstock {
 
-// Sums since the job's first session here. Seconds are sums over threads, up to now; what is under way counts.
+// Sums since the job's first session of this loader. Seconds are sums over threads, up to now, including work in
+// progress.
 struct JobTimes {
   std::string job;
   uint64_t rows = 0;  // made
   uint64_t bytes_read = 0;
   double making_seconds = 0;   // on its rows, from the record to the slot
-  double reading_seconds = 0;  // of these, in storage's calls
-  // Threads without a row to make, while of this job
-  double storage_seconds = 0;      // rows were put aside until their shard is ready or their record was brought
+  double reading_seconds = 0;  // part of making_seconds in calls of storage
+  // Time of threads without a row to make, by the state of this job:
+  double storage_seconds = 0;      // rows were parked until their shard is ready or their record was fetched
   double memory_seconds = 0;       // rows waited for memory of the budget
-  double unrequested_seconds = 0;  // every row that was asked for was made, or in making
-  // Records that were brought while their rows waited aside.
+  double unrequested_seconds = 0;  // all requested rows were made or in progress
+  // Records that were fetched while their rows were parked.
   uint64_t background_reads = 0;
   double background_read_seconds = 0;
-  // Of rows whose stages were measured: Pipeline::stages, and the time of each.
+  // For rows whose stages were measured: their number, and the time of each stage (Pipeline::stages).
   uint64_t timed_rows = 0;
   struct Stage {
     std::string name;

@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   PS_RETURN_IF_ERROR(EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
   job->record_space_ = snapshot.Fingerprint();
   job->decoded_space_ = HashWords({job->record_space_, job->pipeline_->fingerprint()});
-  // A job that does not check whole images may keep rows of records that are bad for one that does.
+  // A job that does not check whole images may cache rows of records that are bad for a job that does.
   if (spec.errors().check() != v1::WANTED_PART) {
     job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
   }
@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
 
 EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
   absl::StatusOr<EpochPlan> plan = EpochPlan::Create(offsets_, plan_options_, epoch);
-  PS_CHECK(plan.ok());  // Create() has tried epoch 0; another epoch fails no check
+  PS_CHECK(plan.ok());  // Create() has checked epoch 0; the checks do not depend on the epoch
   return *std::move(plan);
 }
 

@@ -1,4 +1,4 @@
-// A job as the loader sees it: its data set, its pipeline, its plan. Immutable, shared by all sessions.
+// A job for the loader: its data set, its pipeline and its plan. Immutable, shared by all sessions.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 #define PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 
@@ -16,19 +16,21 @@
 
 namespace penstock {
 
-// What decides that a record is bad of which this machine's copy is damaged.
+// Authority that declares a record bad after this machine's copy was found damaged.
 enum class DamageVerdict {
-  kOwn,    // there is one copy: its three reads decide, for the life of the LoadJob
-  kGiven,  // other workers may have an intact copy: a row fails with RowResult::damaged_record until decided() has it
+  kOwn,  // there is one copy: its three reads decide, for the life of the LoadJob
+  // Other workers may have an intact copy: rows fail with RowResult::damaged_record until decided() has the record.
+  kGiven,
 };
 
 class LoadJob {
  public:
-  // `reader` serves the snapshot that the job froze. InvalidArgument as Pipeline::Create.
+  // `reader` serves the snapshot of the job. Errors are those of Pipeline::Create, and InvalidArgument if the order's
+  // options are wrong.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
-  // The same with a pipeline that is there already.
+  // Does the same with an existing pipeline.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                std::unique_ptr<const Pipeline> pipeline,
@@ -40,22 +42,22 @@ class LoadJob {
   const PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
   DamageVerdict verdict() const { return verdict_; }
-  // Records that count as bad for every session of the job. Thread-safe, grows while rows are made.
+  // Records that count as bad for every session of the job. Thread-safe; grows while rows are made.
   const std::shared_ptr<DecidedRecords>& decided() const { return decided_; }
 
-  // Positions of an epoch: records times repeats.
+  // Returns the positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
   const std::shared_ptr<const ShardOffsets>& offsets() const { return offsets_; }
-  // Bytes of all FIXED columns of a row.
+  // Returns the bytes of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
-  // Names of the cache entries that this job may share with others: the snapshot's record bytes, and what the
-  // pipeline's deterministic prefix makes of them.
+  // Keys of cache entries that this job may share with others: the record bytes of the snapshot, and the results of the
+  // pipeline's deterministic prefix.
   uint64_t record_space() const { return record_space_; }
   uint64_t decoded_space() const { return decoded_space_; }
-  // Of rows that several sessions read at the same positions: what the order is made of is in it, too.
+  // Key of rows that several sessions read at the same positions. It also depends on the order.
   uint64_t shared_space() const { return shared_space_; }
 
-  // The epoch's plan. Cheap: O(1) memory beside the shared shard counts. Thread-safe.
+  // Returns the plan of the epoch. Cheap: O(1) memory in addition to the shared record counts. Thread-safe.
   EpochPlan PlanOf(uint64_t epoch) const;
 
  private:

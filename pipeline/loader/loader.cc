@@ -15,7 +15,8 @@
 namespace penstock {
 namespace {
 
-// Of a thread's memory between rows: enough for the crops of common photographs, a small part of a small budget.
+// Largest scratch memory that a thread keeps between rows. Enough for the crops of common photographs, and a small part
+// of a small budget.
 constexpr uint64_t kMaxThreadScratch = uint64_t{4} << 20;
 
 class SessionImpl final : public Loader::Session {
@@ -54,7 +55,7 @@ class LoaderImpl final : public Loader {
  public:
   LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes)
       : core_(std::make_shared<LoaderCore>(options, sizes)) {}
-  // Starts as many of `threads` as the system grants. An error where it grants none.
+  // Starts up to `threads` threads, as many as the system grants. Returns its error if it grants none.
   absl::Status Start(int threads) {
     for (int i = 0; i < threads; ++i) {
       absl::StatusOr<std::thread> thread =
@@ -93,7 +94,7 @@ RowResult::~RowResult() = default;
 RowResult::RowResult(RowResult&&) noexcept = default;
 RowResult& RowResult::operator=(RowResult&& other) noexcept {
   if (this == &other) return *this;
-  fixed.reset();  // the memory before its bytes of the budget
+  fixed.reset();  // the memory before its lease
   ragged.clear();
   bytes = std::move(other.bytes);
   request = other.request;

@@ -1,7 +1,7 @@
-// What the loader's caches give, how large they are, and what they leave to rows.
+// Benefit and sizes of the loader's caches, and the memory that they leave to rows.
 //
-// Rows and caches share one part of the budget. What a cache gives up is freed first and given to rows then; what one
-// takes is taken from rows first, as far as they leave it: so both together never have more than there is.
+// Rows and caches share one part of the budget. A cache frees its memory before rows may reserve it, and a cache grows
+// only by memory that rows have left. So both together never exceed that part.
 #include <algorithm>
 #include <optional>
 
@@ -12,13 +12,14 @@
 namespace penstock {
 namespace {
 
-// Of all memory of rows and caches: what is worth the time to give it back, some milliseconds for each 100 MB.
+// Share of the memory of rows and caches that is worth returning to the system. That takes some milliseconds per 100
+// MB.
 constexpr uint64_t kFreedPart = 32;
 
 }  // namespace
 
 void LoaderCore::CountCost(const MadeRow& made, Nanos took, OpenedSession* session) {
-  // What was at fault, or another stood in for, is no measure of a row.
+  // Failed and substituted rows do not represent the cost of a row.
   if (!made.status.ok() || !made.fault.ok()) return;
   RowCost cost;
   cost.from = made.from;
@@ -56,7 +57,7 @@ void LoaderCore::GiveFreedBack(uint64_t before) {
 void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
   const uint64_t before = CachedBytes();
   {
-    // With other sizes what was counted until now is no measure any more.
+    // Peaks under other sizes are not comparable.
     MutexLock lock(&mutex_);
     peak_before_ = std::max(peak_before_, budget_.peak() + CachedBytes());
     budget_.RestartPeak();
@@ -85,7 +86,7 @@ CacheSizes LoaderCore::SetCaches(const CacheSizes& sizes) {
     budget_.SetTotal(std::max({all_bytes_ - wanted, budget_.LeastTotal(), rows_need_}));
     room = all_bytes_ - budget_.total();
   }
-  // Where rows do not leave all of it: what saves most a byte before the others.
+  // If rows do not leave enough memory, the caches that save most time per byte grow first.
   room -= std::min(room, held);
   const auto grow = [&room](uint64_t from, uint64_t to) {
     const uint64_t more = std::min(room, to - std::min(to, from));

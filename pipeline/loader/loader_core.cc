@@ -12,19 +12,20 @@
 namespace penstock {
 namespace {
 
-// Rows of a session that may wait without being charged for: a session can go on whatever others took.
+// Rows per session that may wait without a charge. A session can therefore continue even if other sessions use all
+// memory.
 constexpr size_t kFreeRows = 64;
-// What a row that waits takes in the scheduler: its entry, the tree's node and the allocator's share.
+// Bytes of a waiting row in the scheduler: its entry, the node of the tree, and the allocator's overhead.
 constexpr uint64_t kListedRow = sizeof(ScheduledRow) + 80;
-// Looks at what idle threads wait for are at least so far apart: one costs a little for each session.
+// Shortest time between two looks at idle threads. Each look costs some time per session.
 constexpr Nanos kIdleLook = kMillisecond;
 
-// What a row that is ready takes beside its content: the result, its place in a sink, its grab.
+// Returns the bytes of a finished row in addition to its content: the result, its entry in a sink, its lease.
 uint64_t OverheadOf(const LoadJob& job) {
   return sizeof(RowResult) + 160 + 40 * job.pipeline().schema().columns.size();
 }
 
-// A row's memory before any row of the session was made: FIXED columns, and a record of mean size.
+// Returns the mean size of the job's records, rounded up. Estimates use it until a row was made.
 uint64_t MeanRecordBytes(const LoadJob& job) {
   const Snapshot& snapshot = job.reader().snapshot();
   return snapshot.total_records() == 0 ? 0 : snapshot.data_bytes() / snapshot.total_records() + 1;
@@ -49,7 +50,7 @@ LoaderOptions WithoutDiskCache(LoaderOptions options) {
   return options;
 }
 
-// Which data set it is, for people.
+// Returns a name of the data set for messages.
 std::string AboutShards(const Snapshot& snapshot) {
   if (snapshot.shards().empty()) return "no shards";
   const SnapshotShard& first = snapshot.shards().front();
@@ -105,7 +106,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   LookAtIdle(true);
   session->activity = ActivityOf(job);
   session->activity->OpensReader(options.end_epoch);
-  // Of near files, too: they may be far soon.
+  // Also if files are local: they may become remote.
   if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
   CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
@@ -142,9 +143,9 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
     MutexLock lock(&mutex_);
     stop_reads = sessions_.at(id)->stop_reads;
   }
-  stop_reads.request_stop();  // may end some inside the call
+  stop_reads.request_stop();  // may end some reads inside the call
   if (ranges_ != nullptr) ranges_->CloseSession(id);
-  std::vector<ScheduledRow> dropped;  // outside the lock
+  std::vector<ScheduledRow> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
   PS_CHECK(!session->closing);
@@ -165,7 +166,7 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   MutexLock lock(&mutex_);
   LookAtIdle();
   OpenedSession& session = *sessions_.at(id);
-  if (session.closing) return rows.size();  // a sink that revokes while its session closes: dropped as the others are
+  if (session.closing) return rows.size();  // a sink revokes while its session closes: drop the rows like the others
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
   session.asked.Add(rows);
@@ -181,7 +182,7 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
       return taken;
     }
   }
-  if (waiting_threads_ > 0) work_.NotifyOne();  // who takes a row wakes the next
+  if (waiting_threads_ > 0) work_.NotifyOne();  // a thread that takes a row notifies the next one
   return rows.size();
 }
 
@@ -208,7 +209,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   ranges.hold = [this](uint64_t id, uint64_t bytes) { return HoldRange(id, bytes); };
   ranges.cached = [this](const LoadJob& job, uint64_t record) { return maker_.HasCached(job, record); };
   ranges.wanted = [this] { return WaitsForMemory(); };
-  // Its range holds memory, and so this.
+  // The range holds memory, whose lease keeps this object alive.
   ranges.ended = [this] { NowRevocable(); };
   return ranges;
 }
@@ -279,7 +280,7 @@ void LoaderCore::LetDiskCacheGo() {
 }
 
 void LoaderCore::Set(const LoaderSetting& setting) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   reads_under_way_ = std::max(1, setting.reads_under_way);
   const int threads = std::clamp(setting.threads, 1, sizes_.threads);
@@ -287,7 +288,7 @@ void LoaderCore::Set(const LoaderSetting& setting) {
     LookAtIdle(true);
     wanted_threads_ = threads;
     times_.Count(threads);
-    // Those that wait for rows look whether they are still wanted.
+    // Threads that wait for rows check whether they are now surplus.
     work_.NotifyAll();
     spare_.NotifyAll();
   }
@@ -300,10 +301,10 @@ void LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {
   sessions_.erase(session->id);
   budget_.Close(session->id);
   if (sessions_.empty()) rows_need_ = 0;
-  work_.NotifyAll();  // its reserve is free
+  work_.NotifyAll();  // its reserve is available
   mutex_.Unlock();
   Task quiet = std::move(session->quiet);
-  session.reset();  // perhaps the job's last user
+  session.reset();  // may be the last user of the job
   Sweep();
   std::move(quiet)();
   mutex_.Lock();
@@ -345,7 +346,7 @@ void LoaderCore::LookAtIdle(bool always) {
   const Nanos idle = idle_.Take(now);
   if (idle == 0) return;
   using Idle = JobActivity::Idle;
-  // Rows that wait aside for another session's thread to make them do not wait for storage.
+  // Rows that wait until another session's thread has made them do not wait for storage.
   size_t aside = 0, for_others = 0;
   for (const auto& [id, session] : sessions_) aside += session->parked.size();
   for (const auto& [key, rows] : being_made_) for_others += rows.size();

@@ -1,4 +1,4 @@
-// Rows that wait aside, and the records that are brought for them.
+// Parks rows, and fetches their records.
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +10,9 @@
 namespace penstock {
 namespace {
 
-// Rows whose records are looked for between two that are made: far more than are made meanwhile.
+// Rows whose records are checked between two rows that are made. Far more than are made in that time.
 constexpr int kLookedForAtOnce = 16;
-// Where all of them were here, the next are looked for later, by so many rows at most.
+// Largest number of calls to skip after all checked records were here.
 constexpr int kMostLookLater = 255;
 
 }  // namespace
@@ -22,7 +22,7 @@ bool LoaderCore::WaitsForOther(Work* work) {
   const RowRequest& request = work->picked.row.request;
   work->sharers = session.shares;
   work->making.reset();
-  // One that holds memory goes on with it.
+  // A row that holds memory continues with it.
   if (work->sharers == 0 || rows_.limit() == 0 || work->picked.row.held_bytes() > 0) return false;
   const RowKey key{session.job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
@@ -72,7 +72,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
         --session->look_later;
         return;
       }
-      // What others make too is theirs to bring, or to find.
+      // If other sessions read the same rows, the session that makes a row fetches its record; the others find it.
       if (reads_ >= reads_under_way_ || session->shares > 0) return;
       std::optional<RowScheduler::Picked> next = scheduler_.PickToLookFor(session->id);
       if (!next.has_value()) return;
@@ -85,7 +85,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
     std::shared_ptr<FetchedRecord> brought;
     {
       MutexLock lock(&mutex_);
-      // Rows that can be made go on, also where they need more than was thought.
+      // Leave memory for rows that can be made, even if they need more than estimated.
       const uint64_t spare = static_cast<uint64_t>(wanted_threads_) * session->estimate;
       picked.row.looked_for = picked.row.held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
       const bool begin =
@@ -106,7 +106,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
     Bring(std::move(parked), *session, to_bring->record, held, std::move(brought));
   }
   if (began) return;
-  // All were here: so are the next ones, as likely as not.
+  // All records were here. Probably the next ones are too.
   MutexLock lock(&mutex_);
   session->look_later = session->looked_in_vain = std::min(2 * session->looked_in_vain + 1, kMostLookLater);
 }
@@ -149,10 +149,10 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   if (ranges_ != nullptr && brought->damage.ok()) {
     brought->Drop();
     if (ranges_->WhenOver(*session.job, record, [over] { over(true); })) {
-      // Who waits for a range is no read of his own.
-      std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+      // A row that waits for a range does not count as a read in flight.
+      std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
       MutexLock lock(&mutex_);
-      ++in_ranges_;  // after its end, where that was at once
+      ++in_ranges_;  // after the end of the wait, if that was immediate
       --reads_;
       ReadNext(&seen);
       return;
@@ -170,7 +170,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
         over(false);
       });
   if (begun) return;
-  // Its shard has been closed meanwhile.
+  // The shard was closed meanwhile.
   brought->Drop();
   brought->held.reset();
   EndRead(false);
@@ -191,11 +191,11 @@ void LoaderCore::CountFetched(uint64_t bytes) {
 }
 
 void LoaderCore::EndRead(bool in_range) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   --(in_range ? in_ranges_ : reads_);
   ReadNext(&seen);
-  if (!WaitsForStorage() && waiting_threads_ > 0) work_.NotifyAll();  // they have nothing to do from now on
+  if (!WaitsForStorage() && waiting_threads_ > 0) work_.NotifyAll();  // idle threads no longer wait for storage
 }
 
 bool LoaderCore::ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) {

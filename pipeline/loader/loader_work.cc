@@ -1,4 +1,4 @@
-// What the loader's threads do: the next row, its memory, its making, and handing it over.
+// The work of the loader's threads: they choose a row, reserve its memory, make it and deliver it.
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +24,7 @@ void LoaderCore::RunThread(int thread) {
 }
 
 bool LoaderCore::NextWork(Work* work, int thread) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   if (work->session != nullptr) {
     std::shared_ptr<OpenedSession> session = std::move(work->session);
@@ -34,7 +34,8 @@ bool LoaderCore::NextWork(Work* work, int thread) {
   }
   MemoryBudget* const budget = &budget_;
   const auto* const sessions = &sessions_;
-  // What a row grabs at its start. A row that can never have what it needs starts all the same, to fail.
+  // Returns the bytes that a row reserves at its start. A row that needs more than its session can ever have starts
+  // too, and fails.
   const auto grab_of = [budget, sessions](uint64_t id, const ScheduledRow& row) {
     const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
     return std::min(wanted, budget->LargestTake(id));
@@ -46,7 +47,8 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     need.shortage = budget->Shortage(id, need.bytes);
     need.reserved = budget->InsideReserve(id, need.bytes);
     if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
-    // Common memory, and somebody waits: only for who has less of it than he, and not where it is reserved for him.
+    // Grant shared memory only to a session that uses less of it than the blocked session, unless the memory is
+    // reserved for the blocked one.
     const bool first = !behind->need.reserved && budget->Common(id) + need.bytes < budget->Common(behind->session);
     if (!first) need.shortage = need.bytes;
     return need;
@@ -80,7 +82,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       work->bring_ahead = !choice.blocked.has_value();
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
-      // Others may always find something that fits: whose memory is reserved does not wait for that to end.
+      // Other sessions may always find a row that fits. A blocked row whose memory is reserved does not wait for them.
       if (choice.blocked.has_value() && choice.blocked->need.reserved) {
         if (may_revoke_ && !revoking_) {
           RevokeFor(*choice.blocked);
@@ -101,7 +103,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     short_of_memory_ = !scheduler_.empty();
     idle_.Begins(options_.clock->Now());
     ++waiting_threads_;
-    // While records are on their way it is storage that is slow, and this loader with it.
+    // While records are in flight, storage is slow, and therefore this loader is busy.
     if (WaitsForStorage()) {
       times_.HasRow(thread);
     } else {
@@ -116,7 +118,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
 
 void LoaderCore::StandBy(int thread) {
   times_.HasNone(thread);
-  // It may have been woken for a row.
+  // The notification that woke this thread may announce a row; pass it on.
   if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   while (!stop_ && thread >= wanted_threads_) spare_.Wait(&mutex_);
 }
@@ -134,7 +136,7 @@ bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& bloc
   const RowScheduler::Holder holder =
       scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
   if (holder.row == nullptr) return false;
-  // It is read again when there is room for it.
+  // The record is read again when there is memory for it.
   budget_.Release(holder.session, holder.row->reads.brought->held->Take());
   holder.row->reads.brought->Drop();
   --holders_;
@@ -211,8 +213,8 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
                             &row.reads, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
-    // Usually far below what was booked; a cast may widen ragged numbers beyond it.
-    if (row.slot.has_value()) {  // none was booked for what is borrowed
+    // Usually much less than was reserved. A cast may widen RAGGED numbers beyond that.
+    if (row.slot.has_value()) {  // borrowed rows have none
       for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
     }
     if (!session.options.books_slots && !made->masked) outcome.kept += job.fixed_bytes();
@@ -274,13 +276,13 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
              thread->scratch.times(), options_.trace.get());
   }
   ReadAttempts& reads = work->picked.row.reads;
-  // What was brought is in the row, or of no use any more, and its memory is given back.
+  // The row has used the fetched record, or no longer needs it.
   std::shared_ptr<FetchedRecord> brought = reads.brought;
   if (brought != nullptr) brought->Drop();
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
   bool bring = false;
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   {
     MutexLock lock(&mutex_);
     --session.making;
@@ -312,7 +314,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
       case RowMaker::End::kMade:
         Count(outcome, took, &session);
         if (outcome.timed) session.activity->AddStages(thread->stages, outcome.made.read_time);
-        // One that waited for its read may have needed none: its turn is the next one's.
+        // The row may have waited to read and needed no read. The next row can read instead.
         ReadNext(&seen);
         break;
     }
@@ -325,7 +327,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
   if (work->bring_ahead && !session.job->reader().HasLowLatency()) BringAhead(&session, thread);
-  // Nothing that the row shares is held here any more when the sink has it.
+  // This thread must not share any state of the row once the sink has it.
   brought.reset();
   work->picked.row = ScheduledRow();
   outcome.made = MadeRow();
@@ -335,7 +337,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
 
 void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* session) {
   scheduler_.Done(session->id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
-  // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
+  // The estimate rises at once and falls slowly, so that few rows have to reserve twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
   session->activity->AddRow(outcome.made.bytes_read, outcome.result.request.epoch, outcome.result.request.position,

@@ -45,7 +45,7 @@ uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
   const uint64_t common = common_ + (over - entry.common());
   const uint64_t lacks_common =
       over == entry.common() || common <= total_ - reserved_ ? 0 : common - (total_ - reserved_);
-  // A reserve can be promised while others still use its bytes (they were common before).
+  // A reserve may be granted while other accounts still use its bytes, which were shared before.
   const uint64_t lacks_any = used_ + bytes > total_ ? used_ + bytes - total_ : 0;
   return std::max(lacks_common, lacks_any);
 }

@@ -1,8 +1,8 @@
-// Who may have how much of the loader's memory: pure bookkeeping, no lock and no thread of its own.
+// Divides the loader's memory between sessions. Pure bookkeeping, without a lock or a thread.
 //
-// Every open session has an account with a reserve that nobody else can take; what the reserves leave is common. An
-// account fills its reserve first, so what it has in common memory is what it uses beyond its reserve: giving any of
-// its rows back frees common memory first.
+// Each open session has an account with a reserve that no other account can use. The rest of the memory is shared
+// ("common" in names). An account fills its reserve first, so its shared memory is its use beyond its reserve: any row
+// that it releases frees shared memory first.
 #ifndef PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
 #define PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
 
@@ -20,49 +20,50 @@ class MemoryBudget {
  public:
   using Account = uint64_t;
 
-  // `total` bytes for rows and what making them takes.
+  // `total` bytes for rows and for making them.
   explicit MemoryBudget(uint64_t total) : total_(total) {}
 
-  // Opens an account; the number must be new. ResourceExhausted, with the numbers, when the reserves do not fit
-  // together. Memory that others use beyond their reserves may still be in the way until they give it back.
+  // Opens an account with a new number. Returns ResourceExhausted, with the numbers, if the reserves do not fit
+  // together. Other accounts may still use memory beyond their reserves, which delays reservations until they release
+  // it.
   absl::Status Open(Account account, uint64_t reserve);
-  // Gives the reserve back. What the account still uses counts as common until it is released.
+  // Releases the reserve. Memory that the account still uses counts as shared until it is released.
   void Close(Account account);
 
-  // Bytes that must be freed before the account can take `bytes`: 0 when it can now.
+  // Returns the bytes that must be released before the account can reserve `bytes`; 0 if it can now.
   uint64_t Shortage(Account account, uint64_t bytes) const;
-  // Whether `bytes` lie inside what is unused of the account's own reserve.
+  // Returns whether `bytes` fit into the unused part of the account's reserve.
   bool InsideReserve(Account account, uint64_t bytes) const;
-  // Takes the bytes when Shortage() is 0. Returns whether it did.
+  // Reserves the bytes if Shortage() is 0. Returns whether it did.
   bool Take(Account account, uint64_t bytes);
-  // Gives back; the account may be closed by now.
+  // Releases bytes. The account may be closed.
   void Release(Account account, uint64_t bytes);
 
-  // The same for bytes that are common memory always, whatever is left of the account's reserve: lists of what is still
-  // to be made, which must not take the place of what is made. Takes as many times `unit` as there is room for, at most
-  // `times`; returns how many.
+  // Reserve and release bytes that are always shared memory, whatever is left of the account's reserve. For lists of
+  // rows to make, which must not displace rows. TakeCommon reserves `unit` bytes up to `times` times, as often as there
+  // is room, and returns how often.
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
-  // The most that the account could ever take at once: all that is not reserved for others.
+  // Returns the most that the account could ever reserve: all memory that is not reserved for other accounts.
   uint64_t LargestTake(Account account) const;
-  // What the account uses of the common memory.
+  // Returns the shared memory that the account uses.
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
-  // Whom to ask for bytes that `except` lacks: open accounts that use common memory, those with the most first, then
-  // `except` itself if it uses any. Where the bytes lie inside its reserve all others are to give, else only those that
-  // would still have as much common memory as it.
+  // Returns the open accounts that should release bytes that `except` lacks: those that use shared memory, in
+  // descending order, then `except` itself if it uses any memory. If the bytes do not fit into the reserve of `except`,
+  // returns only other accounts that use more shared memory than `except` would with them.
   std::vector<Account> Lenders(Account except, uint64_t bytes) const;
 
-  // Other bytes for rows, from now on: no fewer than are reserved or in use (LeastTotal()).
+  // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the bytes that are reserved or in use.
   void SetTotal(uint64_t total);
   uint64_t LeastTotal() const { return used_ > reserved_ ? used_ : reserved_; }
-  // Bytes that Open() with this reserve lacks.
+  // Returns the bytes that are missing for Open() with this reserve.
   uint64_t LacksFor(uint64_t reserve) const {
     return reserve > total_ - reserved_ ? reserve - (total_ - reserved_) : 0;
   }
-  // peak() begins anew.
+  // Restarts peak() from the current use.
   void RestartPeak() { peak_ = used_; }
-  // The most that was used since the last call.
+  // Returns the peak since the last call.
   uint64_t TakeLatePeak() { return std::exchange(late_peak_, used_); }
 
   uint64_t total() const { return total_; }
@@ -73,18 +74,18 @@ class MemoryBudget {
  private:
   struct Entry {
     uint64_t reserve = 0;
-    uint64_t used = 0;    // of the reserve first
-    uint64_t listed = 0;  // of common memory
+    uint64_t used = 0;    // fills the reserve first
+    uint64_t listed = 0;  // always shared memory
     uint64_t common() const { return (used > reserve ? used - reserve : 0) + listed; }
   };
 
   void CountUse();
 
   uint64_t total_;
-  uint64_t used_ = 0;  // by all, closed accounts included
+  uint64_t used_ = 0;  // by all accounts, including closed ones
   uint64_t peak_ = 0;  // of used_
   uint64_t late_peak_ = 0;
-  uint64_t common_ = 0;    // beyond reserves, closed accounts included
+  uint64_t common_ = 0;    // beyond reserves, including closed accounts
   uint64_t reserved_ = 0;  // sum of the reserves
   std::map<Account, Entry> accounts_;
 };

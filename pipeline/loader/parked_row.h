@@ -1,4 +1,4 @@
-// A row of the loader that waits aside: for its shard, for its record, or for another session's thread.
+// A parked row: it waits for its shard, for its record, or for another session's thread.
 #ifndef PENSTOCK_PIPELINE_LOADER_PARKED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_PARKED_ROW_H_
 

@@ -1,5 +1,5 @@
-// Whether records of a job are going to be asked for again, and how often: by what its readers say of their last epoch,
-// and by what was seen. Pure.
+// Predicts whether, and how often, a job's records will be read again, from the last epochs that its readers declared
+// and from the epochs that were seen. Pure.
 #ifndef PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_
 #define PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_
 
@@ -14,17 +14,17 @@ namespace penstock {
 
 class RepeatedReads {
  public:
-  // Where images are to be kept decoded, whole ones are decoded in the epoch that fills: half as much work again. So
-  // many epochs behind it pay for that.
+  // Epochs that pay for caching decoded images. In the epoch that fills the cache, whole images are decoded, which
+  // costs half as much work again.
   static constexpr uint64_t kPayingEpochs = 3;
 
   struct Coming {
-    bool again = false;  // an epoch: what is kept as it is, or as it was made, is of use
-    bool often = false;  // kPayingEpochs of them
+    bool again = false;  // at least one more epoch: cached records and rows are of use
+    bool often = false;  // at least kPayingEpochs more
     bool operator==(const Coming&) const = default;
   };
 
-  // `end_epoch`: see LoaderSessionOptions. `seen`: what was asked for before.
+  // Adds a reader. `end_epoch`: see LoaderSessionOptions. `seen`: the rows so far.
   void Opens(uint64_t end_epoch, const EpochsSeen& seen) {
     if (ends_.empty() && seen.any()) returned_ = true;
     ends_.insert(end_epoch);
@@ -35,7 +35,7 @@ class RepeatedReads {
     ends_.erase(found);
   }
 
-  // Stays once it was so: what has filled is kept to the end of the last epoch.
+  // Returns the prediction. It never changes from true to false, so that filled caches stay until the last epoch ends.
   Coming Look(const EpochsSeen& seen, double positions) {
     const Coming now = {again_.again || Come(1, seen, positions), again_.often || Come(kPayingEpochs, seen, positions)};
     if (seen.any()) again_ = now;
@@ -43,21 +43,21 @@ class RepeatedReads {
   }
 
  private:
-  // Whether so many epochs come after the one that is read.
+  // Returns whether at least `epochs` epochs follow the current one.
   bool Come(uint64_t epochs, const EpochsSeen& seen, double positions) const {
-    // Some who read have not said where they end, or nobody reads.
+    // Some readers have not declared their last epoch, or there are no readers.
     const bool unknown = ends_.empty() || *ends_.begin() == kEndNotKnown;
     if (!ends_.empty()) {
       const uint64_t last = *ends_.rbegin();
       if (last == kWithoutEnd || last > seen.latest() + epochs) return true;
     }
-    // Those who come again and again for an epoch, as an evaluation does, will do so once more. Who says when he is
-    // through has told all.
+    // A job that opened sessions for single epochs before, as an evaluation does, will probably do so again. A session
+    // that declared its last epoch needs no further prediction.
     return (unknown || returned_) && seen.again(positions);
   }
 
-  std::multiset<uint64_t> ends_;  // of those who read
-  bool returned_ = false;         // somebody read, went, and somebody came
+  std::multiset<uint64_t> ends_;  // of open readers
+  bool returned_ = false;         // a reader came after all earlier ones had closed
   Coming again_;
 };
 

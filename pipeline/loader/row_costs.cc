@@ -35,7 +35,7 @@ RowCosts::Saved RowCosts::Add(const RowCost& row) {
       from_decoded_.Add(InSeconds(row.from_decoded));
       break;
     case RowFrom::kDecoded:
-      // Where no row was made from its record alone: what decoding the whole image took.
+      // If no row was made from its record alone, use the time with the decode of the whole image.
       if (from_record_.count() > 0) {
         saved.decoded = from_record_.mean() - compute;
       } else if (filled_.count() > 0) {

@@ -1,4 +1,4 @@
-// What rows of one job took, by what caches had of them; and so what a cache's hits save. Pure.
+// Times of one job's rows, by the cache entries that they used, and the time that cache hits save. Pure.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_COSTS_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_COSTS_H_
 
@@ -8,24 +8,24 @@
 
 namespace penstock {
 
-// What a row was made of.
+// Source of a row.
 enum class RowFrom {
   kRecord,
-  kFilled,   // its record, of which the cache of decoded images was given the whole image on the way
+  kFilled,   // its record; the whole image was decoded for the cache of decoded images
   kDecoded,  // a decoded image
   kKept,     // a finished row
 };
 
 struct RowCost {
   RowFrom from = RowFrom::kRecord;
-  Nanos compute = 0;           // of the thread, without reading
-  Nanos read = 0;              // of its record, on whatever thread; 0: none was read
-  bool cached_record = false;  // the record cache had it
-  Nanos from_decoded = 0;      // of kFilled: of `compute`, from the decoded image to the row
-  uint64_t record_bytes = 0, decoded_bytes = 0, row_bytes = 0;  // 0: not seen
+  Nanos compute = 0;           // time of the thread, without reading
+  Nanos read = 0;              // to read its record, on any thread; 0: not read
+  bool cached_record = false;  // the record was in the record cache
+  Nanos from_decoded = 0;      // for kFilled, the part of `compute` from the decoded image to the row
+  uint64_t record_bytes = 0, decoded_bytes = 0, row_bytes = 0;  // 0: unknown
 };
 
-// Follows what is measured: the mean of all that came while there are few, of about so many of the last ones then.
+// Running mean: of all values while there are at most `late`, then of about the last `late` values.
 class MeanOfLate {
  public:
   explicit MeanOfLate(uint64_t late = 128) : late_(late) {}
@@ -45,26 +45,26 @@ class MeanOfLate {
 // Not thread-safe.
 class RowCosts {
  public:
-  // What each cache has saved of this row, in seconds; below 0 where a hit took longer than the mean of what it stands
-  // for. Nothing while the alternative was never measured.
+  // Seconds that each cache has saved for this row. Negative if a hit took longer than the mean without the cache. 0
+  // while the alternative was never measured.
   struct Saved {
     double record = 0, decoded = 0, row = 0;
   };
   Saved Add(const RowCost& row);
 
-  // Seconds and bytes of a row; nothing was measured yet where count() is 0.
-  const MeanOfLate& read() const { return read_; }                  // of a record that memory had not
-  const MeanOfLate& from_record() const { return from_record_; }    // computing alone
-  const MeanOfLate& filled() const { return filled_; }              // with the decoding of the whole image
-  const MeanOfLate& from_decoded() const { return from_decoded_; }  // on from the decoded image
+  // Seconds and bytes of a row. No measurement if count() is 0.
+  const MeanOfLate& read() const { return read_; }                  // for a record that was not cached in memory
+  const MeanOfLate& from_record() const { return from_record_; }    // only computing
+  const MeanOfLate& filled() const { return filled_; }              // including the decode of the whole image
+  const MeanOfLate& from_decoded() const { return from_decoded_; }  // from the decoded image to the row
   const MeanOfLate& kept() const { return kept_; }
   const MeanOfLate& record_bytes() const { return record_bytes_; }
   const MeanOfLate& decoded_bytes() const { return decoded_bytes_; }
   const MeanOfLate& row_bytes() const { return row_bytes_; }
 
  private:
-  MeanOfLate read_, from_record_, filled_, from_decoded_, kept_, whole_;  // whole: of rows that were made, with reading
-  // Sizes are as the data are: the more were seen, the better.
+  MeanOfLate read_, from_record_, filled_, from_decoded_, kept_, whole_;  // whole_: rows that were made, with reading
+  // Sizes depend only on the data, so more samples are better.
   static constexpr uint64_t kMany = 1 << 14;
   MeanOfLate record_bytes_{kMany}, decoded_bytes_{kMany}, row_bytes_{kMany};
 };

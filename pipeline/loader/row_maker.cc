@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-// "SUBSTITU" as a number: keeps this use of the seed apart from all others.
+// "SUBSTITU" as a number. Separates this use of the seed from all others.
 constexpr uint64_t kSubstituteDomain = 0x5355425354495455;
 // The error of a decided record whose copy this machine has not read.
 constexpr char kEveryCopy[] = "the CRC of its data is wrong in every copy";
@@ -23,7 +23,7 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
   return AtPlace(job.reader().Describe(record), status);
 }
 
-// A record that was brought is at fault: the next one takes its place.
+// Records that a fetched record is bad: the next one overwrites it.
 void NoteFault(uint64_t record, const absl::Status& status, ReadAttempts* reads) {
   if (reads->brought == nullptr) return;
   const auto known = [record](const auto& fault) { return fault.first == record; };
@@ -58,8 +58,8 @@ std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uin
 }
 
 uint64_t RaggedBound(const RowSchema& schema, uint64_t record_bytes) {
-  // What one byte of the record can become: an int64 takes 1 byte there at least, a string 2 (and a u32 length here),
-  // floats and raw numbers as many as here. Wider only by a cast, at most from 1 byte to 8.
+  // Growth of one byte of the record. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
+  // and a u32 length here. Floats and raw numbers have the same size. Only a cast widens, at most from 1 byte to 8.
   uint64_t factor = 0, columns = 0;
   for (const ColumnSpec& column : schema.columns) {
     if (!column.ragged) continue;
@@ -79,7 +79,7 @@ void MaskRow(const RowSchema& schema, RowSlot* slot) {
       std::memset(slot->fixed[c], 0, column.Bytes());
     } else if (column.scalar) {
       AppendRaggedHeader(1, &slot->ragged[c]);
-      AppendRaggedHeader(0, &slot->ragged[c]);  // its length
+      AppendRaggedHeader(0, &slot->ragged[c]);  // length of the string
     } else {
       AppendRaggedHeader(0, &slot->ragged[c]);
     }
@@ -109,7 +109,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     if (!options_.records->HasRoomFor(bytes.size())) return;
     options_.records->Insert(key, std::make_shared<const std::string>(bytes));
   };
-  // What was brought is here already.
+  // A fetched record is in memory already.
   if (options_.disk != nullptr && brought == nullptr) {
     const Nanos start = options_.clock->Now();
     char* const room = thread->record.Get(length + DiskCache::kReadOverhead);
@@ -186,13 +186,13 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
       return Attempt::kRecord;
     }
   }
-  // What was brought needs its shard no more, which may be paused, or closed, since.
+  // A fetched record no longer needs its shard, which may have been paused or closed meanwhile.
   const FetchedRecord* const brought =
       reads->brought != nullptr && reads->brought->Has(source) ? reads->brought.get() : nullptr;
   if (brought == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
   const auto read_failed = [&](const absl::Status& status) {
     made->status = status;  // names the place
-    // Only storage that fails, or a file that changed, may be well a moment later.
+    // Only errors of storage and changed files may be temporary.
     const bool may_pass = absl::IsUnavailable(status) || absl::IsAborted(status);
     if (may_pass && ++reads->failed < options_.read_tries) return Attempt::kNotReady;
     if (!absl::IsDataLoss(status)) return Attempt::kOther;
@@ -233,7 +233,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
   const CacheKey decoded_key{job.decoded_space(), source};
   if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
     decoded = options_.decoded->Find(decoded_key);
-    // A full decode costs more than a crop's: only for an entry that is going to stay.
+    // A full decode costs more than the decode of a crop. It pays only for an entry that stays in the cache.
     decode = decoded == nullptr && options_.decoded->HasRoomFor(scratch);
   }
   const uint64_t wanted = decode ? 2 * scratch : scratch;
@@ -243,7 +243,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
   }
   if (decode) {
     absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread->scratch);
-    // Damage that a whole decode finds may lie outside of the crop: the crop's verdict counts, below.
+    // A full decode may find damage outside of the crop. The result for the crop counts, below.
     if (made_decoded.ok()) {
       decoded = std::make_shared<const std::string>(*std::move(made_decoded));
       options_.decoded->Insert(decoded_key, decoded);
@@ -294,7 +294,7 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   if (options_.records->Contains(key)) return;
   if (options_.disk == nullptr || !options_.disk->Contains(key)) {
     job.reader().WillRead(record);
-  } else if (job.reader().IsReady(record)) {  // else the length is not known
+  } else if (job.reader().IsReady(record)) {  // otherwise the length is unknown
     const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
     if (length.ok()) options_.disk->WillRead(key, static_cast<uint32_t>(*length));
   }
@@ -360,7 +360,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const Decided
   }
 
   Attempt end = Try(job, decided, key, record, book, get_slot, thread, reads, made);
-  // Only what is as it should be: what was at fault is looked at, and told of, each time.
+  // Caches only rows without a fault. Faults are found and reported each time.
   if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
     const RowSlot& slot = *get_slot();
     if (!job.pipeline().IsDeterministic()) {

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// What a row costs before the first one was measured.
+// Cost of a row in nanoseconds until the first one was measured.
 constexpr double kFirstCost = 1e6;
 
 }  // namespace
@@ -73,7 +73,7 @@ std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
   for (const auto* queue : {&session.urgent, &session.normal}) {
     auto it = session.announced.has_value() ? queue->upper_bound(*session.announced) : queue->begin();
     for (; it != queue->end() && session.announced_waiting < ahead; ++it) {
-      // A row that was fetched before its time: those of the steps before it are still to be announced.
+      // This row was fetched early. The rows of the steps before it are not announced yet.
       if (queue == &session.urgent && session.has_head && it->first.first > session.head) break;
       rows.push_back(it->second.request);
       session.announced = it->first;
@@ -86,7 +86,7 @@ std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
 RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue,
                                            std::map<Key, ScheduledRow>::iterator row) {
   Picked picked{id, std::move(row->second)};
-  // A row that was fetched before its time, and overtaken by announcements, was never counted.
+  // A row that was fetched early, and that announcements then passed, was never counted.
   if (session->WasAnnounced(row->first) && session->announced_waiting > 0) --session->announced_waiting;
   if (session->to_look_for.has_value()) session->to_look_for->erase({queue == &session->normal, row->first});
   queue->erase(row);
@@ -115,7 +115,7 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
     for (auto& [id, session] : sessions_) {
       auto& queue = urgent ? session.urgent : session.normal;
       if (queue.empty()) continue;
-      // Inside a session nothing overtakes an urgent row that waits for memory.
+      // Within a session, no row overtakes an urgent row that waits for memory.
       if (!urgent && !session.urgent.empty()) continue;
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
       const Blocked* const behind =

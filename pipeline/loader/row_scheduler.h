@@ -1,13 +1,14 @@
-// Which row is made next: pure state, no lock, thread or clock of its own.
+// Chooses the next row to make. Pure state, without a lock, a thread or a clock.
 //
-//   1. Urgent rows of any session go first, in the order of their steps inside a session.
-//   2. Then rows in the order of their steps inside a session.
-//   3. Between sessions the computing time is shared by weight: each has a virtual time that grows by what its rows
-//      cost divided by its weight, and the session that is furthest behind is next (start-time fair queueing; Goyal,
-//      Vin and Cheng, SIGCOMM 1996). A session that had nothing to do does not save time up.
-// A row for which there is no memory waits, and the rows behind it in its session with it. While an urgent row waits
-// for memory, rows of other sessions, urgent or not, take memory only behind it, as the caller sees to, so that they
-// cannot keep it waiting.
+//   1. Urgent rows of all sessions go first, in the order of their steps within a session.
+//   2. The other rows follow, in the order of their steps within a session.
+//   3. Sessions share CPU time by weight. Each session has a virtual time, which grows by the cost of its rows divided
+//      by its weight. The session with the smallest virtual time is next (start-time fair queueing; Goyal, Vin and
+//      Cheng, SIGCOMM 1996). An idle session does not accumulate credit.
+//
+// A row without memory waits, and so do the rows after it in its session. While an urgent row waits for memory, the
+// caller grants shared memory to other sessions only if they use less of it than the blocked session, and only if
+// it is not reserved for that session, so that they cannot starve it.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 
@@ -31,13 +32,13 @@ namespace penstock {
 struct ScheduledRow {
   RowRequest request;
   uint64_t sequence = 0;        // order of arrival
-  uint64_t need = 0;            // bytes that it was found to need in an earlier try; 0: not known yet
-  std::optional<RowSlot> slot;  // booked in an earlier try
+  uint64_t need = 0;            // bytes that an earlier try needed; 0: unknown
+  std::optional<RowSlot> slot;  // booked by an earlier try
   ReadAttempts reads;
-  std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
-  bool looked_for = false;           // its record was, before its turn: PickToLookFor is through with it
+  std::shared_ptr<const void> hold;  // keeps the shard of a parked row ready
+  bool looked_for = false;           // its record was checked before its turn, so PickToLookFor skips the row
 
-  // Bytes of the budget that it has while it waits.
+  // Returns the bytes of the budget that the row holds while it waits.
   uint64_t held_bytes() const { return reads.brought == nullptr ? 0 : reads.brought->held_bytes(); }
 };
 
@@ -50,14 +51,14 @@ class RowScheduler {
     SessionId session = 0;
     ScheduledRow row;
   };
-  // What a row lacks.
+  // Memory that a row needs to start.
   struct Need {
-    uint64_t shortage = 0;  // bytes that must become free before it can start; 0: it can now
-    uint64_t bytes = 0;     // that it takes
-    bool reserved = false;  // they lie inside what is reserved for its session
+    uint64_t shortage = 0;  // bytes that must be released before the row can start; 0: it can start
+    uint64_t bytes = 0;     // bytes that the row reserves
+    bool reserved = false;  // the bytes fit into the reserve of its session
   };
-  // An urgent row that memory keeps waiting: one whose memory is reserved before others, then the one that is furthest
-  // behind.
+  // An urgent row that waits for memory. Rows whose memory is reserved come first, then the row whose session has the
+  // smallest virtual time.
   struct Blocked {
     SessionId session = 0;
     Need need;
@@ -66,62 +67,64 @@ class RowScheduler {
     std::optional<Picked> picked;
     std::optional<Blocked> blocked;
   };
-  // `behind`: the urgent row of another session that waits; null: there is none.
+  // `behind` is the blocked urgent row of another session, or null.
   using NeedOf = absl::FunctionRef<Need(SessionId session, const ScheduledRow& row, const Blocked* behind)>;
 
-  // `id` must be new; weight 0 counts as 1.
+  // Adds a session. `id` must be new. Weight 0 counts as 1.
   void AddSession(SessionId id, uint32_t weight);
-  // Drops the session, and returns its rows that were not picked.
+  // Removes the session. Returns its rows that were not picked.
   std::vector<ScheduledRow> RemoveSession(SessionId id);
 
   void Add(SessionId id, const std::vector<RowRequest>& rows);
-  // Rows of steps up to `step` are urgent, those that come later too.
+  // Makes rows of steps up to `step` urgent, also those that are added later.
   void SetHead(SessionId id, uint64_t step);
 
-  // Rows that wait, in the order in which they come, as many as it takes to have told of `ahead` of those that wait;
-  // each is told once. For storage, which can begin to bring their records.
+  // Returns waiting rows in their order that were not announced before, until `ahead` of the waiting rows are
+  // announced. Storage can then begin to fetch their records.
   std::vector<RowRequest> Announce(SessionId id, size_t ahead);
 
-  // Takes the next row out. Its cost is charged as an estimate until Done().
+  // Removes and returns the next row. Charges an estimate of its cost until Done().
   Choice Pick(NeedOf need_of);
-  // Takes the session's first row, of urgent ones before others, whose record was not looked for before its turn: where
-  // storage is far, that is to be brought while rows before it are made. Charged like any other; nothing where there is
-  // none. Once a session is asked of, it keeps account of them.
+  // Removes and returns the session's first row whose record was not checked before its turn, urgent rows first. Remote
+  // records are then fetched while earlier rows are made. Charges the row as Pick() does. Returns nullopt if no such
+  // row waits. From the first call for a session on, the scheduler tracks these rows.
   std::optional<Picked> PickToLookFor(SessionId id);
-  // Puts a picked row back at its place: it needs more memory than there was.
+  // Returns a picked row to its place because it needs more memory than is available.
   void PutBack(Picked picked);
-  // A picked row cannot be made before something has come: it costs its session nothing meanwhile, and nobody waits
-  // behind it. PutBackParked() when it can.
+  // Parks a picked row that cannot be made yet. It costs its session nothing meanwhile and blocks no other row. Call
+  // PutBackParked() when it can be made.
   void Park(SessionId id);
   void PutBackParked(Picked picked);
-  // The picked row cost that much time. For rows of removed sessions nothing happens.
+  // Replaces the estimated cost of a picked row by `nanos`. Has no effect for removed sessions.
   void Done(SessionId id, uint64_t nanos);
 
-  // The row that holds memory while it waits and whose turn comes last: of the sessions' rows behind their first, or,
-  // where an urgent row of session `blocked` waits for memory, of all rows but that one. Null: there is none.
+  // Returns a waiting row that holds memory, the last one in the order of its session, or null if there is none.
+  // Without `blocked`, it skips the first row of each session. With `blocked`, an urgent row of that session waits for
+  // memory: it prefers other rows of that session, then any row of another session.
   struct Holder {
     SessionId session = 0;
     ScheduledRow* row = nullptr;
   };
   Holder LastHolder(std::optional<SessionId> blocked);
 
-  // Rows that were added and not picked.
+  // Returns the number of rows that were added and not picked.
   size_t waiting(SessionId id) const;
   bool empty() const { return waiting_ == 0; }
 
  private:
-  // Order inside a session: by step, then by arrival.
+  // Order within a session: by step, then by arrival.
   using Key = std::pair<uint64_t, uint64_t>;
   struct Session {
     double weight = 1;
     double virtual_time = 0;
-    double cost = 0;  // mean nanoseconds of a row, the estimate
+    double cost = 0;  // estimated nanoseconds of a row: the mean of the last ones
     uint64_t head = 0;
     bool has_head = false;
     std::map<Key, ScheduledRow> urgent, normal;
-    // Of both, those whose record was not looked for, urgent ones (false) first; not kept (nothing) where nobody asked.
+    // Rows of both queues whose records were not checked, urgent ones (false) first; unset until PickToLookFor is
+    // called.
     std::optional<std::set<std::pair<bool, Key>>> to_look_for;
-    // Rows up to this one count as announced; how many of them wait.
+    // The last announced row; rows up to it count as announced. Below, the number of them that wait.
     std::optional<Key> announced;
     size_t announced_waiting = 0;
     bool WasAnnounced(const Key& key) const { return announced.has_value() && key <= *announced; }
@@ -135,7 +138,7 @@ class RowScheduler {
   std::map<SessionId, Session> sessions_;
   uint64_t next_sequence_ = 0;
   size_t waiting_ = 0;
-  double virtual_now_ = 0;  // of the session picked last
+  double virtual_now_ = 0;  // largest virtual time at which a session was picked
 };
 
 }  // namespace penstock

@@ -42,7 +42,7 @@ void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times
   event.position = row.request.position;
   event.record = row.end == RowMaker::End::kMade ? made.source_record : made.missing_record;
   event.bytes = made.bytes_read;
-  // What lies inside before what it lies in: events are kept by their ends.
+  // Inner events before outer ones: a track keeps events in the order of their ends.
   const std::vector<StageTimes::Span>& spans = times.spans();
   const std::vector<std::string>& stages = row.job->pipeline().stages();
   if (made.read_ended != 0) {
@@ -58,7 +58,7 @@ void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times
     inside.name = trace->Name(span.stage < stages.size() ? stages[span.stage] : "?");
     inside.begin = span.begin;
     inside.end = span.end;
-    // Pieces that nothing lies in (strips of rows that the decoder hands to the resize) are shown as one of their
+    // Pieces without inner spans (strips of rows that the decoder passes to the resize) become one event of their total
     // length.
     const bool holds = std::any_of(spans.begin(), spans.end(), [i](const auto& other) { return other.parent == i; });
     if (!holds && span.inside < span.end - span.begin) {

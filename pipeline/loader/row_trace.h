@@ -1,5 +1,5 @@
-// What a trace shows of a loader: a track for each thread, with its rows and their stages, and one with the reads of
-// records whose rows wait aside.
+// The loader's part of a trace: a track for each thread, with its rows and their stages, and a track with the reads of
+// records whose rows are parked.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_TRACE_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_TRACE_H_
 
@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-// What a thread did with a row.
+// A thread's work on a row.
 struct TracedRow {
   int thread = 0;
   const LoadJob* job = nullptr;
@@ -21,10 +21,10 @@ struct TracedRow {
   Nanos began = 0, ended = 0;
 };
 
-// `times`: of this row, with spans. Of a row of another job than the one that is traced only that is said.
+// Adds a row. `times` are those of this row, with spans. A row of a job that is not traced appears only as such.
 void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times, TraceRecorder* trace);
 
-// A record was brought for a row that waits aside. `trace` may be null.
+// Adds the read of a record for a parked row. `trace` may be null.
 void TraceRead(const LoadJob& job, const RowRequest& request, uint64_t record, Nanos began, Nanos ended,
                TraceRecorder* trace);
 

@@ -58,7 +58,7 @@ void SelfTuning::Look() {
   counts_ = std::move(counts);
   if (to != from) Apply(from, to);
   std::optional<std::string> news = controller_.TakeNews();
-  // One at a time: rows that come faster for a cache are no merit of a trial's.
+  // Only one change at a time: rows that are faster because of a cache must not count for a trial.
   if (!news.has_value() && !controller_.in_trial()) news = caches_.Look(counts_.at);
   {
     MutexLock lock(&mutex_);
@@ -69,7 +69,7 @@ void SelfTuning::Look() {
     }
   }
   if (news.has_value() && options_.tell) options_.tell(*news);
-  // From the end of the last window: a look that took long is not made up for.
+  // Relative to the end of the last window. A slow look is not made up for.
   thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
 }
 

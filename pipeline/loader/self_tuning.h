@@ -1,5 +1,5 @@
-// Tunes a loader while it runs: its counters to pipeline/tuning, and what comes of that to the loader and its files.
-// Its caches too, where their sizes are to be chosen.
+// Tunes a loader while it runs: passes its counters to pipeline/tuning, and applies the result to the loader and its
+// files. Also chooses the sizes of caches that are not pinned.
 #ifndef PENSTOCK_PIPELINE_LOADER_SELF_TUNING_H_
 #define PENSTOCK_PIPELINE_LOADER_SELF_TUNING_H_
 
@@ -20,28 +20,28 @@
 namespace penstock {
 
 struct SelfTuningOptions {
-  TuningLimits limits;  // most_threads: those of the loader
-  // Told of each change, trials included, when the loader has it. Short.
+  TuningLimits limits;  // most_threads: the loader's threads
+  // Called after each change of the loader's settings, including trials. Must be fast.
   std::function<void(const TuningSetting& to)> set;
-  // Told of each change that stays, in a line, on a thread of this. There are few: what does not pay is tried more and
-  // more rarely.
+  // Called with a line for each change that stays, on a thread of this object. Such changes are rare, because
+  // unsuccessful trials are repeated less and less often.
   std::function<void(const std::string& line)> tell;
 };
 
-// Thread-safe, but for its end.
+// Thread-safe, except Stop() and the destructor.
 class SelfTuning {
  public:
   struct Now {
     TuningSetting setting;
     uint64_t changes = 0;  // that stayed
-    std::string last;      // of these, in words; empty: none
+    std::string last;      // description of the last of these; empty: none
   };
 
-  // `loader` and `files`, which its jobs read from, outlive this. Nothing runs where all is pinned.
+  // `loader`, and `files`, from which its jobs read, must outlive this. If all settings are pinned, no thread runs.
   SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options);
-  // Stops.
+  // Calls Stop().
   ~SelfTuning() { Stop(); }
-  // Changes nothing any more, and waits for a look that is under way, which is short.
+  // Ends all changes. Blocks until a look in progress has ended, which is short.
   void Stop();
 
   Now Get() const;
@@ -57,14 +57,14 @@ class SelfTuning {
   const SelfTuningOptions options_;
   mutable Mutex mutex_;
   Now now_ ABSL_GUARDED_BY(mutex_);
-  // Of the thread.
+  // Used by the thread only.
   TuningController controller_;
   CacheTuning caches_;
   TuningCounts counts_;
-  std::unique_ptr<ThreadPool> thread_;  // null: all is pinned
+  std::unique_ptr<ThreadPool> thread_;  // null: all settings are pinned
 };
 
-// Records worth having under way with so many read threads: one for each, and a few that wait for one.
+// Returns the number of records worth having in flight with that many read threads: one for each, and a few that wait.
 int ReadsUnderWay(int read_threads);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Which rows have their stages measured.
+// Chooses the rows whose stages are measured.
 #ifndef PENSTOCK_PIPELINE_LOADER_STAGE_SAMPLER_H_
 #define PENSTOCK_PIPELINE_LOADER_STAGE_SAMPLER_H_
 
@@ -8,15 +8,16 @@
 
 namespace penstock {
 
-// All that take long, and one in kRarely of those so short that reading the clock would be felt. Of one thread.
+// While the last measured row took at least kLong, chooses each row. Otherwise rows are so short that reading the clock
+// is noticeable, and it chooses one in kRarely. For one thread.
 class StageSampler {
  public:
   static constexpr Nanos kLong = 100'000;
   static constexpr uint32_t kRarely = 32;
 
-  // Whether the next row is to be measured; the first one is.
+  // Returns whether to measure the next row. Measures the first one.
   bool Next() { return last_ >= kLong || ++skipped_ >= kRarely; }
-  // How long a row that was measured took.
+  // Records the time of a measured row.
   void Took(Nanos time) {
     last_ = time;
     skipped_ = 0;

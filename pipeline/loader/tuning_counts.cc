@@ -31,7 +31,7 @@ TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after
     window.blocked_seconds += More(job.reading_seconds, then.reading_seconds);
     window.storage_seconds = std::max(window.storage_seconds, storage);
     window.memory_seconds = std::max(window.memory_seconds, memory);
-    if (making + storage + memory <= 0) continue;  // nobody reads it now
+    if (making + storage + memory <= 0) continue;  // no session reads the job in this window
     const double idle = More(job.unrequested_seconds, then.unrequested_seconds);
     unrequested = std::min(unrequested.value_or(idle), idle);
   }

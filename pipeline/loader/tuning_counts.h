@@ -1,4 +1,4 @@
-// A loader's counters as whoever tunes it sees them. Pure.
+// A loader's counters for its tuning. Pure.
 #ifndef PENSTOCK_PIPELINE_LOADER_TUNING_COUNTS_H_
 #define PENSTOCK_PIPELINE_LOADER_TUNING_COUNTS_H_
 
@@ -18,8 +18,8 @@ struct TuningCounts {
   double other_cpu_seconds = 0;  // of other processes on this host
 };
 
-// What was counted from `before` to `after`, of one loader. Idle threads are idle for each job at once: they waited for
-// storage or memory if any job's rows did, and had nothing to do only as far as no job had, of those that were read.
+// Returns the counts of one loader from `before` to `after`. Each idle thread counts for all jobs at once. Idle threads
+// waited for storage or memory if the rows of any job did. They had no work only while no active job had any.
 TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after);
 
 }  // namespace penstock
