@@ -1,4 +1,4 @@
-// A row of the cache in the place of a row of one's own: what is kept is not copied.
+// A cached row in place of the caller's own row, without a copy.
 #ifndef PENSTOCK_PIPELINE_LOADER_BORROWED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_BORROWED_ROW_H_
 
@@ -12,7 +12,7 @@ namespace penstock {
 
 class BorrowedRow final : public BlockMemory {
  public:
-  // Its bytes, which are only to be read; freeing the block lets go of the row.
+  // Returns the row's bytes, which the caller must not write to. The row is released when the block is freed.
   static OwnedBlock Block(std::shared_ptr<const CachedRow> row) {
     const std::string_view bytes = row->bytes;
     auto* const data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes.data()));

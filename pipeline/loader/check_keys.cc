@@ -17,7 +17,7 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return count == 1 ? absl::StrCat("the first ", noun) : absl::StrCat("the first ", count, " ", noun, "s");
 }
 
-// Shows the check the records from `first` on, `count` of them at most.
+// Adds up to `count` records from `first` on to the check.
 absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, KeyCheck* check) {
   std::string record;
   uint64_t bytes = 0;
@@ -36,7 +36,7 @@ absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, K
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
   KeyCheck check(job);
   const auto& shards = reader->snapshot().shards();
-  std::vector<uint64_t> firsts = {0};  // of each shard, the number of its first record
+  std::vector<uint64_t> firsts = {0};  // number of each shard's first record
   for (const SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);
   const uint64_t count = std::min<uint64_t>(kShards, shards.size());
   uint64_t looked_at = 0;

@@ -1,4 +1,4 @@
-// Whether a job's keys are in its data set, by its first records.
+// Checks that a job's keys are in the first records of its data set.
 #ifndef PENSTOCK_PIPELINE_LOADER_CHECK_KEYS_H_
 #define PENSTOCK_PIPELINE_LOADER_CHECK_KEYS_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-// Reads the first records (at most 32, and 64 MiB) of at most 8 shards, spread evenly over the snapshot, until every
-// key that the job needs was there: usually one record. Which records follows from job and snapshot alone, so that
-// every machine that can read them says the same. Records that are damaged are left out.
-//   InvalidArgument  keys that none of those records has, a line each (KeyCheck::Mistakes)
-//   others           as DatasetReader::ReadRecord: they could not be read
+// Reads the first records (at most 32, and 64 MiB) of each of at most 8 shards, spread evenly over the snapshot, until
+// it has found every key that the job needs. One record is usually enough. The choice of records depends only on job
+// and snapshot, so that every machine that can read them returns the same result. Skips damaged records.
+//   InvalidArgument  keys that none of those records has, one per line (KeyCheck::Mistakes)
+//   others           from DatasetReader::ReadRecord: the records cannot be read
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Records of which this machine's copy is damaged: remembered until their file changes.
+// Records whose copy on this machine is damaged, until their file changes.
 #ifndef PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_
 #define PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_
 
@@ -17,33 +17,33 @@
 
 namespace penstock {
 
-// Thread-safe. Bounded: at most kMost records are remembered; the copies of further ones are read again each time.
+// Thread-safe. Remembers at most kMost records. The copies of further ones are read again each time.
 class DamagedCopies {
  public:
   static constexpr size_t kMost = 65536;
-  // After this time the file's state is compared again before the memory is trusted.
+  // After this time, the file's state is compared again before an entry is trusted.
   static constexpr Nanos kTrustedFor = 2 * kSecond;
 
-  // `log` gets a line for the first damaged record of a file, and one when the file has changed; without a lock held,
-  // on the thread that found it. Null: nothing is logged.
+  // `log` receives a line for the first damaged record of a file, and one when the file has changed. It runs without a
+  // lock, on the thread that found the change. Null: no log.
   using Log = std::function<void(const std::string& line)>;
   explicit DamagedCopies(Clock* clock, Log log = {}) : clock_(clock), log_(std::move(log)) {}
 
-  // Three reads of the record gave the same wrong bytes: `damage`, which names file, record and offset.
+  // Adds a record for which three reads returned the same wrong bytes. `damage` names file, record and offset.
   void Found(const RecordRef& record, const std::string& file, const absl::Status& damage);
-  // The file is still in the state in which the record was found damaged.
+  // Reports that the file is still in the state in which the record was found damaged.
   void FoundUnchanged(const RecordRef& record);
-  // The file of the shard has changed: forgets its records.
+  // Removes the records of a shard whose file has changed.
   void Forget(uint32_t shard);
 
   struct Known {
-    absl::Status damage;   // OK: nothing is known
-    bool trusted = false;  // its file was looked at within kTrustedFor
+    absl::Status damage;   // OK: no known damage
+    bool trusted = false;  // its file was examined within kTrustedFor
   };
-  // Cheap while no copy is damaged.
+  // Returns the known damage of the record. Cheap while no copy is damaged.
   Known Find(const RecordRef& record) const;
 
-  // For `status`: one line a file, with the number of damaged records and the first of them; at most `most` lines.
+  // Returns at most `most` lines for `status`, one per file, with the number of damaged records and the first of them.
   std::vector<std::string> Lines(size_t most) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-// Of ReadRecord that tries again.
+// Attempts of the ReadRecord that retries.
 constexpr int kReadTries = 3;
 // Reads past all caches after a wrong first read.
 constexpr int kReadsMore = 2;
@@ -39,7 +39,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<uint64_t> RecordBytes(uint64_t record) override {
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardIndex> index, shards_->Index(ref.shard));
-    index->WillLookAt(ref.record);  // its offset is wanted in a moment
+    index->WillLookAt(ref.record);  // the caller needs its offset next
     return index->RecordLength(ref.record);
   }
 
@@ -95,7 +95,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     } else if (reader->HasReadLater()) {
       reader->ReadRecordLater(ref.record, out->buffer.get(), options, std::move(end));
     } else {
-      // A compressed shard is read on from where it was read last, in many small reads.
+      // The reader of a compressed shard continues from its last position, in many small reads.
       slow_work_->Post([reader, ref, out, stop = options.stop, end = std::move(end)]() mutable {
         if (stop.stop_requested()) {
           std::move(end)(absl::CancelledError("cancelled"));
@@ -148,12 +148,12 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
-  // The verdict on a record that a read found damaged (`damage`), as BringRecord() says it. `buffer` takes its frame.
-  // Blocks.
+  // Returns the verdict on a record that a read found damaged (`damage`), as BringRecord() does. Reads the record's
+  // frame into `buffer`. Blocks.
   absl::StatusOr<std::string_view> ReadPastCaches(const RecordRef& ref, const ShardReader& reader,
                                                   const absl::Status& damage, char* buffer) {
     if (!damaged_.Find(ref).damage.ok()) {
-      // Known: only another state of the file may be intact.
+      // The damage is known. The record can be intact only in another version of the file.
       const absl::StatusOr<StoredName> now = storage_->StatAndWait(reader.path());
       if (now.ok() && now->info == reader.index().file_info()) {
         damaged_.FoundUnchanged(ref);
@@ -173,7 +173,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return verdict;
   }
 
-  // What came of reading a record, as callers know it; the shard is told.
+  // Converts the result of a read to the errors of the interface, and reports it to the shard table.
   absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
     if (bytes.ok()) {

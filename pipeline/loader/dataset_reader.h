@@ -78,9 +78,9 @@ class ReadyWaiter {
 class DatasetReader {
  public:
   struct Options {
-    // 0: four times the shards that a window of the default order reads, but at most an eighth of the process's limit
-    // on open files (4096; at least 256). With fewer than a window reads, most rows of a larger data set open one file
-    // and close another.
+    // 0: four times the shards that a window of the default order reads (4096), but at most an eighth of the process's
+    // limit on open files, and at least 256. If it is less than a window reads, most rows of a larger data set open one
+    // file and close another.
     size_t max_open_shards = 0;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // rejects a shard with a longer record
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record

@@ -13,13 +13,13 @@
 
 namespace penstock {
 
-// Thread-safe. Records are added and never taken out.
+// Thread-safe. Records are added and never removed.
 class DecidedRecords {
  public:
-  // Also contains what `wider` contains, now and later; null: nothing more.
+  // Also contains the records of `wider`, now and later. May be null.
   explicit DecidedRecords(std::shared_ptr<const DecidedRecords> wider = nullptr) : wider_(std::move(wider)) {}
 
-  // Adds numbers in the snapshot, and returns how many of them are new here.
+  // Adds numbers in the snapshot. Returns how many of them are new here.
   template <typename Records>
   size_t Add(const Records& records) {
     MutexLock lock(&mutex_);
@@ -28,7 +28,7 @@ class DecidedRecords {
     if (!records_.empty()) any_.store(true, std::memory_order_release);
     return records_.size() - before;
   }
-  // Cheap while there are none.
+  // Returns whether the record is bad. Cheap while there are none.
   bool Contains(uint64_t record) const {
     if (any_.load(std::memory_order_acquire)) {
       MutexLock lock(&mutex_);

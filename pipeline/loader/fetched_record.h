@@ -1,4 +1,4 @@
-// A record that was read while its row waited aside, from storage that does not answer at once.
+// A record that was read from remote storage while its row was parked.
 #ifndef PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 #define PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 
@@ -16,18 +16,18 @@
 
 namespace penstock {
 
-// One row's. Shared with the storage while a read is under way, which alone writes it then; else its row's.
+// Belongs to one row. While a read is in flight, the row shares it with the storage, and only the storage writes to it.
 struct FetchedRecord {
-  // What the row has grabbed, from the start of the read until it is made; given back behind the bytes.
+  // The row's lease, from the start of the read until the row is made. Released after the bytes.
   std::unique_ptr<BudgetLease> held;
-  std::unique_ptr<char[]> buffer;  // the record as it is framed
-  uint64_t record = UINT64_MAX;    // its number in the snapshot; none yet
+  std::unique_ptr<char[]> buffer;  // the record with its framing
+  uint64_t record = UINT64_MAX;    // number in the snapshot; UINT64_MAX: none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
-  // What an earlier read found wrong (DataLoss): the record is read again past all caches, and `bytes` is the verdict
-  // of DatasetReader::BringRecord. OK: this is the first read.
+  // Error of an earlier read (DataLoss). The record is then read again past all caches, and `bytes` is the verdict of
+  // DatasetReader::BringRecord. OK: this is the first read.
   absl::Status damage;
-  Nanos took = 0;  // from asking storage to its answer
-  // Records of this row that were at fault: where another stands in for one, it is not read a second time.
+  Nanos took = 0;  // from the request to storage until its answer
+  // Bad records of this row. If a substitute replaces one of them, the bad record is not read a second time.
   std::vector<std::pair<uint64_t, absl::Status>> faults;
 
   uint64_t held_bytes() const { return held == nullptr ? 0 : held->bytes(); }
@@ -40,11 +40,11 @@ struct FetchedRecord {
   }
 };
 
-// What became of reading a row's record, from try to try.
+// State of reading a row's record, kept between tries.
 struct ReadAttempts {
   int failed = 0;
   absl::Status damage;                     // not OK: read the missing record again, past all caches
-  std::shared_ptr<FetchedRecord> brought;  // where storage does not answer at once
+  std::shared_ptr<FetchedRecord> brought;  // for storage with high latency
 };
 
 }  // namespace penstock

@@ -17,7 +17,7 @@
 
 namespace penstock {
 
-// Blocks of one size, used again: fresh ones would cost a page fault for each 4 KiB of each batch.
+// Reused blocks of one size. Fresh ones would cost a page fault per 4 KiB of each batch.
 struct LocalBatch::Pool {
   Mutex mutex;
   std::vector<std::unique_ptr<std::byte[]>> free ABSL_GUARDED_BY(mutex);
@@ -45,7 +45,7 @@ LocalBatch::LocalBatch(std::shared_ptr<const LoadJob> job, std::shared_ptr<Pool>
   const RowSchema& columns = schema();
   columns_.resize(columns.columns.size(), nullptr);
   ragged_.resize(columns.columns.size());
-  // Each column begins at a multiple of 64, so that it may be read as any type.
+  // Each column begins at a multiple of 64, so that its rows can be read as any type.
   std::vector<size_t> offsets;
   for (const ColumnSpec& column : columns.columns) {
     offsets.push_back(fixed_bytes_);
@@ -96,7 +96,7 @@ void LocalBatch::AddTo(BatchDigest* digest) const {
   }
 }
 
-// One step's rows, written into a batch.
+// Writes the rows of one step into a batch.
 class LocalStep final : public StepTarget {
  public:
   LocalStep(std::shared_ptr<const LoadJob> job, std::shared_ptr<LocalBatch::Pool> pool, const Steps& steps,
@@ -131,7 +131,7 @@ class LocalStep final : public StepTarget {
 
   LocalBatch Take() { return std::move(batch_); }
 
-  // Of all steps of a reader, which share their memory.
+  // Returns the function that makes the steps of a reader. They share their memory.
   static PreparedSteps::MakeTarget Maker(std::shared_ptr<const LoadJob> job, const Steps& steps) {
     return [job = std::move(job), steps, pool = std::make_shared<LocalBatch::Pool>()](const StepSpan& span,
                                                                                       const SlotRange& slice) {
@@ -185,7 +185,7 @@ class LoaderReader final : public LocalReader {
   const Steps steps_;
   const std::unique_ptr<Loader> loader_;
   std::unique_ptr<SelfTuning> tuning_;       // null: none
-  std::unique_ptr<PreparedSteps> prepared_;  // goes before the loader
+  std::unique_ptr<PreparedSteps> prepared_;  // destroyed before the loader
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A job's batches in this process: no daemon, no network. What `penstock preview` and `penstock bench` are built on,
-// and the reference that served batches are compared with.
+// Reads a job's batches in this process, without a daemon or a network. `penstock bench` uses it, and it is the
+// reference for served batches. Other local commands use OpenDataset.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOCAL_READER_H_
 #define PENSTOCK_PIPELINE_LOADER_LOCAL_READER_H_
 
@@ -25,8 +25,9 @@
 namespace penstock {
 
 struct LocalReaderOptions {
-  int threads = 0;  // 0: the CPUs that the cgroup's quota gives
-  // As of LoaderOptions; batches come on top: up to prefetch_steps of them, and those that the caller holds.
+  int threads = 0;  // 0: the CPUs of the cgroup's quota
+  // As in LoaderOptions. Batches need memory in addition: up to prefetch_steps batches, and those that the caller
+  // holds.
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
@@ -34,27 +35,27 @@ struct LocalReaderOptions {
   std::shared_ptr<DiskCache> disk_cache;
   int read_ahead_rows = 32;
   int reads_under_way = 64;
-  // Tuned while it reads, where the job's files are these (SelfTuning); null: settings stay as they are.
+  // Tunes the reader (SelfTuning). These must be the files that the job reads. Null: settings do not change.
   RemoteFiles* tune = nullptr;
   bool threads_pinned = false, read_threads_pinned = false;
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
   Cursor start;
-  uint64_t epochs = 1;  // epochs that are begun, that of `start` included; 0: without end
-  uint64_t rank = 0;    // whose slices of the steps
+  uint64_t epochs = 1;  // number of epochs to begin, including that of `start`; 0: unlimited
+  uint64_t rank = 0;    // the rank whose slices are read
   uint64_t world_size = 1;
-  uint32_t batch_size = 0;  // 0: the job's
-  // Where indexes are kept: a state folder. Empty: they are built in memory and not kept.
+  uint32_t batch_size = 0;  // 0: that of the job
+  // State folder for indexes. Empty: they are built in memory and not stored.
   std::string index_dir;
 };
 
-// The slots of one rank in one step. Move-only; its memory goes back to the reader (which may be gone by then).
+// The slots of one rank in one step. Move-only. Its memory returns to a pool; a batch may outlive its reader.
 class LocalBatch {
  public:
   struct Row {
-    Location id;        // of the record that the plan gives
-    bool valid = true;  // not padding, not masked
+    Location id;        // record that the plan has for the slot
+    bool valid = true;  // neither padding nor masked
     bool masked = false, lenient = false, substituted = false;
-    uint64_t source_record = 0;  // number in the snapshot of the record whose content it is
+    uint64_t source_record = 0;  // number in the snapshot of the record with the row's content
   };
 
   LocalBatch(LocalBatch&&) noexcept;
@@ -66,12 +67,12 @@ class LocalBatch {
   size_t size() const { return rows_.size(); }
   const Row& row(size_t i) const { return rows_[i]; }
 
-  // FIXED column c of row i; the rows of a column follow each other without a gap.
+  // Returns FIXED column c of row i. The rows of a column are contiguous.
   std::string_view Fixed(size_t c, size_t i) const;
-  // RAGGED column c of row i, in its encoding.
+  // Returns RAGGED column c of row i in its encoding.
   std::string_view Ragged(size_t c, size_t i) const { return ragged_[c][i]; }
 
-  // Adds all rows, in order.
+  // Adds all rows in order.
   void AddTo(BatchDigest* digest) const;
 
  private:
@@ -85,38 +86,39 @@ class LocalBatch {
   std::vector<Row> rows_;
   std::unique_ptr<std::byte[]> fixed_;  // column after column
   size_t fixed_bytes_ = 0;
-  std::vector<std::byte*> columns_;  // of fixed_, by column; null for RAGGED ones
+  std::vector<std::byte*> columns_;  // into fixed_, by column; null for RAGGED ones
   std::vector<std::vector<std::string>> ragged_;
 };
 
 class LocalReader {
  public:
-  // Expands the job's globs, loads or builds the indexes, and begins to prepare. Errors name what is wrong with the
+  // Expands the job's globs, loads or builds the indexes, and starts to prepare steps. Errors name the problem in the
   // files, the job or the options.
   static absl::StatusOr<std::unique_ptr<LocalReader>> Open(Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const LocalReaderOptions& options);
-  // The same for a job that is there already.
+  // Does the same for an existing job.
   static absl::StatusOr<std::unique_ptr<LocalReader>> Open(std::shared_ptr<const LoadJob> job,
                                                            const LocalReaderOptions& options);
   virtual ~LocalReader() = default;
 
-  // Waits for the next step.
+  // Blocks until the next step is complete, and returns
   //   a batch   the step
-  //   nullopt   all epochs have been delivered
-  //   an error  a row of this step failed; every further call returns it again
+  //   nullopt   all epochs were delivered
+  //   an error  a row of this step failed; each further call returns it again
   virtual absl::StatusOr<std::optional<LocalBatch>> Next() = 0;
 
   virtual const LoadJob& job() const = 0;
   virtual const Steps& steps() const = 0;
   virtual LoaderStats Stats() const = 0;
-  // Where LocalReaderOptions::tune was given; else nothing.
+  // Returns the current settings if LocalReaderOptions::tune was set, otherwise nullopt.
   virtual std::optional<TuningSetting> Tuned() const = 0;
 };
 
-// The job's shards as they are now: globs expanded, indexes loaded or built on `threads` threads (kept below
-// `index_dir` unless it is empty), and frozen as a snapshot with a reader on it. `troubles`, if given, is told of files
-// that fail later; records are read from `storage`. Both outlive the reader.
+// Opens the job's shards as they are now: expands globs, obtains the indexes, freezes a snapshot and returns a reader
+// of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
+// stores them there. Without one, builds them on the calling thread. `troubles` may be null; it receives files that
+// fail later. `storage` holds the records and must outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,

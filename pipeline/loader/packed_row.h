@@ -1,5 +1,5 @@
-// A finished row as one string, for the cache of rows: its FIXED columns one after another in schema order, then of
-// each RAGGED column a u32 of its bytes and the bytes. Made and read in one process.
+// A finished row as one string, for the cache of rows: the FIXED columns one after another in schema order, then for
+// each RAGGED column a u32 with its length and its bytes. Valid within one process.
 #ifndef PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 
@@ -13,7 +13,7 @@ namespace penstock {
 
 size_t PackedRowBytes(const RowSchema& schema, const RowSlot& slot);
 std::string PackRow(const RowSchema& schema, const RowSlot& slot);
-// Writes what PackRow made of a row of the same schema into `slot`, whose pointers are set.
+// Writes the result of PackRow for a row of the same schema to `slot`, whose pointers are set.
 void UnpackRow(const RowSchema& schema, std::string_view packed, RowSlot* slot);
 
 }  // namespace penstock

@@ -115,7 +115,7 @@ uint64_t PreparedSteps::ready_steps() const {
       std::count_if(pending_.begin(), pending_.end(), [](const auto& pending) { return pending->missing == 0; }));
 }
 
-// A step stays where it is while a row of it is missing, which is this one.
+// A step keeps its place while one of its rows is missing, and this row is.
 PreparedSteps::Pending* PreparedSteps::Find(const RowRequest& request) {
   MutexLock lock(&mutex_);
   return pending_[request.step - first_step_].get();
@@ -139,7 +139,7 @@ void PreparedSteps::OnRow(RowResult row) {
   absl::Status status = row.status;
   if (status.ok()) status = pending->step.target->Put(slot, std::move(row));
   MutexLock lock(&mutex_);
-  // The failure of the first slot, so that runs say the same.
+  // Report the failure of the first slot, so that each run returns the same error.
   if (!status.ok() && slot <= pending->failed_slot) {
     pending->failed_slot = slot;
     pending->failure = std::move(status);

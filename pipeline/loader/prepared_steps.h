@@ -1,6 +1,6 @@
-// The steps of one rank, made ahead of who takes them: in order, each where its target says.
+// Prepares the steps of one rank ahead, in order, and writes each to its target.
 //
-//   Next ─▶ asks the loader for the steps that are to be under way ─▶ rows come in any order ─▶ the head step, whole
+//   Next ─▶ requests steps from the loader ─▶ rows arrive in any order ─▶ the complete head step
 #ifndef PENSTOCK_PIPELINE_LOADER_PREPARED_STEPS_H_
 #define PENSTOCK_PIPELINE_LOADER_PREPARED_STEPS_H_
 
@@ -21,13 +21,13 @@
 
 namespace penstock {
 
-// What the rows of one step are written into. Calls for unlike rows may come on several threads at once.
+// Receives the rows of one step. Calls for different rows may run on several threads at once.
 class StepTarget {
  public:
   virtual ~StepTarget() = default;
-  // The memory of a row, counted in the rank's slice; see RowSink::Book.
+  // Returns the memory of a row, numbered within the rank's slice; see RowSink::Book.
   virtual RowSlot Book(size_t row) = 0;
-  // The row is in its slot: its status is OK. What it returns counts as the row's outcome.
+  // Accepts a row that is in its slot and whose status is OK. The returned status becomes the row's.
   virtual absl::Status Put(size_t row, RowResult result) = 0;
 };
 
@@ -40,37 +40,37 @@ struct PreparedStep {
 struct PreparedStepsOptions {
   uint64_t rank = 0;
   Cursor start;
-  uint64_t epochs = 1;          // that are begun, that of `start` included; 0: without end
-  uint32_t prefetch_steps = 4;  // made ahead; at least 1
+  uint64_t epochs = 1;          // number of epochs to begin, including that of `start`; 0: unlimited
+  uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
 };
 
-// Next is for one thread at a time, the others for any.
+// Next is for one thread at a time; the other functions are thread-safe.
 class PreparedSteps final : public RowSink {
  public:
-  // Null: there is no memory for it now.
+  // Returns the target of a step, or null if there is no memory for it at present.
   using MakeTarget = std::function<std::unique_ptr<StepTarget>(const StepSpan& span, const SlotRange& slice)>;
 
-  // Opens a session and begins. The loader and what make_target uses outlive this. Errors: those of
-  // Loader::OpenSession.
+  // Opens a session and requests the first steps. The loader, and the objects that make_target uses, must outlive this.
+  // Returns the errors of Loader::OpenSession.
   static absl::StatusOr<std::unique_ptr<PreparedSteps>> Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const Steps& steps, const PreparedStepsOptions& options,
                                                              MakeTarget make_target);
-  // Waits for the rows that are being made.
+  // Blocks until the rows in progress are made.
   ~PreparedSteps() override;
 
-  // Waits for the next step, `timeout` at most.
-  //   a step             every row of it is there
-  //   nullopt            all epochs have been taken
-  //   DeadlineExceeded   not complete in time; says how many rows are missing. Call again
-  //   ResourceExhausted  there is no memory for it, and no step under way. Call again when there is some
+  // Blocks until the next step is complete, for at most `timeout`, and returns
+  //   a step             complete
+  //   nullopt            all epochs were returned
+  //   DeadlineExceeded   not complete in time; names the number of missing rows. Call again
+  //   ResourceExhausted  there is no memory for the step, and no step is in progress. Call again when there is some
   //   Cancelled          Cancel was called
-  //   another error      that of the first row of this step that failed; every further call returns it again
+  //   another error      that of the first row of this step that failed; each further call returns it again
   absl::StatusOr<std::optional<PreparedStep>> Next(Nanos timeout);
 
-  // Ends a Next that waits, and all later ones.
+  // Cancels a Next in progress and all later ones.
   void Cancel();
 
-  // Complete and not taken yet.
+  // Returns the number of complete steps that Next has not returned.
   uint64_t ready_steps() const;
 
   RowSlot Book(const RowRequest& request) override;
@@ -91,7 +91,7 @@ class PreparedSteps final : public RowSink {
         make_target_(std::move(make_target)),
         next_(steps.Normalized(options.start)) {}
 
-  // Asks for steps until enough are under way, no step is left or there is no memory.
+  // Requests steps until enough are in progress, no step is left or there is no memory.
   void Fill();
   bool RequestStep();
   Pending* Find(const RowRequest& request);
@@ -99,7 +99,7 @@ class PreparedSteps final : public RowSink {
   const Steps steps_;
   const PreparedStepsOptions options_;
   const MakeTarget make_target_;
-  // Of Next's thread.
+  // Used by Next's thread only.
   Cursor next_;
   uint64_t requested_ = 0;
   absl::Status failure_;
@@ -110,7 +110,7 @@ class PreparedSteps final : public RowSink {
   uint64_t first_step_ ABSL_GUARDED_BY(mutex_) = 0;  // number of pending_.front()
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::unique_ptr<Loader::Session> session_;  // goes before what it writes to
+  std::unique_ptr<Loader::Session> session_;  // destroyed before the members that it writes to
 };
 
 }  // namespace penstock

@@ -12,20 +12,21 @@
 namespace penstock {
 namespace {
 
-// A load that fails for a reason that may pass, and a read that fails, are tried again so often, after growing pauses.
+// Attempts of a load that fails with Unavailable. The pause between them doubles. A failed read pauses the shard for
+// kFirstPause.
 constexpr int kOpenTries = 3;
 constexpr Nanos kFirstPause = 20 * kMillisecond;
-// Then the failure stands for a while, which grows.
+// After the attempts, the failure stands for a while, which grows.
 constexpr Nanos kFirstFailure = 250 * kMillisecond;
 constexpr Nanos kLongestFailure = 2 * kSecond;
-// A load that takes longer is said.
+// Longer loads are reported.
 constexpr Nanos kLongLoad = kSecond;
-// While somebody writes to a file its index is old as soon as it is made.
+// Indexings after a first one, before a load fails. A file that is being written outdates each index.
 constexpr int kIndexings = 2;
-// Waiters that are gone are looked for when there are so many.
+// Number of waiters at which the table removes destroyed ones.
 constexpr size_t kManyWaiters = 64;
 
-// Four windows of the default order's 1024 chunks.
+// Four windows of 1024 chunks, as the default order has them.
 constexpr size_t kMostOpenShards = 4096, kLeastOpenShards = 256;
 
 DatasetReader::Options Completed(DatasetReader::Options options) {
@@ -41,7 +42,7 @@ bool MayPass(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 }  // namespace
 
-// A load that is to run. Dropped without being run, when its executor stops, it says so to all who wait.
+// A load to run. If the executor stops and drops it, it ends the load with Cancelled for all waiters.
 class ShardTable::LoadTurn {
  public:
   LoadTurn(std::shared_ptr<ShardTable> table, uint32_t number) : table_(std::move(table)), number_(number) {}
@@ -105,7 +106,7 @@ absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status)
   return absl::IsCancelled(status) ? status : absl::UnavailableError(status.message());
 }
 
-// ---- Who asks ------------------------------------------------------------------------------------------------------
+// ---- Requests -------------------------------------------------------------------------------------------------------
 
 bool ShardTable::ReadyNow(Shard* shard) {
   const bool at_once = AllAnswerAtOnce();
@@ -231,7 +232,7 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
     if (!loaded->ok()) return loaded->status();
     return (*loaded)->reader;
   }
-  // Storage that answers at once, and a file that was closed to make room.
+  // Storage with low latency whose file was closed to make room.
   const absl::StatusOr<std::string> path = Resolve(number);
   absl::StatusOr<std::shared_ptr<const ShardReader>> reader =
       path.ok() ? OpenFileOf(*path, index) : absl::StatusOr<std::shared_ptr<const ShardReader>>(path.status());
@@ -270,7 +271,7 @@ std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
   return shard.index;
 }
 
-// ---- What was found -------------------------------------------------------------------------------------------------
+// ---- Results of reads -----------------------------------------------------------------------------------------------
 
 void ShardTable::FoundChanged(uint32_t number, const ShardReader& reader) {
   Shard& shard = shards_[number];
@@ -349,7 +350,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::BringIndex(uint32_
   const SnapshotShard& frozen = snapshot_.shards()[number];
   absl::StatusOr<std::shared_ptr<const ShardIndex>> index = indexes_(frozen, path, stop_.get_token());
   if (!index.ok()) {
-    // The shard was whole when the job was submitted.
+    // The shard was intact when the job was submitted.
     if (absl::IsDataLoss(index.status())) return Changed(number, index.status().message());
     return Unreadable(number, index.status());
   }
@@ -376,7 +377,7 @@ absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared
     absl::StatusOr<std::shared_ptr<const ShardReader>> reader = OpenFileOf(*path, index);
     if (reader.ok()) return Loaded{std::move(index), *std::move(reader)};
     if (!absl::IsFailedPrecondition(reader.status())) return Unreadable(number, reader.status());
-    // The file is in another state than when it was indexed.
+    // The file has changed since it was indexed.
     index = nullptr;
     if (indexings == kIndexings) {
       return absl::UnavailableError(absl::StrCat(PathOf(number), ": somebody is writing to it"));
@@ -443,7 +444,8 @@ void ShardTable::DropIndex(Shard* shard) {
   shard->gone.reset();
 }
 
-// Second chance, as a clock's hand goes round. What somebody uses just now stays until he is done.
+// Evicts by second chance, like the hand of a clock. Indexes and readers in use stay alive until their users release
+// them.
 void ShardTable::Trim() {
   MutexLock lock(&hand_mutex_);
   for (size_t steps = 0; steps < 2 * shards_.size(); ++steps) {

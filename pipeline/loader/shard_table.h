@@ -1,4 +1,4 @@
-// The shards of a snapshot: which have their index here and are open, which are being brought, which cannot be.
+// The shards of a snapshot, their indexes and open files.
 #ifndef PENSTOCK_PIPELINE_LOADER_SHARD_TABLE_H_
 #define PENSTOCK_PIPELINE_LOADER_SHARD_TABLE_H_
 
@@ -20,73 +20,78 @@
 
 namespace penstock {
 
-// Thread-safe. Indexes are brought and files opened on an executor, once for all who wait; no lock is held meanwhile.
-// Keeps a bounded number of files open, and of indexes in memory: those that were not used for longest go.
+// Thread-safe. Loads indexes and opens files on an executor, once for all callers, and holds no lock meanwhile. Keeps a
+// bounded number of files open and a bounded size of indexes in memory, and evicts those that were not used recently.
 //
-// A shard is *ready* when asking for it does not wait: its index is here (and its file open, where storage does not
-// answer at once), or it failed so lately that asking again would say the same.
+// A shard is *ready* if calls for it do not block: its index is in memory (and its file is open, if its storage has
+// high latency), or it failed so recently that the failure still stands.
 //
-// Errors: FailedPrecondition: the file is not the snapshot's. ResourceExhausted: a record is over the limit.
-// Unavailable: this machine cannot have it just now. Each names the file; failures that may pass are tried again as
-// often as somebody asks, at most every two seconds.
+// Each error names the file:
+//   FailedPrecondition  the file is not the snapshot's
+//   ResourceExhausted   a record is longer than the limit
+//   Unavailable         this machine cannot read the file or its index at present
+//   Aborted             the file changed since it was indexed; from Reader() only
+//   Cancelled           the table was stopped
+// A failure stands for 250 ms, after further failures for up to 2 s. The next request after that loads the shard again.
 class ShardTable : public std::enable_shared_from_this<ShardTable> {
  public:
   ShardTable(Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
              const DatasetReader::Options& options);
 
   const Snapshot& snapshot() const { return snapshot_; }
-  // Whether the storage of every shard does just now (Storage::HasLowLatency).
+  // Returns Storage::HasLowLatency for the shards of all roots. May change from call to call.
   bool AllAnswerAtOnce() const;
 
   bool IsReady(uint32_t number);
-  // The waiter is told when the shard is ready: perhaps at once, inside the call. Not told, and forgotten, when it is
-  // gone before. Never blocks.
+  // Notifies the waiter when the shard is ready, perhaps inside the call. Forgets it, without a notification, if it is
+  // destroyed before. Never blocks.
   void WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter);
-  // It will be wanted: begins to bring it. Never blocks.
+  // Starts to load a shard that will be needed. Never blocks.
   void Want(uint32_t number);
 
-  // These wait where the shard is not ready.
+  // Block if the shard is not ready.
   absl::StatusOr<std::shared_ptr<const ShardIndex>> Index(uint32_t number);
   absl::StatusOr<std::shared_ptr<const ShardReader>> Reader(uint32_t number);
-  // The open file; null where it is not.
+  // Returns the open file, or null if it is not open.
   std::shared_ptr<const ShardReader> OpenReader(uint32_t number);
-  // The index that is here; null where none is.
+  // Returns the index in memory, or null if there is none.
   std::shared_ptr<const ShardIndex> KnownIndex(uint32_t number);
 
-  // What a read through `reader` found: the file is another than was indexed, so that its index is brought anew; or
-  // reading failed, so that it is opened again, after a pause; or all is well. Each returns at once.
+  // Report the result of a read through `reader`. FoundChanged: the file differs from the indexed one, so the table
+  // indexes it again. FoundFailing: reading failed, so the table opens it again, after a pause. FoundWell: the read
+  // succeeded. Each returns at once.
   void FoundChanged(uint32_t number, const ShardReader& reader);
   void FoundFailing(uint32_t number, const ShardReader& reader, const absl::Status& status);
   void FoundWell(uint32_t number);
 
-  // As people know it: the path below its root, absolute where the root is ours.
+  // Returns the path for messages: root path and path below it, or "root:path" if the root is not configured.
   std::string PathOf(uint32_t number) const;
 
-  // Ends what is under way, soon, and does not wait for it: who waits is told Cancelled.
+  // Cancels loads in progress soon, without waiting for them. Their waiters receive Cancelled.
   void Stop() { stop_.request_stop(); }
 
  private:
-  // What each row touches comes first: of thousands of shards, each line of the processor's cache is a miss.
+  // The members that each row uses come first. With thousands of shards, each cache line of the processor is a miss.
   struct alignas(64) Shard {
     Mutex mutex;
     std::shared_ptr<const ShardIndex> index ABSL_GUARDED_BY(mutex);
     absl::Status failure ABSL_GUARDED_BY(mutex);
     std::shared_ptr<const ShardReader> reader ABSL_GUARDED_BY(mutex);
-    Nanos paused_until ABSL_GUARDED_BY(mutex) = 0;  // reading failed: not opened again before
-    std::atomic<bool> used{false};                  // since the hand came by
-    std::atomic<bool> troubled{false};              // it is among the troubles
+    Nanos paused_until ABSL_GUARDED_BY(mutex) = 0;  // reading failed: not opened again before this time
+    std::atomic<bool> used{false};                  // since the hand last passed
+    std::atomic<bool> troubled{false};              // reported as failing to Options::troubles
     bool loading ABSL_GUARDED_BY(mutex) = false;
-    int tries ABSL_GUARDED_BY(mutex) = 0;  // of this load
-    // Of an index that had to go: where somebody has it still it is taken back.
+    int tries ABSL_GUARDED_BY(mutex) = 0;  // attempts of the current load
+    // An index that was evicted. The table takes it back if it is still in use.
     std::weak_ptr<const ShardIndex> gone ABSL_GUARDED_BY(mutex);
-    int failures ABSL_GUARDED_BY(mutex) = 0;        // loads in a row that came to nothing
-    Nanos said_at ABSL_GUARDED_BY(mutex) = 0;       // when it began, or was last said to be long in coming
-    Nanos failed_until ABSL_GUARDED_BY(mutex) = 0;  // the failure is not looked into again before
+    int failures ABSL_GUARDED_BY(mutex) = 0;        // loads that failed in succession
+    Nanos said_at ABSL_GUARDED_BY(mutex) = 0;       // start of the load, or time of the last report that it takes long
+    Nanos failed_until ABSL_GUARDED_BY(mutex) = 0;  // the failure stands until then
     std::vector<std::weak_ptr<ReadyWaiter>> waiters ABSL_GUARDED_BY(mutex);
     CondVar loaded;
 
-    // The record is read next: the index and the reader come at once, and not one after the other, since counting who
-    // has them waits for each.
+    // Prefetches index and reader of a record that is read next. Both load in parallel; otherwise, counting their
+    // references would wait for one after the other.
     void Prefetch() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
       PrefetchObject(index.get());
       PrefetchLine(reader.get());
@@ -99,17 +104,17 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   class LoadTurn;
 
   bool ReadyNow(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
-  // Begins to load, on the executor, at `when`; `loading` is set already.
+  // Posts a load to the executor for time `when`. The caller has set `loading`.
   void PostLoad(uint32_t number, Nanos when);
-  // What came; nothing where it is to be tried again.
+  // Returns the result of a load, or nullopt if it will be tried again.
   std::optional<absl::StatusOr<Loaded>> RunLoad(uint32_t number);
   absl::StatusOr<Loaded> Load(uint32_t number, std::shared_ptr<const ShardIndex> index);
   absl::StatusOr<std::shared_ptr<const ShardIndex>> BringIndex(uint32_t number, const std::string& path);
-  // The end of a load: keeps what came, and tells all. A failure that may pass is tried again a few times first;
-  // false then, when there is to be another try at *again.
+  // Ends a load: stores its result and notifies all waiters. If the failure may be temporary and `last` is false, it
+  // first returns false up to twice; the caller then tries again at *again.
   bool FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again);
-  // Waits until it is ready, or was. Loads it on this thread where nobody does, and returns what came: with tight
-  // limits the table may have let go of it again.
+  // Blocks until the shard is ready or a load has ended. Loads it on this thread if no other thread does, and returns
+  // the result, because with tight limits the table may have evicted it already.
   std::optional<absl::StatusOr<Loaded>> MakeReady(uint32_t number);
   void SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void DropIndex(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
@@ -128,13 +133,13 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   const IndexProvider indexes_;
   const DatasetReader::Options options_;
   Storage* const storage_;
-  const std::vector<std::string> one_of_each_root_;  // paths: what a storage says of one it says of all
+  const std::vector<std::string> one_of_each_root_;  // a path below each root, to query HasLowLatency
   Executor* const executor_;
   Clock* const clock_;
   std::stop_source stop_;
   std::vector<Shard> shards_;
   std::atomic<uint64_t> open_{0}, index_bytes_{0};
-  // Taken before a shard's mutex, never after it.
+  // Acquired before a shard's mutex, never after it.
   Mutex hand_mutex_;
   size_t hand_ ABSL_GUARDED_BY(hand_mutex_) = 0;
 };

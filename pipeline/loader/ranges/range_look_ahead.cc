@@ -1,4 +1,4 @@
-// How far ahead records are looked at, in which order, and which of them come together.
+// Decides how far ahead records are examined, in which order, and which of them are fetched together.
 #include <algorithm>
 #include <utility>
 
@@ -10,14 +10,14 @@ namespace {
 
 using Place = RequestedSpan::Place;
 
-// Rows that are about to begin have their records brought alone: a range for them would come too late.
+// Records of rows that start soon are fetched alone; a range would be too late for them.
 constexpr uint64_t kLead = 64;
-// How far beyond what was asked for records are looked at: what a session has had so far, times this, and a little. Who
-// reads ten steps is not to pay for an epoch.
+// Positions to examine beyond the requested rows: the number of rows that the session has requested so far, times
+// kAheadTimes, and kLeastAhead. A session that reads ten steps should not pay for an epoch.
 constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
-constexpr int kLookedAtOnce = 256;  // positions, of one call
-constexpr int kCallsToPass = 16;    // where there is no memory, or a shard is not open, before it is tried again
-// For a shard to open; and where that took too long, how long others are not waited for.
+constexpr int kLookedAtOnce = 256;  // positions per call
+constexpr int kCallsToPass = 16;    // calls to skip if there is no memory or a shard is not open
+// Longest wait for a shard to open, and the time without further waits after a wait that long.
 constexpr Nanos kLongestWait = kSecond, kNoWaits = 10 * kSecond;
 
 }  // namespace
@@ -37,13 +37,13 @@ RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Plac
     const uint64_t end = from.position + stride * rows;
     return Place{from.epoch + end / positions, end % positions};
   };
-  // What is wanted later than memory lasts would only keep out what is wanted sooner. A record takes a little more than
-  // it has, in whole pages.
+  // A record beyond the memory would only displace records that are needed sooner. A record occupies whole pages, which
+  // is a little more than its size.
   const Snapshot& snapshot = session.job->reader().snapshot();
   const uint64_t record_bytes = snapshot.data_bytes() / std::max<uint64_t>(1, snapshot.total_records()) + 1;
   const uint64_t records = room / (record_bytes + record_bytes / 8);
-  // A range begins a little before the end, so that there is something for it to take along; with little memory one at
-  // a time.
+  // A range begins a little before the end, so that it can include further records. With little memory, the session
+  // starts one range at a time.
   Horizon horizon;
   horizon.begin = std::max(behind(at, records - records / 4), first);
   horizon.along = std::max(behind(at, records), behind(first, kLead));
@@ -76,7 +76,7 @@ bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t 
     session->waits_since = now;
   }
   if (now - session->waits_since < kLongestWait) return true;
-  // The rows of others are not to wait for it.
+  // The rows of other shards must not wait for this one.
   session->waits_since = 0;
   session->no_waits_until = now + kNoWaits;
   return false;
@@ -96,7 +96,8 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
     session->far = true;
     room /= static_cast<uint64_t>(
         std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return entry.second->far; }));
-    // What rows have gone by without having taken it: others made them.
+    // Drop ranges whose rows have passed without taking their records. Those rows were made without them, for example
+    // from a cache.
     while (!session->by_end.empty()) {
       const auto [end, range] = *session->by_end.begin();
       const bool gone_by = end.epoch < at.epoch ? at.position > kLeastAhead
@@ -113,7 +114,7 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
     return leave();
   }
   const LoadJob& job = *session->job;
-  // A session that has a part of the rows alone goes through positions in longer steps.
+  // A session that reads a part of the rows advances by more than one position per row.
   const uint64_t positions = job.positions();
   const uint64_t passed =
       (asked.furthest.epoch - asked.first.epoch) * positions + asked.furthest.position - asked.first.position;
@@ -134,7 +135,8 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
       if (next > horizon.begin) break;
       session->shuffled_upto = {next.epoch, session->plan->ShuffledUpTo(next.position)};
     }
-    // Chunks, whose records are anywhere in one window, come whole: a window that was begun goes on to its end.
+    // Chunks, whose records are spread over one window, are fetched whole: a window that was started continues to its
+    // end.
     const Place window_end = horizon.whole_chunks ? session->shuffled_upto : Place{};
     if (next > std::min(horizon.end, std::max(horizon.begin, window_end))) break;
     const Place along = std::min(horizon.end, std::max(horizon.along, window_end));

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// Addresses that are asked of the system at once; pages only as blocks are taken.
+// Address space to map at once. The system provides pages only when blocks are used.
 constexpr uint64_t kMappedAtOnce = uint64_t{64} << 20;
 
 uint64_t PageBytes() {
@@ -24,7 +24,7 @@ uint64_t PageBytes() {
 
 uint64_t RangeMemory::Takes(uint64_t bytes) {
   const uint64_t pages = std::max<uint64_t>(1, (bytes + PageBytes() - 1) / PageBytes());
-  // Eight sizes between a power of two and the next: few enough that a block given back fits one that is wanted.
+  // Eight sizes between a power of two and the next: few enough that a released block often fits the next request.
   const uint64_t step = pages <= 8 ? 1 : std::bit_floor(pages - 1) / 8;
   return (pages + step - 1) / step * step * PageBytes();
 }
@@ -36,7 +36,7 @@ RangeMemory::~RangeMemory() {
 RangeMemory::Block RangeMemory::TakeKept(uint64_t bytes) {
   const uint64_t size = Takes(bytes);
   MutexLock lock(&mutex_);
-  // A quarter more at most, so that what is kept is not all in blocks that are too large.
+  // At most a quarter larger, so that cached blocks are not all too large.
   for (auto it = kept_.lower_bound(size); it != kept_.end() && it->first <= size + size / 4; ++it) {
     if (it->second.empty()) continue;
     Block block = std::move(it->second.back().block);
@@ -60,7 +60,8 @@ RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease
       gone.pop_back();
     }
   }
-  // All pages in one call: a fault for each costs several times as much. Older kernels do not know it, and need not.
+  // Populates all pages in one call; separate page faults cost several times as much. Older kernels lack this call and
+  // work without it.
 #ifdef MADV_POPULATE_WRITE
   if (data != nullptr) madvise(data, size, MADV_POPULATE_WRITE);
 #endif
@@ -78,7 +79,7 @@ char* RangeMemory::Carve(uint64_t size) {
     void* const mapped =
         mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
-    // A huge page would bring memory that nobody has booked.
+    // A huge page would occupy memory that was not reserved.
     madvise(mapped, wanted, MADV_NOHUGEPAGE);
     mapped_.emplace_back(static_cast<char*>(mapped), wanted);
     fresh_ = static_cast<char*>(mapped);

@@ -6,9 +6,10 @@ RecordRange PlanRange(const ShardIndex& index, uint64_t record, absl::FunctionRe
                       const RangeLimits& limits) {
   RecordRange range{record, 1, 1, index.FramedLength(record)};
   uint64_t useful = range.bytes, looked = 0;
-  // Of the records that were looked at beyond the range: what is wanted of them, and of how many.
+  // Records beyond the range that were examined: the bytes and the number of the wanted ones, and the unwanted bytes
+  // since the last of them.
   uint64_t more = 0, more_wanted = 0, gap = 0;
-  // Looks at record `k`, by which the range would become [from, to). Whether to go on in this direction.
+  // Examines record `k`, which would extend the range to [from, to). Returns whether to continue in this direction.
   const auto look = [&](uint64_t k, uint64_t from, uint64_t to) {
     const uint64_t bytes = index.RangeBytes(from, to - from);
     if (bytes > limits.most_bytes || looked++ >= limits.most_looked) return false;
@@ -22,7 +23,7 @@ RecordRange PlanRange(const ShardIndex& index, uint64_t record, absl::FunctionRe
     more = more_wanted = 0;
     return true;
   };
-  // Up first: an order that goes on through the data goes up.
+  // Upwards first, because an order that follows the data goes upwards.
   const uint64_t begin = record, records = index.record_count();
   for (uint64_t k = record + 1; k < records && look(k, begin, k + 1); ++k) {
   }

@@ -8,9 +8,9 @@
 namespace penstock {
 namespace {
 
-// Small records share a block of about so many bytes, and their pages.
+// Small records share a block of about this size, and its pages.
 constexpr uint64_t kBlockBytes = 32 << 10;
-// Fewer bytes that nobody wants, between records that share one, are taken into it.
+// A block may contain unwanted bytes between its records if they are fewer than this.
 constexpr uint64_t kSkippedFrom = 4 << 10;
 
 }  // namespace
@@ -99,9 +99,9 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
   std::unique_ptr<BudgetLease> grab;
   if (lacks > 0) {
     grab = options_.hold(id, lacks);
-    // What is kept fits nothing of this range; less than it lacks may fit the next one.
+    // No cached block fits this range. If they are at least as large as the missing memory, release them.
     if (grab == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) grab = options_.hold(id, lacks);
-    // Nor is it to lie idle with another session.
+    // Release cached blocks of other sessions as well.
     if (grab == nullptr && kept() >= lacks && GiveKeptBack(lacks) > 0) grab = options_.hold(id, lacks);
   }
   bool all = lacks == 0 || grab != nullptr;
@@ -129,12 +129,12 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
   {
     MutexLock lock(&mutex_);
     if (session->closed) return false;
-    size_t in = 0;  // the block of the record
+    size_t in = 0;  // index of the block with the record
     for (const uint64_t number : range->wanted) {
       const uint64_t offset = range->OffsetOf(number);
       while (offset >= range->blocks[in]->begin + range->blocks[in]->bytes) ++in;
       const CacheKey key{range->job->record_space(), range->shard_first + number};
-      // Another session has begun a range with it meanwhile: one is enough.
+      // Another session has started a range with this record meanwhile. Use that one.
       const auto [entry, added] = records_.try_emplace(key);
       if (!added) continue;
       entry->second = {range, range->blocks[in], number};
@@ -154,7 +154,7 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
 
 void RecordRanges::Over(const std::shared_ptr<Range>& range, bool ok) {
   std::vector<Task> waiting;
-  std::vector<std::shared_ptr<Block>> blocks;  // go outside the lock
+  std::vector<std::shared_ptr<Block>> blocks;  // destroyed after the lock is released
   if (ok) bytes_.fetch_add(range->records.bytes, std::memory_order_relaxed);
   {
     MutexLock lock(&mutex_);

@@ -1,13 +1,14 @@
-// Records that were fetched several at a time, before the rows that they are for were begun: from storage whose
-// requests cost more than their bytes.
+// Fetches several records with one read before their rows are started, from storage whose requests cost more than their
+// bytes.
 //
-// A session's rows are looked at ahead, in the order of its plan, beyond what it has asked for. The records near a
-// wanted one that the session will want too come with it, in one read (PlanRange). A row whose record is here takes it;
-// one whose record is under way waits for it; every other row has its record brought alone, as if this were not there.
-// So nothing depends on a range: where one fails, or its memory is taken, its rows read their records one by one.
+// The loader looks ahead in a session's plan, beyond the rows that it has requested. Records that are near a wanted
+// one, and that the session will also need, are fetched in the same read (PlanRange). A row takes its record if it is
+// here. If the record is in flight, the row waits for it. Any other row fetches its record alone. No row depends on a
+// range: if a range fails, or its memory is revoked, its rows read their records one by one.
 //
-//   position ahead -> record -> range around it -> one read into blocks -> rows take their records, and blocks go with
-//   the last of theirs
+//   position ahead -> record -> range around it -> one read into blocks -> rows take their records
+//
+// A block is released with the last of its records.
 #ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
 #define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
 
@@ -35,85 +36,88 @@
 
 namespace penstock {
 
-// What a session has asked for so far.
+// The rows that a session has requested so far.
 struct RequestedSpan {
   struct Place {
     uint64_t epoch = 0, position = 0;
     auto operator<=>(const Place&) const = default;
   };
   Place first, furthest;
-  // The furthest of those whose records were asked for alone.
+  // The furthest row whose record was fetched alone.
   std::optional<Place> alone;
   uint64_t rows = 0;
   void Add(const std::vector<RowRequest>& more);
 };
 
-// Thread-safe. In a shared_ptr: a range under way holds it.
+// Thread-safe. Owned by a shared_ptr, because a range in flight holds a reference.
 class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   struct Range;
   struct Block;
 
  public:
-  // Whether a session will ask for a row, as far as it knows. Called in calls of LookAhead alone.
+  // Returns whether a session will request a row, as far as it knows. Called only by LookAhead.
   using WillAsk = absl::FunctionRef<bool(uint64_t epoch, uint64_t position, uint64_t record)>;
   struct Options {
     int most_under_way = 16;  // 0: no ranges
     RangeLimits limits = {};
-    // Memory of the budget for a session's range; null: there is none now.
+    // Reserves memory of the budget for a session's range. Returns null if there is none at present.
     std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> hold;
-    // Whether the record is in a cache.
+    // Returns whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
-    // Whether somebody waits for memory: then nothing is kept for the next range.
+    // Returns whether a row waits for memory. No blocks are cached then.
     std::function<bool()> wanted;
-    // A range has ended: what it holds can be given back from now on. On a thread of the storage.
+    // Called when a range has ended, so that its memory can be revoked. Runs on a thread of the storage, or inside the
+    // call that starts or cancels the range.
     std::function<void()> ended;
     Clock* clock = Clock::Real();
   };
   struct Counts {
-    uint64_t ranges = 0;  // begun
-    uint64_t bytes = 0;   // that came in them
+    uint64_t ranges = 0;  // started
+    uint64_t bytes = 0;   // received
   };
 
-  // A record that was fetched: its row's alone.
+  // A fetched record, owned by one row.
   class Taken {
    public:
     Taken(const Taken&) = delete;
     Taken& operator=(const Taken&) = delete;
-    // As DatasetReader::ReadRecord returns it; in memory of this.
+    // Returns the record as DatasetReader::ReadRecord does. The bytes are in memory of this object.
     const absl::StatusOr<std::string_view>& bytes() const { return bytes_; }
-    Nanos took() const { return took_; }  // its part of the range's time
+    Nanos took() const { return took_; }  // its share of the range's time
 
    private:
     friend class RecordRanges;
     Taken() = default;
-    std::shared_ptr<Block> block_;  // that it lies in
+    std::shared_ptr<Block> block_;  // the block with the record
     absl::StatusOr<std::string_view> bytes_ = absl::CancelledError("");
     Nanos took_ = 0;
   };
 
   explicit RecordRanges(Options options) : options_(std::move(options)) {}
 
-  // `stop` ends its ranges.
+  // A request to `stop` cancels the session's ranges.
   void OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop);
   void CloseSession(uint64_t id);
 
-  // Begins what is worth reading, before the session's row `now` is made, as far ahead as `room` bytes hold all
-  // records. Never blocks; is short. Not while the session is opened or closed.
+  // Starts worthwhile ranges, before the session's row `now` is made. Looks as far ahead as `room` bytes can
+  // hold all records. Fast; never blocks. Must not run while the session is opened or closed.
   void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& asked, uint64_t room, WillAsk will_ask);
 
-  // The record, where it is here; it is the caller's then.
+  // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
-  // Whether the record is here or under way; then `over` is called once when it is no longer under way: inside this
-  // call, or on a thread of the storage.
+  // Returns whether the record is here or in flight. If so, calls `over` once when it is no longer in flight: inside
+  // this call, on a thread of the storage, or inside the call that cancels the range.
   bool WhenOver(const LoadJob& job, uint64_t record, Task over);
 
-  // What is kept for the next ranges. Who waits for memory looks here before, with the lock that `wanted` takes.
+  // Returns the bytes cached for the next ranges. A thread checks them before it waits for memory, under the lock that
+  // `wanted` acquires.
   uint64_t kept() const { return kept_->load(); }
-  // Lets go of what is kept for the next ranges until `bytes` are free. Returns the bytes freed.
+  // Releases cached blocks until `bytes` are free. Returns the bytes freed.
   uint64_t GiveKeptBack(uint64_t bytes);
-  // The same, then of what is here, that which is wanted last first.
+  // Does the same, and then drops ranges that are here, those that are needed last first.
   uint64_t GiveBack(uint64_t bytes);
-  // Breaks off what is under way until `bytes` will be free, in the same order: `ended` says when.
+  // Cancels ranges in flight until `bytes` will be free, those that are needed last first. `ended` reports when they
+  // are.
   void BreakOff(uint64_t bytes);
 
   Counts counts() const { return {ranges_.load(), bytes_.load()}; }
@@ -130,32 +134,34 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     size_t operator()(const CacheKey& key) const { return key.space ^ (key.record * 0x9E3779B97F4A7C15); }
   };
 
-  // Gives the range blocks for what is wanted of it; false: there is no memory. `parts`: of its read.
+  // Allocates blocks for the wanted records of the range, and sets the parts of its read. Returns false if there is no
+  // memory.
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
-  // The range around the record, and which of its records are wanted; fewer than two are none.
+  // Returns the range around the record and its wanted records, or null if these are fewer than two.
   std::shared_ptr<Range> Plan(Session* session, uint64_t record, const RequestedSpan::Place& along, WillAsk will_ask);
-  // How far ahead a session's records are looked at.
+  // Distance of the look-ahead.
   struct Horizon {
-    RequestedSpan::Place begin, along;  // where ranges begin, and what they take along
-    bool whole_chunks = false;          // both go on to the end of a window that was begun
-    RequestedSpan::Place end;           // of all of it
+    RequestedSpan::Place begin, along;  // limits for the first record of a range, and for its other records
+    bool whole_chunks = false;          // both extend to the end of a window that was started
+    RequestedSpan::Place end;           // limit for both
   };
-  // Of its row `at`; `first`: the first that a range may begin with.
+  // Returns the horizon for the session's row `at`. `first` is the first row with which a range may begin.
   static Horizon HorizonOf(const Session& session, const RequestedSpan::Place& at, const RequestedSpan::Place& first,
                            const RequestedSpan& asked, uint64_t stride, uint64_t room);
-  // Has shards opened that the session's next rows need.
+  // Starts to open the shards of the session's next rows.
   void OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const;
-  // Whether the session's next record is to be waited for, since its shard is not open yet.
+  // Returns whether LookAhead must wait, because the shard of the session's next record is not open yet.
   bool WaitsForShard(Session* session, const LoadJob& job, uint64_t record, WillAsk will_ask) const;
-  // Whether one more may be under way, which it is from then on.
+  // Reserves one of the `most_under_way` slots. Returns false if none is free.
   bool Reserve();
-  // Begins it, for whom there is room; false: there is no memory.
+  // Starts the range. Returns false if there is no memory or the session is closed.
   bool Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range);
   void Over(const std::shared_ptr<Range>& range, bool ok);
-  // Forgets the range. Who calls has it until the lock is given up: its memory is given back outside.
+  // Removes the range from the tables. The caller keeps a reference until it has released the lock, so that memory is
+  // released outside.
   void Drop(const std::shared_ptr<Range>& range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of those that are here, or of those that are not, the one that is wanted last; null: there is none.
+  // Drops the range that is needed last, of those that are here or of those in flight. Returns null if there is none.
   std::shared_ptr<Range> DropLast(bool here) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -163,7 +169,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   std::atomic<uint64_t> ranges_{0}, bytes_{0};
   std::atomic<int> under_way_{0};
   Mutex mutex_;
-  std::unordered_map<CacheKey, Entry, KeyHash> records_ ABSL_GUARDED_BY(mutex_);  // here or under way
+  std::unordered_map<CacheKey, Entry, KeyHash> records_ ABSL_GUARDED_BY(mutex_);  // here or in flight
   std::map<uint64_t, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// What RecordRanges is made of: seen by its own files alone.
+// Internal parts of RecordRanges.
 #ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_PARTS_H_
 #define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_PARTS_H_
 
@@ -24,30 +24,30 @@ struct RecordRanges::Session {
   std::shared_ptr<const LoadJob> job;
   std::stop_token stop;
   const std::shared_ptr<RangeMemory> memory;
-  // Of the call of LookAhead that is at it.
+  // Used by the call of LookAhead in progress, which has set `looking`.
   std::atomic<bool> looking{false};
   std::optional<EpochPlan> plan;
-  RequestedSpan::Place next;           // to be looked at
-  int pass = 0;                        // calls that are not to try
-  RequestedSpan::Place shuffled_upto;  // of it: EpochPlan::ShuffledUpTo
-  Nanos waits_since = 0;               // for a shard to open; 0: it does not
+  RequestedSpan::Place next;           // next position to examine
+  int pass = 0;                        // calls to skip
+  RequestedSpan::Place shuffled_upto;  // EpochPlan::ShuffledUpTo of `next`
+  Nanos waits_since = 0;               // start of the wait for a shard to open; 0: none
   Nanos no_waits_until = 0;
-  // Of the table's mutex: its ranges, by where the last of their records is wanted.
+  // Guarded by RecordRanges::mutex_. Ranges by the position at which the last of their records is needed.
   std::multimap<RequestedSpan::Place, std::shared_ptr<Range>> by_end;
-  bool far = false;  // its rows have been looked ahead for
+  bool far = false;  // LookAhead was called for it
   bool closed = false;
 };
 
-// Memory of records that lie one behind the other.
+// Memory of adjacent records of a shard, with the small gaps between them.
 struct RecordRanges::Block {
   Block(std::shared_ptr<RecordRanges> ranges, std::shared_ptr<RangeMemory> from, RangeMemory::Block block,
         uint64_t begins, uint64_t length)
       : of(std::move(ranges)), memory(std::move(from)), in(std::move(block)), begin(begins), bytes(length) {}
   ~Block() {
-    // Whom `wanted` asks lives as long as any of its grabs, and this one's may go.
+    // `wanted` uses the owner of the lease. Give() may release the last lease, so this reference keeps the owner alive.
     const std::shared_ptr<BudgetLease::Owner> stays = in.grab->owner();
     memory->Give(std::move(in));
-    // In this order: who begins to wait for memory looks at what is kept.
+    // In this order, because a thread that begins to wait for memory checks the cached blocks.
     if (of->options_.wanted()) of->GiveKeptBack(UINT64_MAX);
   }
   Block(const Block&) = delete;
@@ -56,8 +56,8 @@ struct RecordRanges::Block {
   const std::shared_ptr<RecordRanges> of;
   const std::shared_ptr<RangeMemory> memory;
   RangeMemory::Block in;
-  const uint64_t begin, bytes;  // in its range
-  // Of the table's mutex: records that nobody has taken; whether one was.
+  const uint64_t begin, bytes;  // within its range
+  // Guarded by RecordRanges::mutex_. Records that no row has taken, and whether a row has taken one.
   size_t left = 0;
   bool taken = false;
 };
@@ -66,30 +66,30 @@ struct RecordRanges::Range {
   std::weak_ptr<Session> session;
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const ShardReader> reader;
-  uint64_t shard_first = 0;  // the number in the snapshot of the shard's first record
+  uint64_t shard_first = 0;  // number in the snapshot of the shard's first record
   RecordRange records;
-  std::vector<uint64_t> wanted;  // numbers in the shard; rising once it has begun
-  RequestedSpan::Place end;      // where the last of them is wanted
+  std::vector<uint64_t> wanted;  // numbers in the shard; sorted once the range has started
+  RequestedSpan::Place end;      // position at which the last of them is needed
   Nanos begun = 0, took = 0;
-  // While it is under way; from then on those who have a record have its block.
+  // Set while the range is in flight. After that, each record in the table holds its block.
   std::vector<std::shared_ptr<Block>> blocks;
-  std::stop_source stop;  // of the read; its session's, too
+  std::stop_source stop;  // cancels the read; its session's stop also does
   struct Stop {
     std::stop_source source;
-    void operator()() const { std::stop_source(source).request_stop(); }  // which may end the range, and this
+    void operator()() const { std::stop_source(source).request_stop(); }  // may end the range and this object
   };
   std::optional<std::stop_callback<Stop>> with_session;
-  // Of the table's mutex:
+  // Guarded by RecordRanges::mutex_:
   bool here = false;
   size_t left = 0;     // records in the table
-  uint64_t freed = 0;  // bytes of blocks that go with it, once it was dropped
+  uint64_t freed = 0;  // bytes of blocks that are released with it, once it was dropped
   std::vector<Task> waiting;
 
   uint64_t OffsetOf(uint64_t number) const { return reader->index().RangeBytes(records.first, number - records.first); }
 };
 
-// Ranges that were dropped. They go outside the lock; what is under way of them is broken off, which a storage may do
-// inside the call.
+// Dropped ranges. The destructor releases them and cancels those in flight. It must run outside the lock, because a
+// storage may end a read inside the call.
 class RecordRanges::Dropped {
  public:
   ~Dropped() {
