@@ -307,7 +307,7 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std
       PS_RETURN_IF_ERROR(storage->CheckName(path));
       const std::vector<std::string> parts = Components(*storage, path);
       root.path = absl::StrCat(HeadOf(*storage, path), "/", absl::StrJoin(parts, "/"));
-      root.name = named ? spec.substr(0, equals) : parts.back();
+      root.name = named ? spec.substr(0, equals) : parts.empty() ? "" : parts.back();
       PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
       continue;
     }

@@ -65,7 +65,7 @@ class StoredFile : public RandomAccessFile {
 
   // Reads up to `length` bytes at `offset` into `out`, which must stay valid until `done` is called. Reads fewer bytes
   // only at the end of the file. Never blocks. `done` may run inside this call or on a thread of the storage, and must
-  // be short.
+  // be short. The file may be destroyed before `done` is called. The storage limits the time of a read itself.
   virtual void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
                     CallDone<size_t> done) const = 0;
   // As Read(), but scatters the range over `parts`, in order. The default implementation reads into a buffer of its own
@@ -90,20 +90,20 @@ struct StoredName {
   std::string resolved;  // resolved name, the same for all names of one file
 };
 
-// Thread-safe. Names are absolute. A storage must outlive its files. Its destructor blocks until all calls in flight
-// have ended.
+// Thread-safe. Names are absolute paths or URLs. A storage must outlive its files. Its destructor blocks until all
+// calls in flight have ended.
 class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Returns whether names of this form are paths of this machine. They may be relative, and have links, locks and
-  // renames. All other names are URLs.
+  // Returns whether names of this form, which may be relative here, are paths of this machine. Files of this machine
+  // have links, locks and renames. All other names are URLs.
   virtual bool IsLocal(const std::string& name) const = 0;
   // Returns the schemes of the URLs, such as "s3".
   virtual std::vector<std::string> Schemes() const = 0;
   // Returns whether names of this form have folders that can be listed. Those behind a web server have none.
   virtual bool HasFolders(const std::string& name) const = 0;
-  // InvalidArgument: no file can have the name.
+  // InvalidArgument: no file can have the name. Globs are names too.
   virtual absl::Status CheckName(const std::string& name) const = 0;
   // InvalidArgument: no new files can be written into the folder, whose name is valid.
   virtual absl::Status CheckOutput(const std::string& folder) const = 0;
@@ -118,7 +118,8 @@ class Storage {
   virtual void Open(const std::string& name, const CallOptions& options,
                     CallDone<std::unique_ptr<StoredFile>> done) = 0;
   virtual void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) = 0;
-  // Lists the entries of a folder, in no order.
+  // Lists the entries of a folder, in no order. If the folder does not exist, the result is NotFound for local folders,
+  // and an empty list for URLs. Unimplemented: the storage cannot list.
   virtual void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) = 0;
 
   // Blocking forms. Must not be called on a storage's own threads.
@@ -136,7 +137,8 @@ class Storage {
   // does not hold.
   virtual absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
                                           const WriteCondition& condition = {}) = 0;
-  // Removes the file. OK if it does not exist. Aborted: `condition` does not hold.
+  // Removes the file. OK if it does not exist. Aborted: `condition` does not hold. If the file does not exist and the
+  // condition has a tag, either result is correct.
   virtual absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) = 0;
   // Removes what killed writers of files in the folder have left: temporary files, or parts of uploads.
   virtual absl::Status RemoveUnfinished(const std::string& folder) = 0;

@@ -14,7 +14,17 @@ import ratchet
 from tree import Tree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RULES = ("message_branches", "object_names", "storage_globals", "real_clock", "lock_release", "readmes", "prose", "includes", "own_includes")
+RULES = (
+    "message_branches",
+    "object_names",
+    "storage_globals",
+    "real_clock",
+    "lock_release",
+    "readmes",
+    "prose",
+    "includes",
+    "own_includes",
+)
 
 
 class NoTargetsError(Exception):

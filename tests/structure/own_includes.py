@@ -36,12 +36,18 @@ _STANDARD = {
     "vector": "vector",
     "weak_ptr": "memory",
 }
-_DECLARED = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum(?:\s+class)?|union)\s+(?:PS_\w+(?:\([^)]*\))?\s+)?(\w+)"
-                       r"(?:\s+final)?\s*(?::[^:;{]*(?:::[^:;{]*)*)?\{", re.MULTILINE)
+_DECLARED = re.compile(
+    r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum(?:\s+class)?|union)\s+(?:PS_\w+(?:\([^)]*\))?\s+)?(\w+)(?:\s+final)?\s*"
+    r"(?::[^:;{]*(?:::[^:;{]*)*)?\{",
+    re.MULTILINE,
+)
 _ALIAS = re.compile(r"^using\s+(\w+)\s*=", re.MULTILINE)
 _MACRO = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
 _OTHER = re.compile(
-    r"^ +(?:class|struct|enum class|enum|using)\s+(\w+)\b|^ *(?:[\w:<>,]+[&*\s]+)+([A-Z]\w+)\(|\btypename\s+([A-Z]\w+)", re.MULTILINE
+    r"^ +(?:class|struct|enum class|enum|using)\s+(\w+)\b"
+    r"|^ *(?:[\w:<>,]+[&*\s]+)+([A-Z]\w+)\("
+    r"|\btypename\s+([A-Z]\w+)",
+    re.MULTILINE,
 )
 _FORWARD = re.compile(r"\b(?:class|struct)\s+(\w+)\s*;")
 _SYSTEM = re.compile(r"^\s*#\s*include\s+<(\w+)>", re.MULTILINE)

@@ -8,6 +8,7 @@
 
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/records/test_shards.h"
+#include "tests/pipeline/storage/memory_storage.h"
 
 namespace penstock {
 namespace {
@@ -196,6 +197,13 @@ TEST_F(DatasetFilesTest, ChecksRoots) {
   auto odd = ParseDataRoots(LocalFiles(), {folder_.File("x=y")});
   ASSERT_TRUE(odd.ok());
   EXPECT_EQ((*odd)[0].name, "x=y");
+}
+
+TEST(DataRoots, OfAUrlWithoutAPathNeedANameOfTheirOwn) {
+  MemoryStorage memory;
+  const absl::Status status = ParseDataRoots(&memory, {"mem://"}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(ParseDataRoots(&memory, {"mem://bucket/set"}).value()[0].name, "set");
 }
 
 }  // namespace
