@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--devices", type=int, default=1)
-    parser.add_argument("--size", type=int, default=224, help="of the evaluation's pictures")
+    parser.add_argument("--size", type=int, default=224, help="height and width of the images for evaluation")
     parser.add_argument("--checkpoint")
     given = parser.parse_args()
 

@@ -61,7 +61,7 @@ def test_arguments_come_before_all_else(torch, jax):
 
 def test_the_documented_order_is_the_order(torch, jax):
     everything = {**LAUNCHED, **tf_config(), **SLURM}
-    assert found({}) == (0, 1, "nothing says otherwise")
+    assert found({}) == (0, 1, "the default")
     assert found(SLURM) == (2, 6, "SLURM_PROCID and SLURM_STEP_NUM_TASKS")
     assert found({**SLURM, **tf_config()}) == (2, 4, "TF_CONFIG")
     jax(1, 3)
@@ -74,18 +74,18 @@ def test_the_documented_order_is_the_order(torch, jax):
 def test_what_is_imported_and_not_initialized_says_nothing(torch, jax):
     assert found({**tf_config(), **SLURM}) == (2, 4, "TF_CONFIG")
     assert found(SLURM) == (2, 6, "SLURM_PROCID and SLURM_STEP_NUM_TASKS")
-    assert found(NOBODY) == (0, 1, "nothing says otherwise")
+    assert found(NOBODY) == (0, 1, "the default")
 
 
 def test_torch_without_its_distributed_part_says_nothing(torch, monkeypatch):
     torch(1, 2)
     monkeypatch.setattr(sys.modules["torch.distributed"], "is_available", lambda: False)
-    assert found(NOBODY) == (0, 1, "nothing says otherwise")
+    assert found(NOBODY) == (0, 1, "the default")
 
 
 def test_rank_alone_or_world_size_alone_says_nothing():
-    assert found({"RANK": "3"}) == (0, 1, "nothing says otherwise")
-    assert found({"WORLD_SIZE": "3"}) == (0, 1, "nothing says otherwise")
+    assert found({"RANK": "3"}) == (0, 1, "the default")
+    assert found({"WORLD_SIZE": "3"}) == (0, 1, "the default")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_tf_config_without_a_chief_or_with_a_master():
 
 def test_slurm_counts_inside_srun_alone():
     batch_script = {"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}
-    assert found(batch_script) == (0, 1, "nothing says otherwise")
+    assert found(batch_script) == (0, 1, "the default")
     assert found({**batch_script, "SLURM_STEP_ID": "0", "SLURM_PROCID": "5"})[:2] == (5, 8)
 
 

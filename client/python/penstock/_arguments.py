@@ -22,7 +22,7 @@ EQUIVALENTS: Dict[str, str] = {
     "worker_init_fn": "there are no worker processes to initialize; leave it out",
     "prefetch_factor": "prefetch_steps= and prefetch_bytes= limit how far ahead batches are prepared",
     "shuffle": 'the job sets the order: order { shuffle: CHUNKED }, FULL or NONE, in Python order={"shuffle": "FULL"}',
-    "drop_last": "the job says what happens to the last batch: batch { last: DROP }, PAD or PARTIAL",
+    "drop_last": "the job decides about the last batch: batch { last: DROP }, PAD or PARTIAL",
     "sampler": "the job's `order` draws the records, and each rank gets its own rows; for a subset write shards of it",
     "batch_sampler": "the job's `order` and `batch` make the batches; for a subset write shards of it",
     "transform": "the job's `ops` transform images (penstock.ops); loader.map(fn) runs Python on finished batches",

@@ -46,7 +46,7 @@ def answer_of(command: str, text: bytes) -> Dict[str, Any]:
     try:
         answer = json.loads(text)
     except ValueError:
-        raise MachineError(f"penstock {command} said {text[:200]!r}, which is no answer: is it of another release?") from None
+        raise MachineError(f"penstock {command} printed {text[:200]!r} instead of JSON: is it of another release?") from None
     assert isinstance(answer, dict)
     return answer
 

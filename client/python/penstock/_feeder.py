@@ -101,7 +101,7 @@ class Feeder:
         try:
             deadline = Deadline(START_TIMEOUT)
             if not wait_readable(self._socket, deadline):
-                raise TimeoutError(f"penstock's feeder (process {self._child.pid}) said nothing for {START_TIMEOUT:.0f} s")
+                raise TimeoutError(f"penstock's feeder (process {self._child.pid}) did not answer for {START_TIMEOUT:.0f} s")
             try:
                 packet, fds, _, _ = socket.recv_fds(self._socket, protocol.MAX_PACKET, 4)
             except OSError:
@@ -150,7 +150,7 @@ class Feeder:
                         return ours
                     except BlockingIOError:
                         if not wait_writable(self._socket, deadline):
-                            raise TimeoutError("penstock's feeder does not read what it is sent") from None
+                            raise TimeoutError("penstock's feeder reads no messages") from None
                     except OSError:
                         raise self.died() from None
         except ValueError as error:
@@ -169,9 +169,9 @@ class Feeder:
             said = self._last_error(packet)
             self._died = FeederDied(
                 f"penstock's feeder (process {self._child.pid}) "
-                + (_ended(self._child.exit_code) if ended else "does not answer any more")
+                + (_ended(self._child.exit_code) if ended else "does not answer")
                 + (f": {said.args[0]}" if said else "")
-                + "; the next batch that is asked for starts another one, which goes on at the same place"
+                + "; the next request for a batch starts another one, which continues at the same place"
                 + _tail(self._stderr),
                 said.code if said else None,
             )
@@ -261,7 +261,7 @@ def _ended(code: Optional[int]) -> str:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        hint = " (was memory short? dmesg tells)" if -code == signal.SIGKILL else ""
+        hint = " (was memory short? see dmesg)" if -code == signal.SIGKILL else ""
         return f"was ended by {name}{hint}"
     return f"ended with exit code {code}"
 

@@ -89,7 +89,7 @@ class Loop:
                 offer = self._fetch_short_of_memory(core, stream, deadline)
         except Late:
             answer = stream.ask("waiting", 2.0)
-            missing = str((answer or {}).get("message") or "the feeder does not say what is missing")
+            missing = str((answer or {}).get("message") or "the feeder names no cause")
             raise TimeoutError(f"no batch for {core.timeout:.0f} s (timeout=): {missing}", "DEADLINE_EXCEEDED") from None
         core.counts.delivered(offer.rows, offer.bytes, time.monotonic() - begin)
 

@@ -41,7 +41,7 @@ def find_place(
     if rank is not None and world_size is not None:
         return _checked(rank, world_size, "the arguments", env)
     found = _torch(env) or _variables(env, "RANK", "WORLD_SIZE") or _jax(env) or _tf_config(env) or _slurm(env)
-    return found or Place(0, 1, "nothing says otherwise", 1)
+    return found or Place(0, 1, "the default", 1)
 
 
 def _checked(rank: int, world_size: int, source: str, env: Mapping[str, str]) -> Place:

@@ -366,7 +366,7 @@ class Stream:
                 return
             except BlockingIOError:
                 if not wait_writable(self._socket, Deadline(60.0)):
-                    raise TimeoutError("penstock's feeder does not read what it is sent") from None
+                    raise TimeoutError("penstock's feeder reads no messages") from None
             except OSError:
                 raise self.died() from None
 

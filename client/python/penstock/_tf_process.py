@@ -13,7 +13,7 @@ from ._tf_feed import Process
 _ONLY_HERE = (
     "a penstock.tf.dataset gives batches in the process that made it, since they come through its Python, and this is another "
     "one (a worker of parameter servers, a host of TPUs, a tf.data service). Make a penstock.tf.dataset in the program of each "
-    "worker (rank and world_size say which), or take batches where the dataset was made and give them to the steps as "
+    "worker (with rank and world_size), or take batches where the dataset was made and give them to the steps as "
     "arguments: docs/python-tensorflow.md"
 )
 

@@ -245,7 +245,7 @@ class ShardPart(_Packer):
     @public
     def __enter__(self) -> ShardPart:
         if self._process is not None:
-            raise ConfigurationError(f"part {self.number} was begun already; writer.part({self.number}) begins it anew")
+            raise ConfigurationError(f"part {self.number} has begun already; writer.part({self.number}) begins it again")
         self._start("--staging", self._staging, "--part", str(self.number))
         return self
 

@@ -200,7 +200,7 @@ def _beginning(feed: Feed) -> Callable[[], Iterator[Element]]:
     def begin() -> Iterator[Element]:
         alive = reference()
         if alive is None:
-            raise PenstockError("the penstock.tf.Dataset is gone; keep it, or what was built on it")
+            raise PenstockError("the penstock.tf.Dataset was destroyed; keep a reference to it, or to a dataset built on it")
         return alive.begin()
 
     return begin

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what the package has of the job file's messages: _schema.json, messages.pyi and ops.pyi.
 
-    generate.py PENSTOCK            writes them, by what `PENSTOCK schema --json` says
-    generate.py PENSTOCK --check    says which of them lags behind, and exits with 1
+    generate.py PENSTOCK            writes them from `PENSTOCK schema --json`
+    generate.py PENSTOCK --check    lists those that are out of date, and exits with 1
 """
 
 import json

@@ -24,7 +24,7 @@ PROJECT = HERE.parents[2]
 PROGRAMS = ("penstock", "penstockd")
 LAUNCHER = "penstock_launcher"
 
-# The programs bring their own C library, so that they run wherever the kernel has what they call (pidfd_open, Linux 5.3).
+# The wheel contains the C library, so the programs run on every kernel with their system calls (pidfd_open, Linux 5.3).
 # Debian 11 is the oldest system that this was tried on: its C library is 2.31, and no system with that one has an older
 # kernel than this.
 PLATFORM = "manylinux_2_31_x86_64"
@@ -111,12 +111,12 @@ def stripped(path: Path, scratch: Path) -> bytes:
 
 
 def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
-    """What Debian's packages say of the licenses of these files; nothing on other systems."""
+    """The licenses of these files, from Debian's packages; none on other systems."""
     if shutil.which("dpkg-query") is None:
         return {}
     out = {}
     for path in sorted(paths):
-        # Debian knows a file below /usr by the name that it has there or without /usr, as its package says.
+        # A package of Debian lists a file below /usr with or without /usr.
         real = str(path.resolve())
         names = {str(path), real, real[4:] if real.startswith("/usr/") else "/usr" + real}
         done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
