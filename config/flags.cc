@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -151,13 +152,12 @@ std::string Flags::Help() const {
     line.resize(kColumn, ' ');
     for (const auto word : absl::StrSplit(flag.help, ' ')) {
       if (line.size() + word.size() > kWidth) {
-        absl::StrAppend(&out, absl::string_view(line), "\n");
+        absl::StrAppend(&out, absl::StripTrailingAsciiWhitespace(line), "\n");
         line = std::string(kColumn, ' ');
       }
       absl::StrAppend(&line, word, " ");
     }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    absl::StrAppend(&out, line, "\n");
+    absl::StrAppend(&out, absl::StripTrailingAsciiWhitespace(line), "\n");
   }
   return out;
 }

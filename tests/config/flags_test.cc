@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Target {
   std::string address = "localhost:7070";
@@ -65,6 +66,15 @@ TEST(Flags, HelpShowsEachOnce) {
   Target t;
   EXPECT_THAT(t.flags.Help(), HasSubstr("--coordinator HOST:PORT"));
   EXPECT_THAT(t.flags.Help(), HasSubstr("may be repeated"));
+}
+
+TEST(Flags, HelpIsWrappedWithoutSpacesAtTheEndsOfLines) {
+  std::string value;
+  Flags flags;
+  flags.AddString("long", &value, "TEXT",
+                  std::string(30, 'a') + " " + std::string(60, 'b') + " " + std::string(20, 'c'));
+  EXPECT_THAT(flags.Help(), HasSubstr("b\n"));
+  EXPECT_THAT(flags.Help(), Not(HasSubstr(" \n")));
 }
 
 }  // namespace
