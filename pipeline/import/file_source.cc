@@ -24,14 +24,14 @@ class FileMaker final : public RecordMaker {
   absl::Status Make(uint64_t item, MadeRecord* out) override {
     const std::string path = files_.path(item);
     std::string content;
-    BroughtItem brought;
+    BroughtItem fetched;
     if (files_.is_object(item)) {
-      PS_ASSIGN_OR_RETURN(brought, ahead_->Take(item));
+      PS_ASSIGN_OR_RETURN(fetched, ahead_->Take(item));
     } else {
       PS_ASSIGN_OR_RETURN(content, Read(path));
-      brought.bytes = content;
+      fetched.bytes = content;
     }
-    const std::string_view encoded = brought.bytes;
+    const std::string_view encoded = fetched.bytes;
     const auto image = preparer_.Prepare(encoded);
     if (!image.ok()) {
       return absl::Status(image.status().code(),

@@ -77,11 +77,11 @@ void ItemsAhead::BringWhatFits() {
 }
 
 void ItemsAhead::Begin(uint64_t item, CallPriority priority) {
-  bring_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<BroughtItem> brought) {
+  bring_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<BroughtItem> fetched) {
     // Holds the lock until the end. The destructor may wait for this call, and destroys the object when the lock is
     // released.
     MutexLock lock(&mutex_);
-    items_.find(item)->second.result.emplace(std::move(brought));
+    items_.find(item)->second.result.emplace(std::move(fetched));
     --under_way_;
     changed_.NotifyAll();
   });

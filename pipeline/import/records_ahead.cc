@@ -10,13 +10,13 @@ namespace penstock {
 namespace {
 
 void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<BroughtItem> done) {
-  const auto brought = std::make_shared<FetchedRecord>();
-  brought->record = record;
+  const auto fetched = std::make_shared<FetchedRecord>();
+  fetched->record = record;
   // Shared, because a reader that is not ready drops the callback that it does not call.
   const auto end = std::make_shared<CallDone<BroughtItem>>(std::move(done));
-  const bool begun = reader->BringRecord(brought, options, [brought, end] {
-    if (!brought->bytes.ok()) return std::move(*end)(brought->bytes.status());
-    std::move (*end)(BroughtItem{brought, *brought->bytes});
+  const bool begun = reader->BringRecord(fetched, options, [fetched, end] {
+    if (!fetched->bytes.ok()) return std::move(*end)(fetched->bytes.status());
+    std::move (*end)(BroughtItem{fetched, *fetched->bytes});
   });
   if (begun) return;
   SlowWorkThreads()->Post([reader, record, stop = options.stop, end] {
@@ -39,10 +39,10 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t reco
 }
 
 absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            BroughtItem* brought, RecordBuffer* buffer) {
+                                            BroughtItem* fetched, RecordBuffer* buffer) {
   if (ahead == nullptr) return reader->ReadRecord(record, buffer);
-  PS_ASSIGN_OR_RETURN(*brought, ahead->Take(item));
-  return brought->bytes;
+  PS_ASSIGN_OR_RETURN(*fetched, ahead->Take(item));
+  return fetched->bytes;
 }
 
 }  // namespace penstock

@@ -15,10 +15,10 @@ namespace penstock {
 // then each record is read when it is needed. `reader` must outlive the result.
 std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records);
 
-// Returns the record of `item`, from `ahead` if that is not null. The bytes are in `brought` or `buffer` until their
+// Returns the record of `item`, from `ahead` if that is not null. The bytes are in `fetched` or `buffer` until their
 // next use.
 absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            BroughtItem* brought, RecordBuffer* buffer);
+                                            BroughtItem* fetched, RecordBuffer* buffer);
 
 }  // namespace penstock
 

@@ -72,16 +72,16 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
-  bool BringRecord(std::shared_ptr<FetchedRecord> brought, const CallOptions& options, Task done) override {
-    const RecordRef ref = snapshot().ToShard(brought->record);
+  bool BringRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) override {
+    const RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
-    brought->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
-    FetchedRecord* const out = brought.get();
+    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
+    FetchedRecord* const out = fetched.get();
     const absl::Status damage = out->damage;
-    auto end = [self = shared_from_this(), ref, reader, brought = std::move(brought),
+    auto end = [self = shared_from_this(), ref, reader, fetched = std::move(fetched),
                 done = std::move(done)](absl::StatusOr<std::string_view> bytes) mutable {
-      brought->bytes = self->Settled(ref, *reader, std::move(bytes));
+      fetched->bytes = self->Settled(ref, *reader, std::move(bytes));
       std::move(done)();
     };
     if (!damage.ok()) {

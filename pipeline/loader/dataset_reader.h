@@ -119,18 +119,18 @@ class DatasetReader {
   // Returns whether ReadRecord normally takes no longer than the page cache does. Otherwise a row's thread starts
   // BringRecord and makes other rows meanwhile. May change while rows are made.
   virtual bool HasLowLatency() const { return true; }
-  // Reads the record brought->record into `brought`. Calls `done` once, perhaps inside the call or on a thread of the
-  // storage; brought->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
-  // if the shard is not ready. If brought->damage is set, it reads the record twice more, past all caches, and
-  // brought->bytes is
+  // Reads the record fetched->record into `fetched`. Calls `done` once, perhaps inside the call or on a thread of the
+  // storage; fetched->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
+  // if the shard is not ready. If fetched->damage is set, it reads the record twice more, past all caches, and
+  // fetched->bytes is
   //   a record     one read was right
   //   DataLoss     the copy is damaged: all reads returned the same wrong bytes. DamageOf() returns this from then on
   //   Unavailable  the wrong reads differ, or a read failed: retry
   //   Aborted      the file has changed: retry when the record is ready
   // A data set without storage has no second way to read: its first read is the verdict.
-  virtual bool BringRecord(std::shared_ptr<FetchedRecord> brought, const CallOptions& options, Task done) {
-    if (brought->damage.ok()) return false;
-    brought->bytes = brought->damage;
+  virtual bool BringRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) {
+    if (fetched->damage.ok()) return false;
+    fetched->bytes = fetched->damage;
     std::move(done)();
     return true;
   }

@@ -44,7 +44,7 @@ struct FetchedRecord {
 struct ReadAttempts {
   int failed = 0;
   absl::Status damage;                     // not OK: read the missing record again, past all caches
-  std::shared_ptr<FetchedRecord> brought;  // for storage with high latency
+  std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency
 };
 
 }  // namespace penstock

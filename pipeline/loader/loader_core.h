@@ -190,7 +190,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   bool WaitsForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return reads_ + in_ranges_ > 0; }
   // Fetches the record of a parked row. `held` bytes belong to the row until it is made.
   void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-             std::shared_ptr<FetchedRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
+             std::shared_ptr<FetchedRecord> fetched) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a record that was fetched for a session's row since `start`.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a request for a single record to storage with high latency, and the bytes that it returned.

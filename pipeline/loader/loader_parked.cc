@@ -53,8 +53,8 @@ std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(OpenedSession* session, 
 
 std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* session, RowScheduler::Picked picked) {
   ScheduledRow& row = picked.row;
-  if (row.reads.brought == nullptr) row.reads.brought = std::make_shared<FetchedRecord>();
-  row.reads.brought->damage = std::exchange(row.reads.damage, absl::OkStatus());
+  if (row.reads.fetched == nullptr) row.reads.fetched = std::make_shared<FetchedRecord>();
+  row.reads.fetched->damage = std::exchange(row.reads.damage, absl::OkStatus());
   row.looked_for = true;
   const RequestedSpan::Place place{row.request.epoch, row.request.position};
   session->asked.alone = std::max(session->asked.alone.value_or(place), place);
@@ -82,7 +82,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
         maker_.RecordToBring(*session->job, session->id, picked.row.request, thread);
     const uint64_t held = to_bring.has_value() ? to_bring->bytes + session->overhead : 0;
     std::shared_ptr<ParkedRow> parked;
-    std::shared_ptr<FetchedRecord> brought;
+    std::shared_ptr<FetchedRecord> fetched;
     {
       MutexLock lock(&mutex_);
       // Leave memory for rows that can be made, even if they need more than estimated.
@@ -100,10 +100,10 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
       PS_CHECK(budget_.Take(session->id, held));
       session->looked_in_vain = 0;
       parked = ParkToRead(session, std::move(picked));
-      brought = parked->picked_.row.reads.brought;
+      fetched = parked->picked_.row.reads.fetched;
     }
     began = true;
-    Bring(std::move(parked), *session, to_bring->record, held, std::move(brought));
+    Bring(std::move(parked), *session, to_bring->record, held, std::move(fetched));
   }
   if (began) return;
   // All records were here. Probably the next ones are too.
@@ -133,9 +133,9 @@ bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> ho
 }
 
 void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-                       std::shared_ptr<FetchedRecord> brought) {
-  brought->record = record;
-  brought->held = std::make_unique<BudgetLease>(shared_from_this(), session.id, held);
+                       std::shared_ptr<FetchedRecord> fetched) {
+  fetched->record = record;
+  fetched->held = std::make_unique<BudgetLease>(shared_from_this(), session.id, held);
   const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
                             .stop = session.stop_reads.get_token()};
   const Nanos start = options_.clock->Now();
@@ -146,8 +146,8 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
     self->EndRead(in_range);
     self->Unpark(*row, nullptr);
   };
-  if (ranges_ != nullptr && brought->damage.ok()) {
-    brought->Drop();
+  if (ranges_ != nullptr && fetched->damage.ok()) {
+    fetched->Drop();
     if (ranges_->WhenOver(*session.job, record, [over] { over(true); })) {
       // A row that waits for a range does not count as a read in flight.
       std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
@@ -157,11 +157,11 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
       ReadNext(&seen);
       return;
     }
-    brought->record = record;
+    fetched->record = record;
   }
-  FetchedRecord* const out = brought.get();
+  FetchedRecord* const out = fetched.get();
   const bool begun =
-      session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, record, start, over] {
+      session.job->reader().BringRecord(fetched, options, [core = weak_from_this(), row, out, record, start, over] {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
@@ -171,8 +171,8 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
       });
   if (begun) return;
   // The shard was closed meanwhile.
-  brought->Drop();
-  brought->held.reset();
+  fetched->Drop();
+  fetched->held.reset();
   EndRead(false);
   session.job->reader().WhenReady(record, std::move(row));
 }

@@ -66,7 +66,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       ScheduledRow& row = work->picked.row;
       const uint64_t grab = grab_of(work->session->id, row), held = row.held_bytes();
       if (held > 0) {
-        row.reads.brought->held->Take();
+        row.reads.fetched->held->Take();
         --holders_;
       }
       work->held = std::max(grab, held);
@@ -137,8 +137,8 @@ bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& bloc
       scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
   if (holder.row == nullptr) return false;
   // The record is read again when there is memory for it.
-  budget_.Release(holder.session, holder.row->reads.brought->held->Take());
-  holder.row->reads.brought->Drop();
+  budget_.Release(holder.session, holder.row->reads.fetched->held->Take());
+  holder.row->reads.fetched->Drop();
   --holders_;
   return true;
 }
@@ -277,8 +277,8 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   }
   ReadAttempts& reads = work->picked.row.reads;
   // The row has used the fetched record, or no longer needs it.
-  std::shared_ptr<FetchedRecord> brought = reads.brought;
-  if (brought != nullptr) brought->Drop();
+  std::shared_ptr<FetchedRecord> fetched = reads.fetched;
+  if (fetched != nullptr) fetched->Drop();
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
   bool bring = false;
@@ -303,7 +303,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
         work->picked.row.need = std::max(work->picked.row.need, outcome.need);
         if (bring) {
           parked = ParkToRead(&session, std::move(work->picked));
-          brought = parked->picked_.row.reads.brought;
+          fetched = parked->picked_.row.reads.fetched;
         } else {
           const bool urgent = work->picked.row.request.urgent;
           parked = Park(&session, std::move(work->picked));
@@ -321,14 +321,14 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   }
   if (bring) {
-    Bring(std::move(parked), session, record, work->held, std::move(brought));
+    Bring(std::move(parked), session, record, work->held, std::move(fetched));
     return;
   }
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
   if (work->bring_ahead && !session.job->reader().HasLowLatency()) BringAhead(&session, thread);
   // This thread must not share any state of the row once the sink has it.
-  brought.reset();
+  fetched.reset();
   work->picked.row = ScheduledRow();
   outcome.made = MadeRow();
   outcome.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, outcome.kept);

@@ -25,9 +25,9 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
 
 // Records that a fetched record is bad: the next one overwrites it.
 void NoteFault(uint64_t record, const absl::Status& status, ReadAttempts* reads) {
-  if (reads->brought == nullptr) return;
+  if (reads->fetched == nullptr) return;
   const auto known = [record](const auto& fault) { return fault.first == record; };
-  auto& faults = reads->brought->faults;
+  auto& faults = reads->fetched->faults;
   if (std::none_of(faults.begin(), faults.end(), known)) faults.emplace_back(record, status);
 }
 
@@ -97,7 +97,7 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
 }
 
 std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                               MakerThread* thread, const FetchedRecord* brought,
+                                                               MakerThread* thread, const FetchedRecord* fetched,
                                                                std::shared_ptr<const std::string>* cached,
                                                                std::unique_ptr<RecordRanges::Taken>* taken,
                                                                MadeRow* made) const {
@@ -110,7 +110,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     options_.records->Insert(key, std::make_shared<const std::string>(bytes));
   };
   // A fetched record is in memory already.
-  if (options_.disk != nullptr && brought == nullptr) {
+  if (options_.disk != nullptr && fetched == nullptr) {
     const Nanos start = options_.clock->Now();
     char* const room = thread->record.Get(length + DiskCache::kReadOverhead);
     const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
@@ -123,18 +123,18 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
       return *found;
     }
   }
-  if (brought == nullptr) {
+  if (fetched == nullptr) {
     if (DamagedCopies::Known known = job.reader().DamageOf(record); !known.damage.ok()) return known.damage;
   }
   absl::StatusOr<std::string_view> bytes;
-  const bool at_once = brought == nullptr && job.reader().HasLowLatency();
-  if (!at_once && brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
+  const bool at_once = fetched == nullptr && job.reader().HasLowLatency();
+  if (!at_once && fetched == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
   if (*taken != nullptr) {
     bytes = (*taken)->bytes();
     made->storage_time += (*taken)->took();
-  } else if (brought != nullptr) {
-    bytes = brought->bytes;
-    made->storage_time += brought->took;
+  } else if (fetched != nullptr) {
+    bytes = fetched->bytes;
+    made->storage_time += fetched->took;
   } else if (!at_once) {
     return std::nullopt;
   } else {
@@ -179,17 +179,17 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
                        : WithPlace(WithFault(Fault::kWrongCrc, absl::DataLossError(kEveryCopy)), job, source);
     return Attempt::kRecord;
   }
-  if (reads->brought != nullptr) {
-    for (const auto& [record, fault] : reads->brought->faults) {
+  if (reads->fetched != nullptr) {
+    for (const auto& [record, fault] : reads->fetched->faults) {
       if (record != source) continue;
       made->status = fault;
       return Attempt::kRecord;
     }
   }
   // A fetched record no longer needs its shard, which may have been paused or closed meanwhile.
-  const FetchedRecord* const brought =
-      reads->brought != nullptr && reads->brought->Has(source) ? reads->brought.get() : nullptr;
-  if (brought == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
+  const FetchedRecord* const fetched =
+      reads->fetched != nullptr && reads->fetched->Has(source) ? reads->fetched.get() : nullptr;
+  if (fetched == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
   const auto read_failed = [&](const absl::Status& status) {
     made->status = status;  // names the place
     // Only errors of storage and changed files may be temporary.
@@ -197,10 +197,10 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
     if (may_pass && ++reads->failed < options_.read_tries) return Attempt::kNotReady;
     if (!absl::IsDataLoss(status)) return Attempt::kOther;
     const DamagedCopies::Known known = job.reader().DamageOf(source);
-    const bool verdict = (brought != nullptr && !brought->damage.ok()) || known.trusted;
+    const bool verdict = (fetched != nullptr && !fetched->damage.ok()) || known.trusted;
     return DamageOf(job, source, status, verdict, reads, made);
   };
-  if (brought != nullptr && !brought->bytes.ok()) return read_failed(brought->bytes.status());
+  if (fetched != nullptr && !fetched->bytes.ok()) return read_failed(fetched->bytes.status());
   const auto ask = [&](uint64_t bytes) {
     const absl::StatusOr<Answer> answer = book(bytes);
     if (!answer.ok()) {
@@ -211,7 +211,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
   };
   const Pipeline& pipeline = job.pipeline();
   const absl::StatusOr<uint64_t> length =
-      brought != nullptr ? absl::StatusOr<uint64_t>(brought->bytes->size()) : job.reader().RecordBytes(source);
+      fetched != nullptr ? absl::StatusOr<uint64_t>(fetched->bytes->size()) : job.reader().RecordBytes(source);
   if (!length.ok()) {
     made->status = length.status();
     return Attempt::kOther;
@@ -222,7 +222,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
   std::shared_ptr<const std::string> cached;
   std::unique_ptr<RecordRanges::Taken> taken;
   const std::optional<absl::StatusOr<std::string_view>> read =
-      Read(job, source, *length, thread, brought, &cached, &taken, made);
+      Read(job, source, *length, thread, fetched, &cached, &taken, made);
   if (!read.has_value()) return Attempt::kNotRead;
   if (!read->ok()) return read_failed(read->status());
   const std::string_view record = **read;

@@ -141,7 +141,7 @@ class RowMaker {
     kMade,
     kPutBack,   // `book` returned kPutBack: try again when the memory that it was called with is available
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
-    kNotRead,   // made->missing_record must be fetched first: try again with it in reads->brought
+    kNotRead,   // made->missing_record must be fetched first: try again with it in reads->fetched
   };
   // Makes the row, or takes it from the cache of rows. `sharers`: other sessions that read it. `session` identifies the
   // caller's stream of requests, for the plan that `thread` keeps. *reads belongs to the row and stays from try to try.
@@ -163,11 +163,11 @@ class RowMaker {
   // copy.
   Attempt DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict, ReadAttempts* reads,
                    MadeRow* made) const;
-  // Returns the record's bytes, `length` of them, from the cache (*cached then holds them), from `brought` (null: not
+  // Returns the record's bytes, `length` of them, from the cache (*cached then holds them), from `fetched` (null: not
   // fetched), from a range (*taken then holds them) or from the thread's buffer. Returns nullopt if the record must be
   // fetched first.
   std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                       MakerThread* thread, const FetchedRecord* brought,
+                                                       MakerThread* thread, const FetchedRecord* fetched,
                                                        std::shared_ptr<const std::string>* cached,
                                                        std::unique_ptr<RecordRanges::Taken>* taken,
                                                        MadeRow* made) const;

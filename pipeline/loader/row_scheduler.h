@@ -39,7 +39,7 @@ struct ScheduledRow {
   bool looked_for = false;           // its record was checked before its turn, so PickToLookFor skips the row
 
   // Returns the bytes of the budget that the row holds while it waits.
-  uint64_t held_bytes() const { return reads.brought == nullptr ? 0 : reads.brought->held_bytes(); }
+  uint64_t held_bytes() const { return reads.fetched == nullptr ? 0 : reads.fetched->held_bytes(); }
 };
 
 // Not thread-safe.

@@ -42,9 +42,9 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;
-    const absl::Status brought = provider(SnapshotShardOf(shard), *path, {}).status();
-    if (brought.ok()) done_.insert(key);
-    if (absl::IsUnavailable(brought)) complete = false;
+    const absl::Status fetched = provider(SnapshotShardOf(shard), *path, {}).status();
+    if (fetched.ok()) done_.insert(key);
+    if (absl::IsUnavailable(fetched)) complete = false;
   }
   return complete;
 }
