@@ -64,7 +64,7 @@ class BakeMaker final : public RecordMaker {
     const uint64_t records = job_.offsets()->num_records();
     const uint64_t record = item % records, variant = item / records;
     PS_ASSIGN_OR_RETURN(const std::string_view bytes,
-                        TakeRecord(&job_.reader(), ahead_, item, record, &brought_, &buffer_));
+                        TakeRecord(&job_.reader(), ahead_, item, record, &fetched_, &buffer_));
     const SampleKey key{
         .seed = job_.plan_options().seed, .epoch = options_.epoch + variant, .repeat = 0, .record_id = record};
     if (absl::Status made = job_.pipeline().MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
@@ -119,7 +119,7 @@ class BakeMaker final : public RecordMaker {
   std::vector<std::vector<std::byte>> fixed_;
   RowSlot slot_;
   RowScratch scratch_;
-  BroughtItem brought_;
+  FetchedItem fetched_;
   RecordBuffer buffer_;
 };
 

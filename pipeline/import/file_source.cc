@@ -24,7 +24,7 @@ class FileMaker final : public RecordMaker {
   absl::Status Make(uint64_t item, MadeRecord* out) override {
     const std::string path = files_.path(item);
     std::string content;
-    BroughtItem fetched;
+    FetchedItem fetched;
     if (files_.is_object(item)) {
       PS_ASSIGN_OR_RETURN(fetched, ahead_->Take(item));
     } else {
@@ -82,7 +82,7 @@ absl::Status SinceListed(const std::string& path, const absl::Status& status) {
 }
 
 // Reads a whole object.
-void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, CallDone<BroughtItem> done) {
+void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, CallDone<FetchedItem> done) {
   const std::string path = opened->path();
   const uint64_t size = opened->opened().size;
   if (size > kDefaultMaxRecordBytes) {
@@ -100,7 +100,7 @@ void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, C
              [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
                if (!got.ok()) return std::move(done)(SinceListed(path, got.status()));
                const std::string_view all(bytes->content.get(), *got);
-               std::move(done)(BroughtItem{std::move(bytes), all});
+               std::move(done)(FetchedItem{std::move(bytes), all});
              });
 }
 
@@ -110,8 +110,8 @@ class FileSource final : public RecordSource {
       : files_(std::move(files)),
         prepare_(prepare),
         ahead_([this](uint64_t item) { return files_.state(item).value_or(FileInfo()).size; },
-               [this](uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) {
-                 Bring(item, options, std::move(done));
+               [this](uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) {
+                 Fetch(item, options, std::move(done));
                }) {}
 
   uint64_t size() const override { return files_.size(); }
@@ -125,7 +125,7 @@ class FileSource final : public RecordSource {
   }
 
  private:
-  void Bring(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) const {
+  void Fetch(uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) const {
     // If the listing had an error instead of a state, Open() returns the error again, or opens the file if the error
     // has passed.
     CallOptions as_listed = options;

@@ -19,10 +19,10 @@ void ItemsAhead::Announce(uint64_t item) {
     items_[item].bytes = bytes;
     waiting_.push_back(item);
   }
-  BringWhatFits();
+  FetchWhatFits();
 }
 
-absl::StatusOr<BroughtItem> ItemsAhead::Take(uint64_t item) {
+absl::StatusOr<FetchedItem> ItemsAhead::Take(uint64_t item) {
   const uint64_t bytes = bytes_of_(item);
   bool begin = false;
   {
@@ -39,7 +39,7 @@ absl::StatusOr<BroughtItem> ItemsAhead::Take(uint64_t item) {
     }
   }
   if (begin) Begin(item, CallPriority::kUrgent);
-  std::optional<absl::StatusOr<BroughtItem>> result;
+  std::optional<absl::StatusOr<FetchedItem>> result;
   {
     MutexLock lock(&mutex_);
     const auto found = items_.find(item);
@@ -48,11 +48,11 @@ absl::StatusOr<BroughtItem> ItemsAhead::Take(uint64_t item) {
     held_bytes_ -= found->second.bytes;
     items_.erase(found);
   }
-  BringWhatFits();
+  FetchWhatFits();
   return *std::move(result);
 }
 
-void ItemsAhead::BringWhatFits() {
+void ItemsAhead::FetchWhatFits() {
   for (;;) {
     uint64_t item = 0;
     {
@@ -77,7 +77,7 @@ void ItemsAhead::BringWhatFits() {
 }
 
 void ItemsAhead::Begin(uint64_t item, CallPriority priority) {
-  bring_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<BroughtItem> fetched) {
+  fetch_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<FetchedItem> fetched) {
     // Holds the lock until the end. The destructor may wait for this call, and destroys the object when the lock is
     // released.
     MutexLock lock(&mutex_);

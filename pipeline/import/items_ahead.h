@@ -19,7 +19,7 @@
 
 namespace penstock {
 
-struct BroughtItem {
+struct FetchedItem {
   std::shared_ptr<const void> owner;  // owner of `bytes`
   std::string_view bytes;
 };
@@ -40,34 +40,34 @@ class ItemsAhead {
   // Returns the memory that an item occupies from the start of its fetch until Take() returns it.
   using BytesOf = std::function<uint64_t(uint64_t item)>;
   // Fetches an item. Must not block, and must call `done` once.
-  using Bring = std::function<void(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done)>;
+  using Fetch = std::function<void(uint64_t item, const CallOptions& options, CallDone<FetchedItem> done)>;
 
   // A separate constructor instead of a default argument Options(): clang parses initializers of a nested class only
   // after the outer class.
-  ItemsAhead(BytesOf bytes_of, Bring bring) : ItemsAhead(std::move(bytes_of), std::move(bring), Options()) {}
-  ItemsAhead(BytesOf bytes_of, Bring bring, const Options& options)
-      : options_(options), bytes_of_(std::move(bytes_of)), bring_(std::move(bring)) {}
+  ItemsAhead(BytesOf bytes_of, Fetch fetch) : ItemsAhead(std::move(bytes_of), std::move(fetch), Options()) {}
+  ItemsAhead(BytesOf bytes_of, Fetch fetch, const Options& options)
+      : options_(options), bytes_of_(std::move(bytes_of)), fetch_(std::move(fetch)) {}
   // Cancels fetches in flight, and blocks until they have ended.
   ~ItemsAhead();
 
   // Announces that Take(item) will be called, or has just been called.
   void Announce(uint64_t item);
   // Blocks until the item is fetched, and returns it. Once for each item.
-  absl::StatusOr<BroughtItem> Take(uint64_t item);
+  absl::StatusOr<FetchedItem> Take(uint64_t item);
 
  private:
   struct Item {
     uint64_t bytes = 0;
     bool begun = false;
-    std::optional<absl::StatusOr<BroughtItem>> result;
+    std::optional<absl::StatusOr<FetchedItem>> result;
   };
 
-  void BringWhatFits();
+  void FetchWhatFits();
   void Begin(uint64_t item, CallPriority priority);
 
   const Options options_;
   const BytesOf bytes_of_;
-  const Bring bring_;
+  const Fetch fetch_;
   std::stop_source stop_;
   Mutex mutex_;
   CondVar changed_;

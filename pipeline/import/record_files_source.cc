@@ -41,7 +41,7 @@ class RecordFilesMaker final : public RecordMaker {
   }
 
   absl::Status Make(uint64_t item, MadeRecord* out) override {
-    PS_ASSIGN_OR_RETURN(const std::string_view record, TakeRecord(reader_, ahead_, item, item, &brought_, &buffer_));
+    PS_ASSIGN_OR_RETURN(const std::string_view record, TakeRecord(reader_, ahead_, item, item, &fetched_, &buffer_));
     if (!preparer_) {
       out->bytes = record;
       return absl::OkStatus();
@@ -80,7 +80,7 @@ class RecordFilesMaker final : public RecordMaker {
   std::optional<ImagePreparer> preparer_;
   std::optional<ExampleParser> parser_;
   ParsedExample parsed_;
-  BroughtItem brought_;
+  FetchedItem fetched_;
   RecordBuffer buffer_;
 };
 

@@ -9,21 +9,21 @@
 namespace penstock {
 namespace {
 
-void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<BroughtItem> done) {
+void Fetch(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<FetchedItem> done) {
   const auto fetched = std::make_shared<FetchedRecord>();
   fetched->record = record;
   // Shared, because a reader that is not ready drops the callback that it does not call.
-  const auto end = std::make_shared<CallDone<BroughtItem>>(std::move(done));
-  const bool begun = reader->BringRecord(fetched, options, [fetched, end] {
+  const auto end = std::make_shared<CallDone<FetchedItem>>(std::move(done));
+  const bool begun = reader->FetchRecord(fetched, options, [fetched, end] {
     if (!fetched->bytes.ok()) return std::move(*end)(fetched->bytes.status());
-    std::move (*end)(BroughtItem{fetched, *fetched->bytes});
+    std::move (*end)(FetchedItem{fetched, *fetched->bytes});
   });
   if (begun) return;
   SlowWorkThreads()->Post([reader, record, stop = options.stop, end] {
     if (stop.stop_requested()) return std::move(*end)(absl::CancelledError("cancelled"));
     const auto bytes = std::make_shared<std::string>();
     if (const absl::Status read = reader->ReadRecord(record, bytes.get()); !read.ok()) return std::move(*end)(read);
-    std::move (*end)(BroughtItem{bytes, *bytes});
+    std::move (*end)(FetchedItem{bytes, *bytes});
   });
 }
 
@@ -33,13 +33,13 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t reco
   if (reader->HasLowLatency()) return nullptr;
   return std::make_unique<ItemsAhead>(
       [reader, records](uint64_t item) { return reader->RecordBytes(item % records).value_or(0); },
-      [reader, records](uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) {
-        Bring(reader, item % records, options, std::move(done));
+      [reader, records](uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) {
+        Fetch(reader, item % records, options, std::move(done));
       });
 }
 
 absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            BroughtItem* fetched, RecordBuffer* buffer) {
+                                            FetchedItem* fetched, RecordBuffer* buffer) {
   if (ahead == nullptr) return reader->ReadRecord(record, buffer);
   PS_ASSIGN_OR_RETURN(*fetched, ahead->Take(item));
   return fetched->bytes;

@@ -18,7 +18,7 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t reco
 // Returns the record of `item`, from `ahead` if that is not null. The bytes are in `fetched` or `buffer` until their
 // next use.
 absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            BroughtItem* fetched, RecordBuffer* buffer);
+                                            FetchedItem* fetched, RecordBuffer* buffer);
 
 }  // namespace penstock
 

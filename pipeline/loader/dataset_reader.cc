@@ -72,7 +72,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
-  bool BringRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) override {
+  bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) override {
     const RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
@@ -148,7 +148,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
-  // Returns the verdict on a record that a read found damaged (`damage`), as BringRecord() does. Reads the record's
+  // Returns the verdict on a record that a read found damaged (`damage`), as FetchRecord() does. Reads the record's
   // frame into `buffer`. Blocks.
   absl::StatusOr<std::string_view> ReadPastCaches(const RecordRef& ref, const ShardReader& reader,
                                                   const absl::Status& damage, char* buffer) {

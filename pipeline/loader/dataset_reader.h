@@ -114,10 +114,10 @@ class DatasetReader {
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
   //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again
-  //   DataLoss              CRC or framing is wrong in this read; BringRecord() with that damage returns the verdict
+  //   DataLoss              CRC or framing is wrong in this read; FetchRecord() with that damage returns the verdict
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
   // Returns whether ReadRecord normally takes no longer than the page cache does. Otherwise a row's thread starts
-  // BringRecord and makes other rows meanwhile. May change while rows are made.
+  // FetchRecord and makes other rows meanwhile. May change while rows are made.
   virtual bool HasLowLatency() const { return true; }
   // Reads the record fetched->record into `fetched`. Calls `done` once, perhaps inside the call or on a thread of the
   // storage; fetched->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
@@ -128,7 +128,7 @@ class DatasetReader {
   //   Unavailable  the wrong reads differ, or a read failed: retry
   //   Aborted      the file has changed: retry when the record is ready
   // A data set without storage has no second way to read: its first read is the verdict.
-  virtual bool BringRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) {
+  virtual bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) {
     if (fetched->damage.ok()) return false;
     fetched->bytes = fetched->damage;
     std::move(done)();

@@ -24,7 +24,7 @@ struct FetchedRecord {
   uint64_t record = UINT64_MAX;    // number in the snapshot; UINT64_MAX: none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
   // Error of an earlier read (DataLoss). The record is then read again past all caches, and `bytes` is the verdict of
-  // DatasetReader::BringRecord. OK: this is the first read.
+  // DatasetReader::FetchRecord. OK: this is the first read.
   absl::Status damage;
   Nanos took = 0;  // from the request to storage until its answer
   // Bad records of this row. If a substitute replaces one of them, the bad record is not read a second time.

@@ -83,7 +83,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     // holds only weak references to them.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
     std::stop_source stop_reads;
-    // Calls of BringAhead to skip, and the number that was skipped last.
+    // Calls of FetchAhead to skip, and the number that was skipped last.
     int look_later = 0, looked_in_vain = 0;
     int shares = 0;  // other sessions that read rows of this one
     bool closing = false;
@@ -96,7 +96,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     std::vector<RowRequest> ahead;  // to announce to storage
     RequestedSpan asked;            // by the session so far
     uint64_t range_room = 0;        // bytes for ranges of all sessions
-    bool bring_ahead = false;       // records of rows after this one may be fetched now
+    bool fetch_ahead = false;       // records of rows after this one may be fetched now
     int sharers = 0;                // other sessions that read this row
     std::optional<RowKey> making;   // the row for which they wait
   };
@@ -185,11 +185,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts to fetch records of the session's next rows, within the limits of reads and memory. Otherwise storage would
   // be idle while the threads make rows whose records are here.
-  void BringAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FetchAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether rows wait for storage.
   bool WaitsForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return reads_ + in_ranges_ > 0; }
   // Fetches the record of a parked row. `held` bytes belong to the row until it is made.
-  void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
+  void Fetch(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
              std::shared_ptr<FetchedRecord> fetched) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a record that was fetched for a session's row since `start`.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);

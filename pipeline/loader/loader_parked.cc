@@ -62,7 +62,7 @@ std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* ses
   return Park(session, std::move(picked));
 }
 
-void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
+void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
   bool began = false;
   for (int looked = 0; looked < kLookedForAtOnce; ++looked) {
     RowScheduler::Picked picked;
@@ -78,9 +78,9 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
       if (!next.has_value()) return;
       picked = *std::move(next);
     }
-    const std::optional<RowMaker::ToBring> to_bring =
-        maker_.RecordToBring(*session->job, session->id, picked.row.request, thread);
-    const uint64_t held = to_bring.has_value() ? to_bring->bytes + session->overhead : 0;
+    const std::optional<RowMaker::ToFetch> to_fetch =
+        maker_.RecordToFetch(*session->job, session->id, picked.row.request, thread);
+    const uint64_t held = to_fetch.has_value() ? to_fetch->bytes + session->overhead : 0;
     std::shared_ptr<ParkedRow> parked;
     std::shared_ptr<FetchedRecord> fetched;
     {
@@ -103,7 +103,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
       fetched = parked->picked_.row.reads.fetched;
     }
     began = true;
-    Bring(std::move(parked), *session, to_bring->record, held, std::move(fetched));
+    Fetch(std::move(parked), *session, to_fetch->record, held, std::move(fetched));
   }
   if (began) return;
   // All records were here. Probably the next ones are too.
@@ -132,7 +132,7 @@ bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> ho
   return true;
 }
 
-void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
+void LoaderCore::Fetch(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
                        std::shared_ptr<FetchedRecord> fetched) {
   fetched->record = record;
   fetched->held = std::make_unique<BudgetLease>(shared_from_this(), session.id, held);
@@ -161,7 +161,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   }
   FetchedRecord* const out = fetched.get();
   const bool begun =
-      session.job->reader().BringRecord(fetched, options, [core = weak_from_this(), row, out, record, start, over] {
+      session.job->reader().FetchRecord(fetched, options, [core = weak_from_this(), row, out, record, start, over] {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;

@@ -79,7 +79,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
       work->asked = work->session->asked;
       work->range_room = RangeRoom();
-      work->bring_ahead = !choice.blocked.has_value();
+      work->fetch_ahead = !choice.blocked.has_value();
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
       // Other sessions may always find a row that fits. A blocked row whose memory is reserved does not wait for them.
@@ -281,7 +281,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   if (fetched != nullptr) fetched->Drop();
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
-  bool bring = false;
+  bool fetch = false;
   std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   {
     MutexLock lock(&mutex_);
@@ -289,8 +289,8 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     EndMaking(work);
     session.activity->AddMaking(took, outcome.made.read_time);
     thread_now.row_since.store(-1);
-    bring = outcome.end == RowMaker::End::kNotRead && reads_ < reads_under_way_;
-    if (!bring) budget_.Release(session.id, work->held - outcome.kept);
+    fetch = outcome.end == RowMaker::End::kNotRead && reads_ < reads_under_way_;
+    if (!fetch) budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
       case RowMaker::End::kPutBack:
         work->picked.row.need = outcome.need;
@@ -301,7 +301,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
         break;
       case RowMaker::End::kNotRead: {
         work->picked.row.need = std::max(work->picked.row.need, outcome.need);
-        if (bring) {
+        if (fetch) {
           parked = ParkToRead(&session, std::move(work->picked));
           fetched = parked->picked_.row.reads.fetched;
         } else {
@@ -320,13 +320,13 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     }
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   }
-  if (bring) {
-    Bring(std::move(parked), session, record, work->held, std::move(fetched));
+  if (fetch) {
+    Fetch(std::move(parked), session, record, work->held, std::move(fetched));
     return;
   }
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
-  if (work->bring_ahead && !session.job->reader().HasLowLatency()) BringAhead(&session, thread);
+  if (work->fetch_ahead && !session.job->reader().HasLowLatency()) FetchAhead(&session, thread);
   // This thread must not share any state of the row once the sink has it.
   fetched.reset();
   work->picked.row = ScheduledRow();

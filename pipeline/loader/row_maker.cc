@@ -304,7 +304,7 @@ uint64_t RowMaker::NeedOf(const LoadJob& job, uint64_t record_bytes) {
   return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
 }
 
-std::optional<RowMaker::ToBring> RowMaker::RecordToBring(const LoadJob& job, uint64_t session,
+std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, uint64_t session,
                                                          const RowRequest& request, MakerThread* thread) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   if (job.reader().HasLowLatency() || request.position >= plan.num_positions()) return std::nullopt;
@@ -313,7 +313,7 @@ std::optional<RowMaker::ToBring> RowMaker::RecordToBring(const LoadJob& job, uin
   if (!job.reader().DamageOf(record).damage.ok()) return std::nullopt;
   const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
   if (!length.ok()) return std::nullopt;
-  return ToBring{record, NeedOf(job, *length)};
+  return ToFetch{record, NeedOf(job, *length)};
 }
 
 std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record,

@@ -128,13 +128,13 @@ class RowMaker {
   // record is cached in memory. Never blocks.
   void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
 
-  struct ToBring {
+  struct ToFetch {
     uint64_t record = 0;
     uint64_t bytes = 0;  // that the row needs for it, as passed to `book`
   };
   // Returns the row's record if it must be fetched first (Make would return End::kNotRead): its storage has high
   // latency and no cache has it. Also returns nullopt if only Make() can decide. Never blocks.
-  std::optional<ToBring> RecordToBring(const LoadJob& job, uint64_t session, const RowRequest& request,
+  std::optional<ToFetch> RecordToFetch(const LoadJob& job, uint64_t session, const RowRequest& request,
                                        MakerThread* thread) const;
 
   enum class End {

@@ -346,7 +346,7 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }
 
-absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::BringIndex(uint32_t number, const std::string& path) {
+absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::FetchIndex(uint32_t number, const std::string& path) {
   const SnapshotShard& frozen = snapshot_.shards()[number];
   absl::StatusOr<std::shared_ptr<const ShardIndex>> index = indexes_(frozen, path, stop_.get_token());
   if (!index.ok()) {
@@ -372,7 +372,7 @@ absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared
   if (!path.ok()) return Unreadable(number, path.status());
   for (int indexings = 0;; ++indexings) {
     if (index == nullptr) {
-      PS_ASSIGN_OR_RETURN(index, BringIndex(number, *path));
+      PS_ASSIGN_OR_RETURN(index, FetchIndex(number, *path));
     }
     absl::StatusOr<std::shared_ptr<const ShardReader>> reader = OpenFileOf(*path, index);
     if (reader.ok()) return Loaded{std::move(index), *std::move(reader)};

@@ -109,7 +109,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   // Returns the result of a load, or nullopt if it will be tried again.
   std::optional<absl::StatusOr<Loaded>> RunLoad(uint32_t number);
   absl::StatusOr<Loaded> Load(uint32_t number, std::shared_ptr<const ShardIndex> index);
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> BringIndex(uint32_t number, const std::string& path);
+  absl::StatusOr<std::shared_ptr<const ShardIndex>> FetchIndex(uint32_t number, const std::string& path);
   // Ends a load: stores its result and notifies all waiters. If the failure may be temporary and `last` is false, it
   // first returns false up to twice; the caller then tries again at *again.
   bool FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again);

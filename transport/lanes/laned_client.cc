@@ -51,8 +51,8 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
     std::shared_ptr<MessageStream> stream;  // null before it is connected and after it has closed
     bool open = true;                       // its OnClosed has not run
     bool reading = false;
-    bool joined = false;  // the worker may use it
-    Nanos brought = -1;   // time of its last message
+    bool joined = false;      // the worker may use it
+    Nanos last_message = -1;  // time of its last message
   };
   using Streams = std::vector<std::shared_ptr<MessageStream>>;
   enum class Numbered { kUnknown, kYes, kNo };
@@ -205,7 +205,7 @@ bool LanedClient::WantsLane(uint64_t bytes, Nanos now) {
   size_t used = 0, open = 0;
   for (const Lane& lane : lanes_) {
     open += lane.open ? 1 : 0;
-    used += lane.brought >= window_began_ ? 1 : 0;
+    used += lane.last_message >= window_began_ ? 1 : 0;
   }
   window_began_ = now;
   window_bytes_ = 0;
@@ -240,7 +240,7 @@ void LanedClient::FromLane(size_t number, SliceList message) {
     bool good = prefix.has_value();
     if (good && prefix->kind == LanePrefix::Kind::kMessage) {
       const Nanos now = clock_->Now();
-      lane.brought = now;
+      lane.last_message = now;
       good = order_.Add(number, prefix->number, std::move(message));
       open = good && WantsLane(bytes, now);
     } else if (good && prefix->kind == LanePrefix::Kind::kHello && number > 0 && !lane.joined) {

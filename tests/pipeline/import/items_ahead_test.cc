@@ -18,10 +18,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Storage whose answers the test gives.
-class Far {
+class RemoteSource {
  public:
-  ItemsAhead::Bring bring() {
-    return [this](uint64_t item, const CallOptions&, CallDone<BroughtItem> done) {
+  ItemsAhead::Fetch fetch() {
+    return [this](uint64_t item, const CallOptions&, CallDone<FetchedItem> done) {
       MutexLock lock(&mutex_);
       calls_.emplace_back(item, std::move(done));
     };
@@ -34,7 +34,7 @@ class Far {
   }
   // Answers the earliest open call.
   void Answer(absl::Status status = absl::OkStatus()) {
-    std::pair<uint64_t, CallDone<BroughtItem>> call;
+    std::pair<uint64_t, CallDone<FetchedItem>> call;
     {
       MutexLock lock(&mutex_);
       ASSERT_FALSE(calls_.empty());
@@ -42,93 +42,93 @@ class Far {
       calls_.erase(calls_.begin());
     }
     const auto bytes = std::make_shared<std::string>(absl::StrCat("item ", call.first));
-    std::move(call.second)(status.ok() ? absl::StatusOr<BroughtItem>(BroughtItem{bytes, *bytes}) : status);
+    std::move(call.second)(status.ok() ? absl::StatusOr<FetchedItem>(FetchedItem{bytes, *bytes}) : status);
   }
 
  private:
   Mutex mutex_;
-  std::vector<std::pair<uint64_t, CallDone<BroughtItem>>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<uint64_t, CallDone<FetchedItem>>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 ItemsAhead::BytesOf Each(uint64_t bytes) {
   return [bytes](uint64_t) { return bytes; };
 }
 
-TEST(ItemsAhead, AreBroughtInTheirOrderSoManyAtOnce) {
-  Far far;
-  ItemsAhead ahead(Each(1), far.bring(), {.under_way = 2, .bytes = 100});
+TEST(ItemsAhead, AreFetchedInTheirOrderSoManyAtOnce) {
+  RemoteSource remote;
+  ItemsAhead ahead(Each(1), remote.fetch(), {.under_way = 2, .bytes = 100});
   for (const uint64_t item : {7, 3, 5}) ahead.Announce(item);
-  EXPECT_THAT(far.asked(), ElementsAre(7, 3));
-  far.Answer();
-  EXPECT_THAT(far.asked(), ElementsAre(3)) << "the next is begun when one is taken";
+  EXPECT_THAT(remote.asked(), ElementsAre(7, 3));
+  remote.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(3)) << "the next is begun when one is taken";
   EXPECT_EQ(ahead.Take(7)->bytes, "item 7");
-  EXPECT_THAT(far.asked(), ElementsAre(3, 5));
-  far.Answer();
-  far.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(3, 5));
+  remote.Answer();
+  remote.Answer();
   EXPECT_EQ(ahead.Take(5)->bytes, "item 5");
   EXPECT_EQ(ahead.Take(3)->bytes, "item 3");
 }
 
 TEST(ItemsAhead, TakeNoMoreMemoryThanTheyMay) {
-  Far far;
-  ItemsAhead ahead(Each(40), far.bring(), {.under_way = 10, .bytes = 100});
+  RemoteSource remote;
+  ItemsAhead ahead(Each(40), remote.fetch(), {.under_way = 10, .bytes = 100});
   for (const uint64_t item : {1, 2, 3}) ahead.Announce(item);
-  EXPECT_THAT(far.asked(), ElementsAre(1, 2));
-  far.Answer();
-  far.Answer();
-  EXPECT_THAT(far.asked(), IsEmpty()) << "what has come counts until it is taken";
+  EXPECT_THAT(remote.asked(), ElementsAre(1, 2));
+  remote.Answer();
+  remote.Answer();
+  EXPECT_THAT(remote.asked(), IsEmpty()) << "what has come counts until it is taken";
   EXPECT_TRUE(ahead.Take(2).ok());
-  EXPECT_THAT(far.asked(), ElementsAre(3));
-  far.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(3));
+  remote.Answer();
   EXPECT_TRUE(ahead.Take(1).ok());
   EXPECT_TRUE(ahead.Take(3).ok());
 }
 
 TEST(ItemsAhead, OneThatIsLargerThanAllMemoryComesAlone) {
-  Far far;
-  ItemsAhead ahead(Each(1000), far.bring(), {.under_way = 10, .bytes = 100});
+  RemoteSource remote;
+  ItemsAhead ahead(Each(1000), remote.fetch(), {.under_way = 10, .bytes = 100});
   ahead.Announce(1);
   ahead.Announce(2);
-  EXPECT_THAT(far.asked(), ElementsAre(1));
-  far.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(1));
+  remote.Answer();
   EXPECT_TRUE(ahead.Take(1).ok());
-  EXPECT_THAT(far.asked(), ElementsAre(2));
-  far.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(2));
+  remote.Answer();
 }
 
 TEST(ItemsAhead, WhatIsWantedNowIsBroughtBesideTheRest) {
-  Far far;
-  ItemsAhead ahead(Each(100), far.bring(), {.under_way = 1, .bytes = 100});
+  RemoteSource remote;
+  ItemsAhead ahead(Each(100), remote.fetch(), {.under_way = 1, .bytes = 100});
   ahead.Announce(1);
   ahead.Announce(2);
-  EXPECT_THAT(far.asked(), ElementsAre(1));
+  EXPECT_THAT(remote.asked(), ElementsAre(1));
   std::thread taker([&] { EXPECT_EQ(ahead.Take(2)->bytes, "item 2"); });
-  while (far.asked().size() < 2) std::this_thread::yield();
-  far.Answer();
-  far.Answer();
+  while (remote.asked().size() < 2) std::this_thread::yield();
+  remote.Answer();
+  remote.Answer();
   taker.join();
   EXPECT_TRUE(ahead.Take(1).ok());
 }
 
 TEST(ItemsAhead, OneThatIsTakenBeforeItIsAnnouncedIsBroughtOnce) {
-  Far far;
-  ItemsAhead ahead(Each(1), far.bring());
+  RemoteSource remote;
+  ItemsAhead ahead(Each(1), remote.fetch());
   std::thread taker([&] { EXPECT_TRUE(ahead.Take(4).ok()); });
-  while (far.asked().empty()) std::this_thread::yield();
+  while (remote.asked().empty()) std::this_thread::yield();
   ahead.Announce(4);
-  EXPECT_THAT(far.asked(), ElementsAre(4));
-  far.Answer();
+  EXPECT_THAT(remote.asked(), ElementsAre(4));
+  remote.Answer();
   taker.join();
-  EXPECT_THAT(far.asked(), IsEmpty());
+  EXPECT_THAT(remote.asked(), IsEmpty());
 }
 
 TEST(ItemsAhead, FailuresAreOfTheirItemAlone) {
-  Far far;
-  ItemsAhead ahead(Each(1), far.bring());
+  RemoteSource remote;
+  ItemsAhead ahead(Each(1), remote.fetch());
   ahead.Announce(1);
   ahead.Announce(2);
-  far.Answer(absl::NotFoundError("gone"));
-  far.Answer();
+  remote.Answer(absl::NotFoundError("gone"));
+  remote.Answer();
   EXPECT_EQ(ahead.Take(1).status(), absl::NotFoundError("gone"));
   EXPECT_TRUE(ahead.Take(2).ok());
 }
