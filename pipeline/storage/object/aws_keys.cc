@@ -34,8 +34,8 @@ bool MayBeAsked(absl::string_view url) {
 
 }  // namespace
 
-AwsKeySource::AwsKeySource(Environment surroundings, HttpClient* http)
-    : surroundings_(std::move(surroundings)), http_(http) {}
+AwsKeySource::AwsKeySource(Environment environment, HttpClient* http)
+    : environment_(std::move(environment)), http_(http) {}
 
 AwsKeySource::~AwsKeySource() {
   stop_.request_stop();
@@ -52,7 +52,7 @@ void AwsKeySource::Get(CallDone<AwsKeys> done) {
   AwsKeys keys;
   {
     MutexLock lock(&mutex_);
-    const int64_t now = surroundings_.now();
+    const int64_t now = environment_.now();
     const bool ends = current_.ends_at != 0 && now > current_.ends_at - kKeysRenewedBefore;
     // If new keys could not be fetched, the old ones serve as long as they last.
     const bool serves = now < current_.ends_at && now < ask_again_at_;
@@ -77,14 +77,14 @@ AwsKeys AwsKeySource::Current() const {
 
 bool AwsKeySource::Forget(const AwsKeys& keys) {
   // Keys in the environment do not change while the process lives.
-  if (surroundings_.variable("AWS_ACCESS_KEY_ID") == keys.id) return false;
+  if (environment_.variable("AWS_ACCESS_KEY_ID") == keys.id) return false;
   MutexLock lock(&mutex_);
   if (current_ == keys) known_ = false;
   return true;
 }
 
 void AwsKeySource::Ask() {
-  const auto variable = [this](const char* name) { return surroundings_.variable(name); };
+  const auto variable = [this](const char* name) { return environment_.variable(name); };
   AwsKeys keys{.id = variable("AWS_ACCESS_KEY_ID"),
                .secret = variable("AWS_SECRET_ACCESS_KEY"),
                .token = variable("AWS_SESSION_TOKEN")};
@@ -119,7 +119,7 @@ void AwsKeySource::Send(HttpRequest request, Answered answered) {
 }
 
 absl::StatusOr<std::string> AwsKeySource::StsEndpoint(const std::string& region) const {
-  std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
+  std::string endpoint = environment_.variable("AWS_ENDPOINT_URL_STS");
   if (endpoint.empty()) return absl::StrCat("https://sts.", region, region.empty() ? "" : ".", "amazonaws.com");
   if (!MayHoldSecrets(endpoint)) {
     return absl::PermissionDeniedError("AWS_ENDPOINT_URL_STS is neither https nor this machine's");
@@ -128,8 +128,8 @@ absl::StatusOr<std::string> AwsKeySource::StsEndpoint(const std::string& region)
 }
 
 void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
-  std::string region = surroundings_.variable("AWS_REGION");
-  if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
+  std::string region = environment_.variable("AWS_REGION");
+  if (region.empty()) region = environment_.variable("AWS_DEFAULT_REGION");
   if (region.empty()) region = SettingOf(profile, "region");
   if (region.empty()) region = "us-east-1";
   const std::string role = SettingOf(profile, "role_arn");
@@ -156,7 +156,7 @@ void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
                                   .body = request.body,
                                   .service = "sts",
                                   .region = region,
-                                  .time = surroundings_.now()};
+                                  .time = environment_.now()};
   for (const auto& [header, value] : headers) request.headers.push_back(absl::StrCat(header, ": ", value));
   for (const auto& [header, value] : AwsSignedHeaders(signed_request, keys)) {
     request.headers.push_back(absl::StrCat(header, ": ", value));
@@ -165,12 +165,12 @@ void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
 }
 
 void AwsKeySource::AskWebIdentity(const std::string& role, const std::string& token_file, std::string name) {
-  const absl::StatusOr<std::string> token = surroundings_.file(token_file);
+  const absl::StatusOr<std::string> token = environment_.file(token_file);
   if (!token.ok())
     return Answer(absl::NotFoundError(absl::StrCat("AWS_WEB_IDENTITY_TOKEN_FILE: ", token.status().message())));
   if (name.empty()) name = "penstock";
-  std::string region = surroundings_.variable("AWS_REGION");
-  if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
+  std::string region = environment_.variable("AWS_REGION");
+  if (region.empty()) region = environment_.variable("AWS_DEFAULT_REGION");
   const absl::StatusOr<std::string> endpoint = StsEndpoint(region);
   if (!endpoint.ok()) return Answer(endpoint.status());
   HttpRequest request;
@@ -210,9 +210,9 @@ void AwsKeySource::AskContainer(const std::string& url) {
   HttpRequest request;
   request.url = url;
   request.direct = absl::StartsWith(url, "http://");  // the service runs on this machine
-  std::string token = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-  if (const std::string path = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
-    const absl::StatusOr<std::string> content = surroundings_.file(path);
+  std::string token = environment_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (const std::string path = environment_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
+    const absl::StatusOr<std::string> content = environment_.file(path);
     if (!content.ok()) {
       return Answer(
           absl::NotFoundError(absl::StrCat("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: ", content.status().message())));
@@ -228,7 +228,7 @@ void AwsKeySource::AskInstance() {
   HttpRequest request;
   request.method = HttpRequest::Method::kPut;
   request.direct = true;
-  std::string endpoint = surroundings_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  std::string endpoint = environment_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   while (!endpoint.empty() && endpoint.back() == '/') endpoint.pop_back();
   if (endpoint.empty()) endpoint = kInstance;
   request.url = absl::StrCat(endpoint, "/latest/api/token");
@@ -297,7 +297,7 @@ void AwsKeySource::Answer(const absl::StatusOr<AwsKeys>& answer) {
     MutexLock lock(&mutex_);
     asking_ = false;
     roles_.clear();
-    const int64_t now = surroundings_.now();
+    const int64_t now = environment_.now();
     if (!keys.ok() && known_ && now < current_.ends_at) {
       keys = current_;
       ask_again_at_ = now + kKeysAskedAgainAfter;

@@ -36,7 +36,7 @@ namespace penstock {
 class AwsKeySource {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
-  AwsKeySource(Environment surroundings, HttpClient* http);
+  AwsKeySource(Environment environment, HttpClient* http);
   ~AwsKeySource();  // kills a program that still runs for its keys
 
   // Calls `done` once, possibly inside the call. NotFound: there is no source of keys. The message names the sources
@@ -79,7 +79,7 @@ class AwsKeySource {
   void Got(const absl::StatusOr<AwsKeys>& keys);
   void Answer(const absl::StatusOr<AwsKeys>& keys);
 
-  const Environment surroundings_;
+  const Environment environment_;
   HttpClient* const http_;
   mutable Mutex mutex_;
   AwsKeys current_ ABSL_GUARDED_BY(mutex_);

@@ -81,8 +81,8 @@ bool AwsKeySource::AskProfile(const std::string& name) {
       AskInstance();
       return true;
     }
-    const std::string relative = surroundings_.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const std::string full = surroundings_.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const std::string relative = environment_.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    const std::string full = environment_.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
     if (source == "EcsContainer" && (!relative.empty() || !full.empty())) {
       remember();
       AskContainer(relative.empty() ? full : absl::StrCat("http://169.254.170.2", relative));
@@ -104,16 +104,16 @@ void AwsKeySource::AskSso(const std::string& name, const AwsProfile& profile) {
   const std::string session = SettingOf(profile, "sso_session");
   const AwsProfile login = session.empty() ? profile : SectionOf(absl::StrCat("sso-session ", session));
   const std::string region = SettingOf(login, "sso_region");
-  const std::string path = absl::StrCat(surroundings_.variable("HOME"), "/.aws/sso/cache/",
+  const std::string path = absl::StrCat(environment_.variable("HOME"), "/.aws/sso/cache/",
                                         Sha1(session.empty() ? SettingOf(login, "sso_start_url") : session), ".json");
-  const absl::StatusOr<std::string> text = surroundings_.file(path);
+  const absl::StatusOr<std::string> text = environment_.file(path);
   if (!text.ok()) return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and nobody has", again)));
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const std::string token = json.is_object() ? TextOf(json, "accessToken") : "";
-  if (token.empty() || SecondsOf(TextOf(json, "expiresAt")) <= surroundings_.now()) {
+  if (token.empty() || SecondsOf(TextOf(json, "expiresAt")) <= environment_.now()) {
     return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and that login is over", again)));
   }
-  std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_SSO");
+  std::string endpoint = environment_.variable("AWS_ENDPOINT_URL_SSO");
   if (endpoint.empty()) endpoint = absl::StrCat("https://portal.sso.", region, ".amazonaws.com");
   if (!MayHoldSecrets(endpoint)) {
     return Answer(absl::PermissionDeniedError("AWS_ENDPOINT_URL_SSO is neither https nor this machine's"));
@@ -172,9 +172,9 @@ void AwsKeySource::RunPrograms() {
       program_.reset();
     }
     TakeProgram(program.profile,
-                surroundings_.output == nullptr
+                environment_.output == nullptr
                     ? absl::StatusOr<std::string>(absl::PermissionDeniedError("no programs are run here"))
-                    : surroundings_.output(program.command, stop_.get_token()));
+                    : environment_.output(program.command, stop_.get_token()));
   }
 }
 
@@ -198,7 +198,7 @@ void AwsKeySource::TakeProgram(const std::string& name, const absl::StatusOr<std
     return Answer(absl::PermissionDeniedError(absl::StrCat(
         who, "it does not print what it must (JSON: \"Version\": 1, \"AccessKeyId\", \"SecretAccessKey\")", look)));
   }
-  if (keys.ends_at != 0 && keys.ends_at <= surroundings_.now()) {
+  if (keys.ends_at != 0 && keys.ends_at <= environment_.now()) {
     return Answer(absl::PermissionDeniedError(absl::StrCat(who, "the keys that it prints are over")));
   }
   Got(keys);
@@ -206,18 +206,18 @@ void AwsKeySource::TakeProgram(const std::string& name, const absl::StatusOr<std
 
 AwsProfile AwsKeySource::ProfileOf(const std::string& name) const {
   AwsProfile all;
-  std::string path = surroundings_.variable("AWS_SHARED_CREDENTIALS_FILE");
-  if (path.empty()) path = absl::StrCat(surroundings_.variable("HOME"), "/.aws/credentials");
-  const absl::StatusOr<std::string> text = surroundings_.file(path);
+  std::string path = environment_.variable("AWS_SHARED_CREDENTIALS_FILE");
+  if (path.empty()) path = absl::StrCat(environment_.variable("HOME"), "/.aws/credentials");
+  const absl::StatusOr<std::string> text = environment_.file(path);
   if (text.ok()) all = SettingsOf(*text, SectionOfProfile(name, false));
   all.merge(SectionOf(SectionOfProfile(name, true)));  // if both files have a setting, the credentials file wins
   return all;
 }
 
 AwsProfile AwsKeySource::SectionOf(const std::string& section) const {
-  std::string path = surroundings_.variable("AWS_CONFIG_FILE");
-  if (path.empty()) path = absl::StrCat(surroundings_.variable("HOME"), "/.aws/config");
-  const absl::StatusOr<std::string> text = surroundings_.file(path);
+  std::string path = environment_.variable("AWS_CONFIG_FILE");
+  if (path.empty()) path = absl::StrCat(environment_.variable("HOME"), "/.aws/config");
+  const absl::StatusOr<std::string> text = environment_.file(path);
   return text.ok() ? SettingsOf(*text, section) : AwsProfile();
 }
 

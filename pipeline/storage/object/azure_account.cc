@@ -78,15 +78,15 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& surroundings) {
-  const auto first = [&surroundings](std::initializer_list<const char*> names) {
+absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& environment) {
+  const auto first = [&environment](std::initializer_list<const char*> names) {
     for (const char* variable : names) {
-      if (std::string value = surroundings.variable(variable); !value.empty()) return value;
+      if (std::string value = environment.variable(variable); !value.empty()) return value;
     }
     return std::string();
   };
   absl::StatusOr<AzureAccount> account = AzureAccount();
-  if (const std::string text = surroundings.variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
+  if (const std::string text = environment.variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
     account = OfConnectionString(text);
     if (!account.ok()) return account;
   } else {
@@ -97,13 +97,13 @@ absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& su
     }
     account->endpoint = absl::StrCat("https://", account->name, ".blob.", kSuffix);
     absl::Status wrong = Open(&*account, first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"}),
-                              surroundings.variable("AZURE_STORAGE_SAS_TOKEN"), "AZURE_STORAGE_KEY");
+                              environment.variable("AZURE_STORAGE_SAS_TOKEN"), "AZURE_STORAGE_KEY");
     if (!wrong.ok()) return wrong;
   }
-  if (const std::string endpoint = surroundings.variable("AZURE_STORAGE_SERVICE_ENDPOINT"); !endpoint.empty()) {
+  if (const std::string endpoint = environment.variable("AZURE_STORAGE_SERVICE_ENDPOINT"); !endpoint.empty()) {
     account->endpoint = WithoutLastSlashes(endpoint);
   }
-  if (Says(surroundings, "PENSTOCK_AZURE_UNSIGNED")) account->opens = Opens::kNothing;
+  if (Says(environment, "PENSTOCK_AZURE_UNSIGNED")) account->opens = Opens::kNothing;
   const bool http = absl::StartsWith(account->endpoint, "http://");
   if (!http && !absl::StartsWith(account->endpoint, "https://")) {
     return absl::InvalidArgumentError("the endpoint of az:// is no URL of http or https");

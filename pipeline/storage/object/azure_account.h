@@ -24,7 +24,7 @@ struct AzureAccount {
   // Also reads AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SERVICE_ENDPOINT and
   // PENSTOCK_AZURE_UNSIGNED=1. NotFound: no variable names an account. InvalidArgument: a variable is wrong; the
   // message names it.
-  static absl::StatusOr<AzureAccount> FromEnvironment(const Environment& surroundings);
+  static absl::StatusOr<AzureAccount> FromEnvironment(const Environment& environment);
 };
 
 }  // namespace penstock

@@ -14,25 +14,25 @@ constexpr char kStorage[] = "https://storage.azure.com/";
 
 }  // namespace
 
-AzureTokens::AzureTokens(Environment surroundings, HttpClient* http)
-    : surroundings_(std::move(surroundings)),
+AzureTokens::AzureTokens(Environment environment, HttpClient* http)
+    : environment_(std::move(environment)),
       http_(http),
-      source_([this](CallDone<BearerToken> done) { Ask(std::move(done)); }, surroundings_.now) {}
+      source_([this](CallDone<BearerToken> done) { Ask(std::move(done)); }, environment_.now) {}
 
 void AzureTokens::Ask(CallDone<BearerToken> done) {
-  const auto has = [this](const char* name) { return !surroundings_.variable(name).empty(); };
+  const auto has = [this](const char* name) { return !environment_.variable(name).empty(); };
   if (has("AZURE_FEDERATED_TOKEN_FILE") || has("AZURE_CLIENT_SECRET")) return AskDirectory(std::move(done));
   AskMachine(std::move(done));
 }
 
 void AzureTokens::AskDirectory(CallDone<BearerToken> done) {
-  const std::string tenant = surroundings_.variable("AZURE_TENANT_ID"),
-                    client = surroundings_.variable("AZURE_CLIENT_ID");
+  const std::string tenant = environment_.variable("AZURE_TENANT_ID"),
+                    client = environment_.variable("AZURE_CLIENT_ID");
   if (tenant.empty() || client.empty()) {
     return std::move(done)(absl::PermissionDeniedError(
         "AZURE_FEDERATED_TOKEN_FILE and AZURE_CLIENT_SECRET need AZURE_TENANT_ID and AZURE_CLIENT_ID besides"));
   }
-  std::string authority = surroundings_.variable("AZURE_AUTHORITY_HOST");
+  std::string authority = environment_.variable("AZURE_AUTHORITY_HOST");
   if (authority.empty()) authority = "https://login.microsoftonline.com";
   while (!authority.empty() && authority.back() == '/') authority.pop_back();
   if (!MayHoldSecrets(authority)) {
@@ -40,9 +40,9 @@ void AzureTokens::AskDirectory(CallDone<BearerToken> done) {
   }
   std::vector<std::pair<std::string, std::string>> fields = {
       {"grant_type", "client_credentials"}, {"client_id", client}, {"scope", absl::StrCat(kStorage, ".default")}};
-  if (const std::string path = surroundings_.variable("AZURE_FEDERATED_TOKEN_FILE"); !path.empty()) {
+  if (const std::string path = environment_.variable("AZURE_FEDERATED_TOKEN_FILE"); !path.empty()) {
     // Read each time, because the cluster replaces the file.
-    const absl::StatusOr<std::string> text = surroundings_.file(path);
+    const absl::StatusOr<std::string> text = environment_.file(path);
     if (!text.ok()) {
       return std::move(done)(
           absl::PermissionDeniedError(absl::StrCat("AZURE_FEDERATED_TOKEN_FILE: ", text.status().message())));
@@ -50,31 +50,31 @@ void AzureTokens::AskDirectory(CallDone<BearerToken> done) {
     fields.emplace_back("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
     fields.emplace_back("client_assertion", std::string(absl::StripAsciiWhitespace(*text)));
   } else {
-    fields.emplace_back("client_secret", surroundings_.variable("AZURE_CLIENT_SECRET"));
+    fields.emplace_back("client_secret", environment_.variable("AZURE_CLIENT_SECRET"));
   }
   http_->Send(PostForm(absl::StrCat(authority, "/", tenant, "/oauth2/v2.0/token"), fields),
               {.priority = CallPriority::kUrgent, .stop = {}},
               [this, client, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
                 std::move(done)(TokenOf(absl::StrCat("Entra ID, asked for a token of the client ", client), response,
-                                        surroundings_.now()));
+                                        environment_.now()));
               });
 }
 
 void AzureTokens::AskMachine(CallDone<BearerToken> done) {
   std::vector<std::pair<std::string, std::string>> query = {{"resource", kStorage}};
-  if (const std::string client = surroundings_.variable("AZURE_CLIENT_ID"); !client.empty()) {
+  if (const std::string client = environment_.variable("AZURE_CLIENT_ID"); !client.empty()) {
     query.emplace_back("client_id", client);
   }
   HttpRequest request;
-  const std::string endpoint = surroundings_.variable("IDENTITY_ENDPOINT"),
-                    header = surroundings_.variable("IDENTITY_HEADER");
+  const std::string endpoint = environment_.variable("IDENTITY_ENDPOINT"),
+                    header = environment_.variable("IDENTITY_HEADER");
   if (!endpoint.empty() && !header.empty()) {
     query.emplace_back("api-version", "2019-08-01");
     request.url = absl::StrCat(endpoint, "?", FormOf(query));
     request.headers = {absl::StrCat("X-IDENTITY-HEADER: ", header)};
   } else {
     query.emplace_back("api-version", "2018-02-01");
-    std::string host = surroundings_.variable("AZURE_POD_IDENTITY_AUTHORITY_HOST");
+    std::string host = environment_.variable("AZURE_POD_IDENTITY_AUTHORITY_HOST");
     if (host.empty()) host = "http://169.254.169.254";
     while (!host.empty() && host.back() == '/') host.pop_back();
     request.url = absl::StrCat(host, "/metadata/identity/oauth2/token?", FormOf(query));
@@ -91,7 +91,7 @@ void AzureTokens::AskMachine(CallDone<BearerToken> done) {
                       "metadata service; set them, or PENSTOCK_AZURE_UNSIGNED=1 where the container is public"));
                 }
                 machine_answers_.store(true);
-                std::move(done)(TokenOf("the machine's metadata service", response, surroundings_.now()));
+                std::move(done)(TokenOf("the machine's metadata service", response, environment_.now()));
               });
 }
 

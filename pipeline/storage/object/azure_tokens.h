@@ -21,7 +21,7 @@ namespace penstock {
 class AzureTokens {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
-  AzureTokens(Environment surroundings, HttpClient* http);
+  AzureTokens(Environment environment, HttpClient* http);
 
   // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
   // tried.
@@ -32,7 +32,7 @@ class AzureTokens {
   void AskDirectory(CallDone<BearerToken> done);
   void AskMachine(CallDone<BearerToken> done);
 
-  const Environment surroundings_;
+  const Environment environment_;
   HttpClient* const http_;
   std::atomic<bool> machine_answers_{false};  // whether the metadata service has ever answered
   TokenSource source_;

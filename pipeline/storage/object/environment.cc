@@ -31,8 +31,8 @@ Environment Environment::Process() {
                    const std::stop_token& stop) { return OutputOf(command, kProgramsLimit, stop); }};
 }
 
-bool Says(const Environment& surroundings, const std::string& variable) {
-  const std::string value = surroundings.variable(variable);
+bool Says(const Environment& environment, const std::string& variable) {
+  const std::string value = environment.variable(variable);
   return !value.empty() && value != "0" && value != "false";
 }
 

@@ -21,7 +21,7 @@ struct Environment {
 };
 
 // Returns whether a variable is set: neither empty, nor "0", nor "false".
-bool Says(const Environment& surroundings, const std::string& variable);
+bool Says(const Environment& environment, const std::string& variable);
 
 }  // namespace penstock
 

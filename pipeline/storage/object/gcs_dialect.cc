@@ -37,23 +37,23 @@ absl::StatusOr<FileInfo> StateOfJson(const std::string& name, const nlohmann::js
 
 }  // namespace
 
-GcsOptions GcsOptions::FromEnvironment(const Environment& surroundings) {
+GcsOptions GcsOptions::FromEnvironment(const Environment& environment) {
   GcsOptions options;
-  if (std::string emulator = surroundings.variable("STORAGE_EMULATOR_HOST"); !emulator.empty()) {
+  if (std::string emulator = environment.variable("STORAGE_EMULATOR_HOST"); !emulator.empty()) {
     if (!absl::StrContains(emulator, "://")) emulator.insert(0, "http://");
     while (emulator.back() == '/') emulator.pop_back();
     options.endpoint = emulator;
     options.is_signed = false;
   }
   // gcloud's variable for a private endpoint, whose requests carry a token.
-  if (std::string other = surroundings.variable("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
+  if (std::string other = environment.variable("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
       options.is_signed && MayHoldSecrets(other)) {
     other.resize(other.find("/storage/v1") == std::string::npos ? other.size() : other.find("/storage/v1"));
     while (other.back() == '/') other.pop_back();
     options.endpoint = other;
   }
-  if (Says(surroundings, "PENSTOCK_GCS_UNSIGNED")) options.is_signed = false;
-  options.project = surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT");
+  if (Says(environment, "PENSTOCK_GCS_UNSIGNED")) options.is_signed = false;
+  options.project = environment.variable("GOOGLE_CLOUD_QUOTA_PROJECT");
   return options;
 }
 

@@ -20,7 +20,7 @@ struct GcsOptions {
 
   // Reads STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, PENSTOCK_GCS_UNSIGNED=1 and
   // GOOGLE_CLOUD_QUOTA_PROJECT.
-  static GcsOptions FromEnvironment(const Environment& surroundings);
+  static GcsOptions FromEnvironment(const Environment& environment);
 };
 
 // A state's tag is the generation.

@@ -40,26 +40,26 @@ struct GoogleTokens::File {
   }
 };
 
-GoogleTokens::GoogleTokens(Environment surroundings, HttpClient* http)
-    : surroundings_(std::move(surroundings)),
+GoogleTokens::GoogleTokens(Environment environment, HttpClient* http)
+    : environment_(std::move(environment)),
       http_(http),
-      source_([this](Done done) { Ask(std::move(done)); }, surroundings_.now) {}
+      source_([this](Done done) { Ask(std::move(done)); }, environment_.now) {}
 
 GoogleTokens::~GoogleTokens() = default;
 
 void GoogleTokens::Ask(Done done) {
-  if (const std::string path = surroundings_.variable("GOOGLE_APPLICATION_CREDENTIALS"); !path.empty()) {
-    const absl::StatusOr<std::string> text = surroundings_.file(path);
+  if (const std::string path = environment_.variable("GOOGLE_APPLICATION_CREDENTIALS"); !path.empty()) {
+    const absl::StatusOr<std::string> text = environment_.file(path);
     if (!text.ok()) {
       return std::move(done)(
           absl::PermissionDeniedError(absl::StrCat("GOOGLE_APPLICATION_CREDENTIALS: ", text.status().message())));
     }
     return AskAsFileSays(path, *text, std::move(done));
   }
-  std::string folder = surroundings_.variable("CLOUDSDK_CONFIG");
-  if (folder.empty()) folder = absl::StrCat(surroundings_.variable("HOME"), "/.config/gcloud");
+  std::string folder = environment_.variable("CLOUDSDK_CONFIG");
+  if (folder.empty()) folder = absl::StrCat(environment_.variable("HOME"), "/.config/gcloud");
   const std::string path = absl::StrCat(folder, "/application_default_credentials.json");
-  if (const absl::StatusOr<std::string> text = surroundings_.file(path); text.ok()) {
+  if (const absl::StatusOr<std::string> text = environment_.file(path); text.ok()) {
     return AskAsFileSays(path, *text, std::move(done));
   }
   AskMachine(std::move(done));
@@ -108,7 +108,7 @@ void GoogleTokens::AskAsImpersonator(std::shared_ptr<const File> file, Shared do
 
 void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tries, Shared done) {
   const std::string url = file->Get("token_uri", kTokens), who = file->Get("client_email");
-  const int64_t now = surroundings_.now() + clock_ahead_.load();
+  const int64_t now = environment_.now() + clock_ahead_.load();
   nlohmann::json header = {{"alg", "RS256"}, {"typ", "JWT"}};
   if (const std::string id = file->Get("private_key_id"); !id.empty()) header["kid"] = id;
   const nlohmann::json claims = {{"iss", who},
@@ -128,13 +128,13 @@ void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tri
     absl::Time date;
     if (tries == 0 && response.ok() && response->status == 400 &&
         absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(*response, "date"), &date, nullptr)) {
-      const int64_t ahead = absl::ToUnixSeconds(date) - surroundings_.now();
+      const int64_t ahead = absl::ToUnixSeconds(date) - environment_.now();
       if (std::abs(ahead - clock_ahead_.load()) > kTokenSkew) {  // this machine's clock is wrong
         clock_ahead_.store(ahead);
         return AskAsServiceAccount(file, 1, done);
       }
     }
-    std::move (*done)(TokenOf(absl::StrCat("Google, asked for a token of ", who), response, surroundings_.now()));
+    std::move (*done)(TokenOf(absl::StrCat("Google, asked for a token of ", who), response, environment_.now()));
   });
 }
 
@@ -145,7 +145,7 @@ void GoogleTokens::AskAsUser(std::shared_ptr<const File> file, Shared done) {
                                                                    {"refresh_token", file->Get("refresh_token")}});
   http_->Send(std::move(request), Urgent(), [this, file, done](absl::StatusOr<HttpResponse> response) {
     std::move (*done)(
-        TokenOf(absl::StrCat("Google, asked for a token of the user in ", file->path), response, surroundings_.now()));
+        TokenOf(absl::StrCat("Google, asked for a token of the user in ", file->path), response, environment_.now()));
   });
 }
 
@@ -163,7 +163,7 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
     Exchange(file, subject, done);
   };
   if (const std::string path = TextOf(source, "file"); !path.empty()) {
-    const absl::StatusOr<std::string> text = surroundings_.file(path);
+    const absl::StatusOr<std::string> text = environment_.file(path);
     if (!text.ok()) return std::move(*done)(file->Wrong(std::string(text.status().message())));
     return take(*text);
   }
@@ -201,7 +201,7 @@ void GoogleTokens::Exchange(std::shared_ptr<const File> file, const std::string&
                                   {"subject_token_type", file->Get("subject_token_type")},
                                   {"subject_token", subject}});
   http_->Send(std::move(request), Urgent(), [this, file, impersonates, done](absl::StatusOr<HttpResponse> response) {
-    absl::StatusOr<BearerToken> token = TokenOf("Google, asked to exchange a token", response, surroundings_.now());
+    absl::StatusOr<BearerToken> token = TokenOf("Google, asked to exchange a token", response, environment_.now());
     if (token.ok() && impersonates) return Impersonate(file, *token, done);
     std::move (*done)(std::move(token));
   });
@@ -237,8 +237,8 @@ void GoogleTokens::AskMachine(Done done) {
         "(`gcloud auth application-default login`), or the machine's metadata service; set them, or "
         "PENSTOCK_GCS_UNSIGNED=1 where the bucket is public");
   };
-  if (Says(surroundings_, "NO_GCE_CHECK")) return std::move(done)(nobody());
-  std::string host = surroundings_.variable("GCE_METADATA_HOST");
+  if (Says(environment_, "NO_GCE_CHECK")) return std::move(done)(nobody());
+  std::string host = environment_.variable("GCE_METADATA_HOST");
   if (host.empty()) host = "metadata.google.internal";
   HttpRequest request;
   request.url = absl::StrCat("http://", host, "/computeMetadata/v1/instance/service-accounts/default/token");
@@ -257,7 +257,7 @@ void GoogleTokens::AskMachine(Done done) {
                       "this machine has no service account (its metadata service names none), and there are no other "
                       "keys for gs://; give it one, or set GOOGLE_APPLICATION_CREDENTIALS"));
                 }
-                std::move(done)(TokenOf("the machine's metadata service", response, surroundings_.now()));
+                std::move(done)(TokenOf("the machine's metadata service", response, environment_.now()));
               });
 }
 

@@ -28,7 +28,7 @@ namespace penstock {
 class GoogleTokens {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
-  GoogleTokens(Environment surroundings, HttpClient* http);
+  GoogleTokens(Environment environment, HttpClient* http);
   ~GoogleTokens();
 
   // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
@@ -51,7 +51,7 @@ class GoogleTokens {
   void Impersonate(std::shared_ptr<const File> file, const BearerToken& token, Shared done);
   void AskMachine(Done done);
 
-  const Environment surroundings_;
+  const Environment environment_;
   HttpClient* const http_;
   std::atomic<int64_t> clock_ahead_{0};       // seconds that Google's clock is ahead of ours
   std::atomic<bool> machine_answers_{false};  // whether the metadata service has ever answered

@@ -236,26 +236,26 @@ struct ObjectStorage::Listing {
 
 ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
   const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
-  const Environment surroundings = Environment::Process();
+  const Environment environment = Environment::Process();
   return {.s3 = S3Options::FromEnvironment(),
-          .gcs = GcsOptions::FromEnvironment(surroundings),
-          .surroundings = surroundings,
+          .gcs = GcsOptions::FromEnvironment(environment),
+          .environment = environment,
           .http_authorization = authorization == nullptr ? "" : authorization};
 }
 
 ObjectStorage::ObjectStorage(Options options)
     : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay, options_.hedges)) {
-  keys_ = std::make_unique<AwsKeySource>(options_.surroundings, http_.get());
+  keys_ = std::make_unique<AwsKeySource>(options_.environment, http_.get());
   auto s3 = std::make_unique<S3Dialect>(options_.s3, keys_.get());
   to_s3_ = std::make_unique<S3Uploads>(s3.get());
   s3_ = std::move(s3);
-  google_ = std::make_unique<GoogleTokens>(options_.surroundings, http_.get());
+  google_ = std::make_unique<GoogleTokens>(options_.environment, http_.get());
   auto gcs = std::make_unique<GcsDialect>(options_.gcs, google_->source());
   to_gcs_ = std::make_unique<GcsUploads>(gcs.get());
   gcs_ = std::move(gcs);
-  azure_tokens_ = std::make_unique<AzureTokens>(options_.surroundings, http_.get());
-  auto azure = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.surroundings),
-                                              azure_tokens_->source(), options_.surroundings.now);
+  azure_tokens_ = std::make_unique<AzureTokens>(options_.environment, http_.get());
+  auto azure = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.environment),
+                                              azure_tokens_->source(), options_.environment.now);
   to_azure_ = std::make_unique<AzureUploads>(azure.get());
   azure_ = std::move(azure);
   plain_ = std::make_unique<HttpDialect>(options_.http_authorization);

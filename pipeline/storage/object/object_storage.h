@@ -46,7 +46,7 @@ class ObjectStorage final : public Storage {
   struct Options {
     S3Options s3;
     GcsOptions gcs;
-    Environment surroundings;        // where keys and Azure's account are looked up
+    Environment environment;         // where keys and Azure's account are looked up
     std::string http_authorization;  // value of a header, for HTTPS; secret
     // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;

@@ -24,7 +24,7 @@ class CloudsTest : public testing::TestWithParam<const char*> {
   ObjectStorage::Options Options() {
     ObjectStorage::Options options;
     options.gcs.endpoint = server_.url();
-    options.surroundings.variable = [this](const std::string& name) -> std::string {
+    options.environment.variable = [this](const std::string& name) -> std::string {
       if (name == "GCE_METADATA_HOST") return tokens_.url().substr(std::string("http://").size());
       if (name == "AZURE_POD_IDENTITY_AUTHORITY_HOST") return tokens_.url();
       if (name == "AZURE_STORAGE_ACCOUNT") return "me";
@@ -32,8 +32,8 @@ class CloudsTest : public testing::TestWithParam<const char*> {
       if (name == "AZURE_STORAGE_KEY") return key_;
       return "";
     };
-    options.surroundings.file = [](const std::string& path) { return absl::NotFoundError(path); };
-    options.surroundings.now = [] { return kToday; };
+    options.environment.file = [](const std::string& path) { return absl::NotFoundError(path); };
+    options.environment.now = [] { return kToday; };
     options.pause = kMillisecond;
     return options;
   }

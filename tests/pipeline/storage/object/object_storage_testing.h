@@ -24,12 +24,12 @@ class ObjectStorageTest : public testing::Test {
     options.s3.endpoint = server_.url();
     options.s3.path_style = true;
     options.s3.now = [] { return kToday; };
-    options.surroundings.variable = [this](const std::string& name) {
+    options.environment.variable = [this](const std::string& name) {
       MutexLock lock(&mutex_);
       return variables_[name];
     };
-    options.surroundings.file = [](const std::string& path) { return absl::NotFoundError(path); };
-    options.surroundings.now = [] { return kToday; };
+    options.environment.file = [](const std::string& path) { return absl::NotFoundError(path); };
+    options.environment.now = [] { return kToday; };
     options.pause = kMillisecond;
     return options;
   }

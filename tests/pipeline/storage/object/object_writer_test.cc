@@ -25,8 +25,8 @@ class ObjectWriterTest : public testing::Test {
     options.s3.path_style = true;
     options.s3.is_signed = options.gcs.is_signed = false;
     options.s3.now = [] { return int64_t{1'790'000'000}; };
-    options.surroundings.variable = [](const std::string&) { return std::string(); };
-    options.surroundings.now = options.s3.now;
+    options.environment.variable = [](const std::string&) { return std::string(); };
+    options.environment.now = options.s3.now;
     options.pause = kMillisecond;
     options.part_bytes = 10;
     options.parts_under_way = 3;
