@@ -95,11 +95,11 @@ std::string FailureLines(const v1::StatusReply& status) {
   return out;
 }
 
-std::string TroubleLines(const v1::StatusReply& status) {
+std::string FileErrorLines(const v1::StatusReply& status) {
   std::string out;
   for (const v1::WorkerStatus& worker : status.workers()) {
-    for (const std::string& trouble : worker.load().troubles()) {
-      absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", trouble, "\n");
+    for (const std::string& line : worker.load().troubles()) {
+      absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", line, "\n");
     }
   }
   return out;

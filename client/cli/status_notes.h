@@ -19,7 +19,7 @@ std::string JobNote(const v1::StatusReply::JobStatus& job);
 std::string FailureLines(const v1::StatusReply& status);
 
 // Returns the workers' errors that prevent them from making rows: lines "  worker w1: ...", or "".
-std::string TroubleLines(const v1::StatusReply& status);
+std::string FileErrorLines(const v1::StatusReply& status);
 
 // Returns the content, hit rate and savings of the workers' caches, as lines "  worker w1: disk cache 1.2 GiB of 40.0
 // GiB, ...", and their requests to remote storage. Returns "" if there is nothing to report.

@@ -21,7 +21,7 @@ namespace {
 
 // Number of batches that the trainer holds, in addition to the window: see SessionOptions::max_free_bytes.
 constexpr uint64_t kInHand = 2;
-constexpr size_t kTroubleLines = 4, kTroubleBytes = 512;
+constexpr size_t kFileErrorLines = 4, kFileErrorBytes = 512;
 
 // The rows of one step, in a batch.
 class BatchTarget final : public StepTarget {
@@ -116,7 +116,7 @@ class DirectReader final : public Reader {
     }
     const Nanos longest = absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)));
     absl::StatusOr<std::optional<PreparedStep>> step = prepared_->Next(longest);
-    absl::StatusOr<Batch> batch = step.ok() ? Finish(*std::move(step)) : WithTroubles(step.status());
+    absl::StatusOr<Batch> batch = step.ok() ? Finish(*std::move(step)) : WithFileErrors(step.status());
     MutexLock lock(&mutex_);
     waiting_since_.reset();
     const absl::Duration waited = absl::Nanoseconds(Clock::Real()->Now() - began);
@@ -183,10 +183,10 @@ class DirectReader final : public Reader {
   }
 
   // Adds the failing files to a timeout's message, because they may be the cause.
-  absl::Status WithTroubles(const absl::Status& status) const {
+  absl::Status WithFileErrors(const absl::Status& status) const {
     if (!absl::IsDeadlineExceeded(status)) return status;
     std::string text(status.message());
-    for (const std::string& line : job_->troubles->Lines(kTroubleLines, kTroubleBytes)) {
+    for (const std::string& line : job_->file_errors->Lines(kFileErrorLines, kFileErrorBytes)) {
       absl::StrAppend(&text, "; ", line);
     }
     return absl::DeadlineExceededError(text);

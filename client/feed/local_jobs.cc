@@ -49,9 +49,9 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
     if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
   }
   auto loaded = std::make_shared<LoadedJob>();
-  loaded->troubles = troubles_;
+  loaded->file_errors = file_errors_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(files_.storage(), spec, roots, options_.index_dir, options_.threads, troubles_));
+                      OpenDataset(files_.storage(), spec, roots, options_.index_dir, options_.threads, file_errors_));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());

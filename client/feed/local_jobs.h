@@ -45,7 +45,7 @@ struct LoadedJob {
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as in saved states
   std::shared_ptr<BadRecordLimit> bad_records;
-  std::shared_ptr<const FileErrors> troubles;  // shared by all jobs in this process
+  std::shared_ptr<const FileErrors> file_errors;  // shared by all jobs in this process
 };
 
 struct LocalJobsOptions {
@@ -85,7 +85,7 @@ class LocalJobs {
  private:
   const LocalJobsOptions options_;
   RemoteFiles files_;  // outlives its readers
-  const std::shared_ptr<FileErrors> troubles_ = std::make_shared<FileErrors>(Clock::Real());
+  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(Clock::Real());
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SelfTuning> tuning_ ABSL_GUARDED_BY(mutex_);

@@ -28,7 +28,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
                                  std::function<v1::HeldJob()> held,
                                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
                                  std::function<void(const v1::ReportSessionReply&)> answered,
-                                 std::function<void(std::vector<std::string>)> troubled)
+                                 std::function<void(std::vector<std::string>)> on_file_errors)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
@@ -38,7 +38,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
       held_(std::move(held)),
       reopened_(std::move(reopened)),
       answered_(std::move(answered)),
-      troubled_(std::move(troubled)),
+      on_file_errors_(std::move(on_file_errors)),
       session_id_(std::move(session_id)),
       next_(strand) {}
 
@@ -97,9 +97,9 @@ void ProgressReports::Next(Nanos at) {
 
 void ProgressReports::AskWhy(bool waits) {
   strand_->AssertHere();
-  if (troubled_ == nullptr) return;
+  if (on_file_errors_ == nullptr) return;
   if (!waits) {
-    if (std::exchange(waits_, false)) troubled_({});
+    if (std::exchange(waits_, false)) on_file_errors_({});
     return;
   }
   waits_ = true;
@@ -121,7 +121,7 @@ void ProgressReports::AskWhy(bool waits) {
                           }
                           mailbox->Post([this, lines = std::move(lines)] {
                             strand_->AssertHere();
-                            if (waits_ && !stopped_) troubled_(lines);
+                            if (waits_ && !stopped_) on_file_errors_(lines);
                           });
                         });
 }

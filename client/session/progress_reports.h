@@ -26,15 +26,15 @@ class ProgressReports {
 
   // `open` is the request that opened the session. If the coordinator does not know the session, the request is sent
   // again with the state from `held`, and `reopened` receives the reply. AlreadyExists means that the rank has another
-  // reader; it ends the reports. `answered` receives the replies to reports. `troubled` receives the coordinator's
-  // report of failing files of the job and their workers while the trainer waits, and an empty list once after the
-  // wait. `strand` must outlive this object. `mailbox` must be closed before this object is destroyed.
+  // reader; it ends the reports. `answered` receives the replies to reports. `on_file_errors` receives the
+  // coordinator's report of failing files of the job and their workers while the trainer waits, and an empty list once
+  // after the wait. `strand` must outlive this object. `mailbox` must be closed before this object is destroyed.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
                   std::shared_ptr<Window> window, std::function<v1::HeldJob()> held,
                   std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
                   std::function<void(const v1::ReportSessionReply&)> answered = nullptr,
-                  std::function<void(std::vector<std::string>)> troubled = nullptr);
+                  std::function<void(std::vector<std::string>)> on_file_errors = nullptr);
 
   void Start();
   void Stop();
@@ -60,7 +60,7 @@ class ProgressReports {
   const std::function<v1::HeldJob()> held_;
   const std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened_;
   const std::function<void(const v1::ReportSessionReply&)> answered_;
-  const std::function<void(std::vector<std::string>)> troubled_;
+  const std::function<void(std::vector<std::string>)> on_file_errors_;
   std::string session_id_ ABSL_GUARDED_BY(strand_);
   bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;

@@ -100,8 +100,8 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
             reply.ok() ? watch_.Take(reply->job(), reply->revision()) : window_->JobGone(reply.status());
           },
           [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); },
-          [this](std::vector<std::string> troubles) {
-            window_->SetTroubles(std::move(troubles));
+          [this](std::vector<std::string> file_errors) {
+            window_->SetFileErrors(std::move(file_errors));
             Turn();  // reports the files to a waiting trainer
           }),
       verdicts_(

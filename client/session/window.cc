@@ -119,25 +119,25 @@ std::string Window::DescribeWait(Nanos least) const {
   std::string cause = tracker_.RowError();
   if (cause.empty()) {
     DeliveryTracker::Cause missing = tracker_.MissingCause();
-    cause = missing.is_certain || troubles_.empty() ? std::move(missing.text) : FirstClause(troubles_.front());
+    cause = missing.is_certain || file_errors_.empty() ? std::move(missing.text) : FirstClause(file_errors_.front());
   }
   return NoticeText(absl::StrCat("waiting ", waiting / kSecond, " s: ", cause));
 }
 
-void Window::SetTroubles(std::vector<std::string> lines) {
+void Window::SetFileErrors(std::vector<std::string> lines) {
   MutexLock lock(&mutex_);
-  troubles_ = std::move(lines);
+  file_errors_ = std::move(lines);
 }
 
-std::string Window::TroublesLocked() const {
+std::string Window::FileErrorsLocked() const {
   std::string text;
-  for (const std::string& line : troubles_) absl::StrAppend(&text, "; ", line);
+  for (const std::string& line : file_errors_) absl::StrAppend(&text, "; ", line);
   return text;
 }
 
 Window::Wait Window::CurrentWait() const {
   MutexLock lock(&mutex_);
-  return {tracker_.head_ordinal(), waiting_since_.has_value() ? asked_since_ : std::nullopt, !troubles_.empty()};
+  return {tracker_.head_ordinal(), waiting_since_.has_value() ? asked_since_ : std::nullopt, !file_errors_.empty()};
 }
 
 void Window::Stopped(Nanos length) {
@@ -375,9 +375,9 @@ Window::Taken Window::TakeWithin(Nanos timeout) {
       const Nanos left = timeout - waited.At(now);
       if (left <= 0) {
         EndWait(now);
-        return {nullptr, absl::DeadlineExceededError(absl::StrCat("job ", job_, ": no batch within ",
-                                                                  absl::FormatDuration(absl::Nanoseconds(timeout)),
-                                                                  ": ", tracker_.DescribeMissing(), TroublesLocked()))};
+        return {nullptr, absl::DeadlineExceededError(absl::StrCat(
+                             "job ", job_, ": no batch within ", absl::FormatDuration(absl::Nanoseconds(timeout)), ": ",
+                             tracker_.DescribeMissing(), FileErrorsLocked()))};
       }
       changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, WaitedTime::kPiece)));
     }

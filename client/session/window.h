@@ -96,7 +96,7 @@ class Window {
   // does not wait, or has waited for less than `least`.
   std::string DescribeWait(Nanos least) const;
   // Sets the coordinator's latest report about failing files of the job.
-  void SetTroubles(std::vector<std::string> lines);
+  void SetFileErrors(std::vector<std::string> lines);
   struct Wait {
     uint64_t step = 0;           // ordinal of the head step
     std::optional<Nanos> since;  // time of the trainer's first request for it; nullopt: not waiting
@@ -158,7 +158,7 @@ class Window {
   // Returns true if the row's content is from a record that may be used.
   bool AcceptsLocked(uint64_t stream, const v1::Rows& rows, int row, const DeliveryTracker::Slot& slot, Nanos now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string TroublesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string FileErrorsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the trainer after a change. Must be called without the lock.
   void NotifyDue();
 
@@ -176,7 +176,7 @@ class Window {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> troubles_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> file_errors_ ABSL_GUARDED_BY(mutex_);
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // total of finished waits
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // start of the trainer's current wait
   // Time of the trainer's first request for the head step. A timeout does not reset it.

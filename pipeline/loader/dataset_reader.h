@@ -86,8 +86,8 @@ class DatasetReader {
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record
     // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
     Executor* executor = nullptr;
-    std::shared_ptr<FileErrors> troubles = nullptr;  // receives the files that fail
-    DamagedCopies::Log log_damage = nullptr;         // gets a line for each file with damaged records
+    std::shared_ptr<FileErrors> file_errors = nullptr;  // receives the files that fail
+    DamagedCopies::Log log_damage = nullptr;            // gets a line for each file with damaged records
   };
   // `roots` are the configured data roots. `storage` holds the shards; it must outlive the reader and its loads.
   // Returns NotFound with the name of the root if `roots` lacks a root of the snapshot.

@@ -193,7 +193,7 @@ class LoaderReader final : public LocalReader {
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileErrors> troubles) {
+                                                           std::shared_ptr<FileErrors> file_errors) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -261,7 +261,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
-  reader.troubles = std::move(troubles);
+  reader.file_errors = std::move(file_errors);
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }
 

@@ -117,12 +117,12 @@ class LocalReader {
 
 // Opens the job's shards as they are now: expands globs, obtains the indexes, freezes a snapshot and returns a reader
 // of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
-// stores them there. Without one, builds them on the calling thread. `troubles` may be null; it receives files that
+// stores them there. Without one, builds them on the calling thread. `file_errors` may be null; it receives files that
 // fail later. `storage` holds the records and must outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileErrors> troubles = nullptr);
+                                                           std::shared_ptr<FileErrors> file_errors = nullptr);
 
 }  // namespace penstock
 

@@ -157,9 +157,9 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
     }
   }
   if (waiter != nullptr) waiter->OnReady(std::move(index));
-  if (takes > kLongLoad && options_.troubles != nullptr) {
-    shard.troubled.store(true);
-    options_.troubles->Silent(PathOf(number), "opening it and having its index takes long", takes, kGoesOn);
+  if (takes > kLongLoad && options_.file_errors != nullptr) {
+    shard.reported_failing.store(true);
+    options_.file_errors->Silent(PathOf(number), "opening it and having its index takes long", takes, kGoesOn);
   }
   if (load) PostLoad(number, when);
 }
@@ -247,7 +247,7 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
       MutexLock lock(&shard.mutex);
       if (shard.reader == nullptr && !shard.loading) shard.paused_until = clock_->Now() + kFirstPause;
     }
-    SayTrouble(number, status);
+    ReportError(number, status);
     return status;
   }
   {
@@ -289,19 +289,19 @@ void ShardTable::FoundFailing(uint32_t number, const ShardReader& reader, const 
       shard.paused_until = clock_->Now() + kFirstPause;
     }
   }
-  SayTrouble(number, status);
+  ReportError(number, status);
 }
 
 void ShardTable::FoundWell(uint32_t number) {
   Shard& shard = shards_[number];
-  if (!shard.troubled.load(std::memory_order_relaxed) || !shard.troubled.exchange(false)) return;
-  if (options_.troubles != nullptr) options_.troubles->Recovered(PathOf(number));
+  if (!shard.reported_failing.load(std::memory_order_relaxed) || !shard.reported_failing.exchange(false)) return;
+  if (options_.file_errors != nullptr) options_.file_errors->Recovered(PathOf(number));
 }
 
-void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {
-  if (options_.troubles == nullptr || absl::IsCancelled(status)) return;
-  shards_[number].troubled.store(true);
-  options_.troubles->Failed(
+void ShardTable::ReportError(uint32_t number, const absl::Status& status) {
+  if (options_.file_errors == nullptr || absl::IsCancelled(status)) return;
+  shards_[number].reported_failing.store(true);
+  options_.file_errors->Failed(
       PathOf(number), status,
       absl::IsFailedPrecondition(status) ? "other workers are asked for its rows; put the right file there" : kGoesOn);
 }
@@ -339,9 +339,10 @@ absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
 
 absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
     const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<StoredFile> file, storage_->OpenAndWait(path, {.priority = CallPriority::kUrgent,
-                                                                                     .stop = stop_.get_token(),
-                                                                                     .troubles = options_.troubles}));
+  PS_ASSIGN_OR_RETURN(
+      std::unique_ptr<StoredFile> file,
+      storage_->OpenAndWait(
+          path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token(), .file_errors = options_.file_errors}));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }
@@ -421,7 +422,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
   if (status.ok()) {
     FoundWell(number);
   } else {
-    SayTrouble(number, status);
+    ReportError(number, status);
   }
   for (const std::weak_ptr<ReadyWaiter>& weak : waiters) {
     if (const std::shared_ptr<ReadyWaiter> waiter = weak.lock()) waiter->OnReady(index);

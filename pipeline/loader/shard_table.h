@@ -79,7 +79,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
     std::shared_ptr<const ShardReader> reader ABSL_GUARDED_BY(mutex);
     Nanos paused_until ABSL_GUARDED_BY(mutex) = 0;  // reading failed: not opened again before this time
     std::atomic<bool> used{false};                  // since the hand last passed
-    std::atomic<bool> troubled{false};              // reported as failing to Options::troubles
+    std::atomic<bool> reported_failing{false};      // reported as failing to Options::file_errors
     bool loading ABSL_GUARDED_BY(mutex) = false;
     int tries ABSL_GUARDED_BY(mutex) = 0;  // attempts of the current load
     // An index that was evicted. The table takes it back if it is still in use.
@@ -126,7 +126,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
                                                                 const std::shared_ptr<const ShardIndex>& index) const;
   absl::Status Changed(uint32_t number, absl::string_view why) const;
   absl::Status Unreadable(uint32_t number, const absl::Status& status) const;
-  void SayTrouble(uint32_t number, const absl::Status& status);
+  void ReportError(uint32_t number, const absl::Status& status);
 
   const Snapshot snapshot_;
   const std::vector<DataRoot> roots_;

@@ -8,20 +8,20 @@
 
 namespace penstock {
 
-std::string FileErrors::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
+std::string FileErrors::LineOf(const std::string& file, const Failure& failure, Nanos now) {
   // Most messages begin with the name of the file.
-  std::string_view what = trouble.what;
+  std::string_view what = failure.what;
   while (what.substr(0, file.size()) == file) {
     what.remove_prefix(file.size());
     while (!what.empty() && (what.front() == ':' || what.front() == ',' || what.front() == ' ')) what.remove_prefix(1);
   }
   std::string tried;
-  if (trouble.tries > 0) tried = absl::StrCat(", tried ", trouble.tries, trouble.tries == 1 ? " time" : " times");
+  if (failure.tries > 0) tried = absl::StrCat(", tried ", failure.tries, failure.tries == 1 ? " time" : " times");
   return absl::StrCat(file, ": ", absl::string_view(what.data(), what.size()), "; for ",
-                      (now - trouble.since) / kSecond, " s", tried, "; ", trouble.next);
+                      (now - failure.since) / kSecond, " s", tried, "; ", failure.next);
 }
 
-FileErrors::Trouble* FileErrors::Find(const std::string& file, Nanos now) {
+FileErrors::Failure* FileErrors::Find(const std::string& file, Nanos now) {
   auto it = errors_.find(file);
   if (it != errors_.end() && now - it->second.last > kKeptFor) {
     errors_.erase(it);
@@ -34,25 +34,25 @@ FileErrors::Trouble* FileErrors::Find(const std::string& file, Nanos now) {
     }
     it = errors_.try_emplace(file).first;
     it->second.since = now;
-    it->second.told = now - interval_;
+    it->second.reported_at = now - interval_;
   }
   it->second.last = now;
   return &it->second;
 }
 
-std::string FileErrors::Told(const std::string& file, Trouble* trouble, Nanos now) {
-  if (now - trouble->told < interval_) return "";
+std::string FileErrors::LineToReport(const std::string& file, Failure* failure, Nanos now) {
+  if (now - failure->reported_at < interval_) return "";
   if (now - interval_began_ >= interval_) {
     interval_began_ = now;
-    told_ = 0;
+    reported_ = 0;
   }
-  if (told_ > kMostTold) return "";
-  if (told_++ == kMostTold) {
+  if (reported_ > kMostReported) return "";
+  if (reported_++ == kMostReported) {
     return "other files are in trouble, too: `penstock status` and `penstock explain JOB` name them";
   }
-  trouble->told = now;
-  trouble->was_told = true;
-  return LineOf(file, *trouble, now);
+  failure->reported_at = now;
+  failure->was_reported = true;
+  return LineOf(file, *failure, now);
 }
 
 void FileErrors::Failed(const std::string& file, const absl::Status& status, const std::string& next) {
@@ -60,14 +60,14 @@ void FileErrors::Failed(const std::string& file, const absl::Status& status, con
   const Nanos now = clock_->Now();
   {
     MutexLock lock(&mutex_);
-    Trouble* const trouble = Find(file, now);
-    if (trouble == nullptr) return;
-    trouble->what = std::string(status.message());
-    trouble->next = next;
-    ++trouble->tries;
-    line = Told(file, trouble, now);
+    Failure* const failure = Find(file, now);
+    if (failure == nullptr) return;
+    failure->what = std::string(status.message());
+    failure->next = next;
+    ++failure->tries;
+    line = LineToReport(file, failure, now);
   }
-  if (tell_ && !line.empty()) tell_(line);
+  if (report_ && !line.empty()) report_(line);
 }
 
 void FileErrors::Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next) {
@@ -75,14 +75,14 @@ void FileErrors::Silent(const std::string& file, const std::string& what, Nanos 
   const Nanos now = clock_->Now();
   {
     MutexLock lock(&mutex_);
-    Trouble* const trouble = Find(file, now);
-    if (trouble == nullptr) return;
-    trouble->since = std::min(trouble->since, now - silent);
-    trouble->what = what;
-    trouble->next = next;
-    line = Told(file, trouble, now);
+    Failure* const failure = Find(file, now);
+    if (failure == nullptr) return;
+    failure->since = std::min(failure->since, now - silent);
+    failure->what = what;
+    failure->next = next;
+    line = LineToReport(file, failure, now);
   }
-  if (tell_ && !line.empty()) tell_(line);
+  if (report_ && !line.empty()) report_(line);
 }
 
 void FileErrors::Recovered(const std::string& file) {
@@ -91,12 +91,12 @@ void FileErrors::Recovered(const std::string& file) {
     MutexLock lock(&mutex_);
     const auto it = errors_.find(file);
     if (it == errors_.end()) return;
-    if (it->second.was_told) {
+    if (it->second.was_reported) {
       line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
     }
     errors_.erase(it);
   }
-  if (tell_ && !line.empty()) tell_(line);
+  if (report_ && !line.empty()) report_(line);
 }
 
 std::vector<std::string> FileErrors::Lines(size_t most, size_t bytes) const {
@@ -104,8 +104,8 @@ std::vector<std::string> FileErrors::Lines(size_t most, size_t bytes) const {
   std::vector<std::pair<Nanos, std::string>> found;
   {
     MutexLock lock(&mutex_);
-    for (const auto& [file, trouble] : errors_) {
-      if (now - trouble.last <= kKeptFor) found.emplace_back(trouble.since, LineOf(file, trouble, now));
+    for (const auto& [file, failure] : errors_) {
+      if (now - failure.last <= kKeptFor) found.emplace_back(failure.since, LineOf(file, failure, now));
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

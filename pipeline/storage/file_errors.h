@@ -23,13 +23,13 @@ class FileErrors {
   static constexpr Nanos kKeptFor = 15 * kSecond;
 
   // Maximum number of lines about single files in an interval. One more line reports that other files fail too.
-  static constexpr int kMostTold = 8;
+  static constexpr int kMostReported = 8;
 
   // Receives a line when a file begins to fail, every `interval` while it fails, and when it recovers. If many files
   // fail, it receives lines about some of them only. Runs without locks, on the thread that reports the change.
-  using Tell = std::function<void(const std::string& line)>;
-  explicit FileErrors(Clock* clock, Tell tell = {}, Nanos interval = 30 * kSecond)
-      : clock_(clock), tell_(std::move(tell)), interval_(interval) {}
+  using Report = std::function<void(const std::string& line)>;
+  explicit FileErrors(Clock* clock, Report report = {}, Nanos interval = 30 * kSecond)
+      : clock_(clock), report_(std::move(report)), interval_(interval) {}
 
   // Records that a try to use `file` failed with `status`, whose message need not repeat the name of the file. `next`
   // is the reaction, for the message.
@@ -45,26 +45,26 @@ class FileErrors {
   std::vector<std::string> Lines(size_t most, size_t bytes) const;
 
  private:
-  struct Trouble {
+  struct Failure {
     std::string what, next;
-    Nanos since = 0, last = 0, told = 0;
+    Nanos since = 0, last = 0, reported_at = 0;
     uint64_t tries = 0;
-    bool was_told = false;
+    bool was_reported = false;
   };
   // Returns the entry of `file`, or null if the table is full.
-  Trouble* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Failure* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the line to report now, or "" if none is due.
-  std::string Told(const std::string& file, Trouble* trouble, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static std::string LineOf(const std::string& file, const Trouble& trouble, Nanos now);
+  std::string LineToReport(const std::string& file, Failure* failure, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static std::string LineOf(const std::string& file, const Failure& failure, Nanos now);
 
   Clock* const clock_;
-  const Tell tell_;
+  const Report report_;
   const Nanos interval_;
   mutable Mutex mutex_;
-  std::map<std::string, Trouble> errors_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Failure> errors_ ABSL_GUARDED_BY(mutex_);
   // Start of the current interval, and the number of lines reported in it.
   Nanos interval_began_ ABSL_GUARDED_BY(mutex_) = 0;
-  int told_ ABSL_GUARDED_BY(mutex_) = 0;
+  int reported_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace penstock

@@ -38,7 +38,7 @@ struct CallOptions {
   // For Open(): records errors that last at least a second and are retried, while the file is opened and in all of its
   // reads. They are visible before a call ends with them. Null: not recorded. Shared, because a try whose caller is
   // gone may end late.
-  std::shared_ptr<FileErrors> troubles = nullptr;
+  std::shared_ptr<FileErrors> file_errors = nullptr;
   // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
   // this state, or the call or its reads end with Aborted.
   std::optional<FileInfo> listed = std::nullopt;

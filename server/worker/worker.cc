@@ -52,8 +52,8 @@ constexpr int kExecutorThreads = 4;
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
 // Limits for error lines to the coordinator.
-constexpr size_t kTroubleLines = 8;
-constexpr size_t kTroubleBytes = 300;
+constexpr size_t kFileErrorLines = 8;
+constexpr size_t kFileErrorBytes = 300;
 // Limit for the description of a memory budget's source that a worker sends to the coordinator.
 constexpr size_t kSourceBytes = 512;
 // Threads for the coordinator's tasks, which read and scan shards.
@@ -179,7 +179,7 @@ struct Worker::Parts {
     load.set_memory_bytes(load.memory_bytes() + RingsInUse());
     AddJobLoads(loader->Jobs(), shared.sends.Get(now), &load);
     AddTuning(*tuning, load.mutable_tuning());
-    for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
+    for (const std::string& line : jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes)) load.add_troubles(line);
     return load;
   }
 

@@ -99,7 +99,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
                                                                                        : ObjectError::Cure::kNone});
       absl::StatusOr<HttpRequest> request = self->make_();
       if (!request.ok()) return std::move(self->done_)(request.status());
-      if (self->options_.troubles != nullptr) {
+      if (self->options_.file_errors != nullptr) {
         request->when_silent = [self, host = HostOf(request->url)](Nanos silent) { self->Silent(host, silent); };
       }
       self->storage_->requests_.fetch_add(1, std::memory_order_relaxed);
@@ -126,14 +126,14 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     if (!checked.ok()) {
       return Failed({checked, absl::IsUnavailable(checked) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
-    if (told_) options_.troubles->Recovered(ToString(name_));
+    if (reported_) options_.file_errors->Recovered(ToString(name_));
     std::move(done_)(*std::move(response));
   }
 
   void Silent(const std::string& host, Nanos silent) {
-    options_.troubles->Silent(ToString(name_), absl::StrCat("nothing comes from ", host), silent,
-                              "after 10 s of silence it is asked for again");
-    told_ = true;
+    options_.file_errors->Silent(ToString(name_), absl::StrCat("nothing comes from ", host), silent,
+                                 "after 10 s of silence it is asked for again");
+    reported_ = true;
   }
 
   void Failed(const ObjectError& error) {
@@ -142,9 +142,9 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     const bool stopped = options_.stop.stop_requested();
     if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
     if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
-      if (options_.troubles != nullptr && Clock::Real()->Now() + pause - begun_ >= kPassing) {
-        options_.troubles->Failed(ToString(name_), error.status, "it is asked for again");
-        told_ = true;
+      if (options_.file_errors != nullptr && Clock::Real()->Now() + pause - begun_ >= kPassing) {
+        options_.file_errors->Failed(ToString(name_), error.status, "it is asked for again");
+        reported_ = true;
       }
       return Again(pause);
     }
@@ -166,17 +166,17 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
   CallDone<HttpResponse> done_;
   const Nanos begun_;
   int tries_ = 0, renewals_ = 0;
-  bool told_ = false;  // its errors were recorded
+  bool reported_ = false;  // its errors were recorded
 };
 
 class ObjectStorage::File final : public StoredFile {
  public:
-  File(ObjectStorage* storage, ObjectName name, FileInfo opened, std::shared_ptr<FileErrors> troubles)
+  File(ObjectStorage* storage, ObjectName name, FileInfo opened, std::shared_ptr<FileErrors> file_errors)
       : storage_(storage),
         name_(std::move(name)),
         path_(ToString(name_)),
         opened_(std::move(opened)),
-        troubles_(std::move(troubles)) {}
+        file_errors_(std::move(file_errors)) {}
 
   const std::string& path() const override { return path_; }
   // A request takes about 30 ms, as long as 3 MB at 100 MB/s.
@@ -199,7 +199,7 @@ class ObjectStorage::File final : public StoredFile {
     if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
     const uint64_t left = opened_.size - std::min(offset, opened_.size);
     const auto bytes = static_cast<size_t>(std::min<uint64_t>(length, left));
-    storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, Told(options), std::move(done));
+    storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, WithFileErrors(options), std::move(done));
   }
   void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                  CallDone<size_t> done) const override {
@@ -207,12 +207,12 @@ class ObjectStorage::File final : public StoredFile {
     uint64_t bytes = 0;
     for (const ReadPart& part : parts) bytes += part.bytes;
     bytes = std::min(bytes, opened_.size - std::min(offset, opened_.size));
-    storage_->Read(name_, opened_, offset, std::move(parts), bytes, Told(options), std::move(done));
+    storage_->Read(name_, opened_, offset, std::move(parts), bytes, WithFileErrors(options), std::move(done));
   }
 
  private:
-  CallOptions Told(CallOptions options) const {
-    options.troubles = troubles_;
+  CallOptions WithFileErrors(CallOptions options) const {
+    options.file_errors = file_errors_;
     return options;
   }
 
@@ -220,7 +220,7 @@ class ObjectStorage::File final : public StoredFile {
   const ObjectName name_;
   const std::string path_;
   const FileInfo opened_;
-  const std::shared_ptr<FileErrors> troubles_;
+  const std::shared_ptr<FileErrors> file_errors_;
 };
 
 struct ObjectStorage::Listing {
@@ -325,14 +325,15 @@ void ObjectStorage::Open(const std::string& name, const CallOptions& options,
   if (options.listed) {
     absl::StatusOr<ObjectName> parsed = Parse(name);
     if (!parsed.ok()) return std::move(done)(parsed.status());
-    return std::move(done)(std::make_unique<File>(this, *std::move(parsed), *options.listed, options.troubles));
+    return std::move(done)(std::make_unique<File>(this, *std::move(parsed), *options.listed, options.file_errors));
   }
   Stat(name, options,
-       [this, name, troubles = options.troubles, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
+       [this, name, file_errors = options.file_errors,
+        done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
          if (!found.ok()) return std::move(done)(found.status());
          if (found->kind != StoredEntry::Kind::kFile)
            return std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
-         std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info), troubles));
+         std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info), file_errors));
        });
 }
 

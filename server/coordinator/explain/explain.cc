@@ -127,7 +127,7 @@ class Explainer {
   bool Files() {
     std::vector<std::string> lines;
     for (const WorkerInput* worker : live_) {
-      for (const std::string& line : worker->troubles)
+      for (const std::string& line : worker->file_errors)
         lines.push_back(absl::StrCat("Worker ", NameOf(*worker), ": ", line));
     }
     if (lines.empty()) return false;

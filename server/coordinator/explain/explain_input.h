@@ -51,7 +51,7 @@ struct WorkerInput {
   uint64_t memory_budget = 0;     // bytes
   CacheInput records, decoded, rows;
   std::vector<StageTime> stages;
-  std::vector<std::string> troubles;  // files of this job that fail, a line each
+  std::vector<std::string> file_errors;  // files of this job that fail, a line each
 };
 
 struct SessionInput {

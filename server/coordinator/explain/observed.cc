@@ -141,7 +141,7 @@ void ObserveSession(const v1::ReportSessionRequest& then, const v1::ReportSessio
   for (auto& [worker, part] : out->waited_on) part /= all;
 }
 
-std::string_view FileOf(std::string_view trouble) { return trouble.substr(0, trouble.find(": ")); }
+std::string_view FileOf(std::string_view line) { return line.substr(0, line.find(": ")); }
 
 void AddTails(std::string_view path, std::set<std::string_view>* tails) {
   for (;;) {

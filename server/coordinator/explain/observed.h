@@ -25,7 +25,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
 void ObserveSession(const v1::ReportSessionRequest& then, const v1::ReportSessionRequest& now, SessionInput* out);
 
 // Returns the path at the beginning of an error line ("PATH: error").
-std::string_view FileOf(std::string_view trouble);
+std::string_view FileOf(std::string_view line);
 // Adds all suffixes that may be the path below a data root: "a/b/c", "b/c", "c".
 void AddTails(std::string_view path, std::set<std::string_view>* tails);
 

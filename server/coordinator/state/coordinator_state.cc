@@ -18,17 +18,17 @@ namespace {
 constexpr size_t kRememberedRemovals = 1024;
 
 // Bounds the error list of a load, because the coordinator keeps the load until the worker's next heartbeat.
-void ShortenTroubles(v1::WorkerLoad* load) {
+void ShortenFileErrors(v1::WorkerLoad* load) {
   constexpr int kMost = 16;
   constexpr size_t kMostBytes = 1024;
-  auto* troubles = load->mutable_troubles();
-  if (troubles->size() > kMost) {
-    const int left_out = troubles->size() - kMost + 1;
-    troubles->DeleteSubrange(kMost - 1, left_out);
-    *troubles->Add() = absl::StrCat("and ", left_out, " more like these");
+  auto* file_errors = load->mutable_troubles();
+  if (file_errors->size() > kMost) {
+    const int left_out = file_errors->size() - kMost + 1;
+    file_errors->DeleteSubrange(kMost - 1, left_out);
+    *file_errors->Add() = absl::StrCat("and ", left_out, " more like these");
   }
-  for (std::string& trouble : *troubles) {
-    TruncateUtf8(&trouble, kMostBytes);
+  for (std::string& line : *file_errors) {
+    TruncateUtf8(&line, kMostBytes);
   }
 }
 
@@ -190,7 +190,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     WorkerEntry* worker = workers_.Heartbeat(now, *beat, out);
     reply.set_register_again(worker == nullptr);
     if (worker != nullptr) {
-      ShortenTroubles(&worker->load);
+      ShortenFileErrors(&worker->load);
       reply.set_drain(worker->drain_ordered);
       HandOutTasks(now, beat->id(), &reply);
       reply.set_next_beat_ms(NextBeatMs(now, options_.heartbeat, beat->id()));

@@ -72,7 +72,7 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
 }
 
 // Returns the error lines about files of this job.
-std::vector<std::string> TroublesOf(const JobEntry& entry, const v1::WorkerLoad& load) {
+std::vector<std::string> FileErrorsOf(const JobEntry& entry, const v1::WorkerLoad& load) {
   if (load.troubles().empty()) return {};
   std::set<std::string_view> tails;
   for (const std::string& line : load.troubles()) AddTails(FileOf(line), &tails);
@@ -156,7 +156,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     const auto* const then = worker.history.Back(seconds);
     if (then != nullptr) ObserveWorker(then->value, worker.load, worker.last_beat - then->at, entry.job.name(), &in);
     in.shared_memory = !worker.info.local().empty() && SharesMemory(readers, worker.info.host());
-    in.troubles = TroublesOf(entry, worker.load);
+    in.file_errors = FileErrorsOf(entry, worker.load);
     if (!named) continue;
     double keys = 0;
     for (const ViewRange& range : entry.view->ranges) {

@@ -40,7 +40,8 @@ ServedJobs::ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndex
       indexes_(indexes),
       storage_(storage),
       index_bytes_(index_bytes),
-      troubles_(std::make_shared<FileErrors>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
+      file_errors_(
+          std::make_shared<FileErrors>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
       slow_(std::make_unique<Slow>()) {}
 
 ServedJobs::~ServedJobs() {
@@ -87,7 +88,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
   }
   DatasetReader::Options options;
   options.executor = &slow_->threads;
-  options.troubles = troubles_;
+  options.file_errors = file_errors_;
   options.log_damage = [name](const std::string& line) { spdlog::warn("job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = ToJob(watched);
@@ -109,8 +110,8 @@ bool ServedJobs::IsServed(const std::string& name, uint64_t uid, const ViewId& v
   return found != jobs_.end() && found->second.job.record.uid() == uid && found->second.view == view;
 }
 
-std::vector<std::string> ServedJobs::Troubles(size_t most, size_t bytes) const {
-  std::vector<std::string> lines = troubles_->Lines(most, bytes);
+std::vector<std::string> ServedJobs::FileErrorLines(size_t most, size_t bytes) const {
+  std::vector<std::string> lines = file_errors_->Lines(most, bytes);
   MutexLock lock(&mutex_);
   for (const auto& [name, entry] : jobs_) {
     if (entry.built == nullptr || lines.size() >= most) continue;

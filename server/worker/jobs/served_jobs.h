@@ -61,7 +61,7 @@ class ServedJobs {
   bool HasView(const WatchedJob& job) const { return IsServed(job.record.name(), job.record.uid(), IdOf(job)); }
 
   // Returns the errors of files of all jobs: FileErrors::Lines(), then DatasetReader::DamageLines().
-  std::vector<std::string> Troubles(size_t most, size_t bytes) const;
+  std::vector<std::string> FileErrorLines(size_t most, size_t bytes) const;
 
  private:
   struct Slow;  // threads for blocking work
@@ -84,7 +84,7 @@ class ServedJobs {
   ShardIndexes* const indexes_;
   Storage* const storage_;
   const uint64_t index_bytes_;
-  const std::shared_ptr<FileErrors> troubles_;
+  const std::shared_ptr<FileErrors> file_errors_;
   std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);

@@ -9,15 +9,15 @@
 namespace penstock::cli {
 namespace {
 
-TEST(StatusNotes, EveryTroubleOfAWorkerIsALineThatNamesIt) {
+TEST(StatusNotes, EveryFileErrorOfAWorkerIsALineThatNamesIt) {
   v1::StatusReply status;
-  EXPECT_EQ(TroubleLines(status), "");
+  EXPECT_EQ(FileErrorLines(status), "");
   status.add_workers()->set_id("well");
   v1::WorkerStatus* worker = status.add_workers();
   worker->set_id("w1");
   worker->mutable_load()->add_troubles("/data/train-7: No such file or directory; trying again");
   worker->mutable_load()->add_troubles("/data/train-9: Permission denied; trying again");
-  EXPECT_EQ(TroubleLines(status),
+  EXPECT_EQ(FileErrorLines(status),
             "  worker w1: /data/train-7: No such file or directory; trying again\n"
             "  worker w1: /data/train-9: Permission denied; trying again\n");
 }

@@ -78,9 +78,9 @@ void SimCoordinator::Explain(const v1::ExplainRequest& request, Nanos timeout, D
     v1::ExplainReply reply;
     v1::Explanation* const explanation = reply.add_jobs();
     explanation->set_job(job);
-    explanation->set_limit(troubles_.empty() ? v1::Explanation::CPU : v1::Explanation::FILES);
+    explanation->set_limit(file_errors_.empty() ? v1::Explanation::CPU : v1::Explanation::FILES);
     explanation->add_sentences("The trainer waited.");
-    for (const std::string& line : troubles_) explanation->add_sentences(line);
+    for (const std::string& line : file_errors_) explanation->add_sentences(line);
     return reply;
   });
 }

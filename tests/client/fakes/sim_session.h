@@ -43,7 +43,7 @@ class SimCoordinator final : public CoordinatorClient {
   void SetIntact(uint64_t record) { intact_.insert(record); }
   const std::vector<v1::JudgeRecordsRequest>& judge_requests() const { return judge_requests_; }
   // File errors that Explain returns to waiting readers.
-  void SayTroubles(std::vector<std::string> lines) { troubles_ = std::move(lines); }
+  void SetFileErrors(std::vector<std::string> lines) { file_errors_ = std::move(lines); }
 
   const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
   int open_sessions() const { return open_sessions_; }
@@ -74,7 +74,7 @@ class SimCoordinator final : public CoordinatorClient {
   int open_sessions_ = 0;
   uint64_t next_session_ = 1;
   uint32_t next_report_ms_ = 0;
-  std::vector<std::string> troubles_;
+  std::vector<std::string> file_errors_;
   std::vector<v1::ReportSessionRequest> reports_;
   std::vector<uint64_t> decided_;
   std::set<uint64_t> intact_;

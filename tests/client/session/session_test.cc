@@ -135,11 +135,11 @@ TEST(SessionWaits, WhatTheCoordinatorSaysIsWrongWithFilesIsToldAtOnceAndWhenTheT
   ASSERT_TRUE(sim.Open(options).ok());
   EXPECT_FALSE(sim.Next(4 * kSecond).has_value());
   ASSERT_EQ(told.size(), 1u);
-  sim.coordinator->SayTroubles({"Worker w0: s3://b/a: nothing comes from host:9000; for 4 s"});
+  sim.coordinator->SetFileErrors({"Worker w0: s3://b/a: nothing comes from host:9000; for 4 s"});
   EXPECT_FALSE(sim.Next(3 * kSecond).has_value());
   ASSERT_EQ(told.size(), 2u) << "not with the next notice only";
   EXPECT_THAT(told[1], MatchesRegex("waiting [4-7] s: Worker w0: s3://b/a: nothing comes from host:9000"));
-  sim.coordinator->SayTroubles({});
+  sim.coordinator->SetFileErrors({});
   EXPECT_FALSE(sim.Next(25 * kSecond).has_value());
   ASSERT_EQ(told.size(), 3u);
   EXPECT_THAT(told.back(), Not(HasSubstr("host:9000"))) << "what is over";

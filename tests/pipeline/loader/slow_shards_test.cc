@@ -39,7 +39,7 @@ class SlowShardsTest : public ::testing::Test {
     PS_CHECK(frozen.ok());
     IndexProvider build = IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions());
     options_.executor = &pool_;
-    options_.troubles = troubles_;
+    options_.file_errors = file_errors_;
     auto reader = DatasetReader::Create(
         LocalFiles(), (*frozen)->snapshot(), set_.roots,
         [this, build](const SnapshotShard& shard, const std::string& path,
@@ -108,7 +108,7 @@ class SlowShardsTest : public ::testing::Test {
   TempFolder folder_, state_;
   TestDataset set_;
   ThreadPool pool_{2, "slow"};
-  const std::shared_ptr<FileErrors> troubles_ = std::make_shared<FileErrors>(Clock::Real());
+  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(Clock::Real());
   DatasetReader::Options options_;
   std::shared_ptr<DatasetReader> reader_;
   std::shared_ptr<const LoadJob> job_;
@@ -227,8 +227,8 @@ TEST_F(SlowShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
   absl::Status status = reader_->ReadRecord(13, &bytes);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_NE(status.message().find(set_.files[1]), absl::string_view::npos) << status;
-  ASSERT_EQ(troubles_->Lines(8, 300).size(), 1u);
-  EXPECT_NE(troubles_->Lines(8, 300)[0].find(set_.files[1]), std::string::npos);
+  ASSERT_EQ(file_errors_->Lines(8, 300).size(), 1u);
+  EXPECT_NE(file_errors_->Lines(8, 300)[0].find(set_.files[1]), std::string::npos);
   // The right bytes, at another time.
   ASSERT_TRUE(WriteFileAtomically(set_.files[1], right).ok());
   Touch(set_.files[1]);
@@ -238,7 +238,7 @@ TEST_F(SlowShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(troubles_->Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 
 TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItself) {
@@ -256,7 +256,7 @@ TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItse
     EXPECT_NE(row.status.message().find(set_.files[2]), absl::string_view::npos) << row.status;
   }
   EXPECT_LT(Clock::Real()->Now() - start, kSecond);
-  const std::vector<std::string> lines = troubles_->Lines(8, 300);
+  const std::vector<std::string> lines = file_errors_->Lines(8, 300);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find(set_.files[2]), std::string::npos);
   EXPECT_NE(lines[0].find("No such file"), std::string::npos) << lines[0];
@@ -270,7 +270,7 @@ TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItse
     well = sink.TakeStep(round, 1)[0].status.ok();
   }
   EXPECT_TRUE(well);
-  EXPECT_TRUE(troubles_->Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 
 TEST_F(SlowShardsTest, AnIndexThatCannotBeHadFailsItsRowsAndIsNotAskedForByEach) {

@@ -124,44 +124,44 @@ TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
 TEST(FileErrors, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 40; ++i) {
-    troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+    file_errors.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
     clock.Advance(kSecond);
   }
   ASSERT_EQ(said.size(), 2u);  // at 0 s and at 30 s
   EXPECT_EQ(said[0], "/data/a: No such file or directory; for 0 s, tried 1 time; it is tried again");
   EXPECT_EQ(
-      troubles.Lines(8, 300),
+      file_errors.Lines(8, 300),
       std::vector<std::string>{"/data/a: No such file or directory; for 40 s, tried 40 times; it is tried again"});
-  troubles.Recovered("/data/b");
-  troubles.Failed("/data/a", absl::DataLossError("/data/a, record 3 at offset 40: no"), "it is tried again");
-  EXPECT_THAT(troubles.Lines(8, 300)[0], ::testing::StartsWith("/data/a: record 3 at offset 40: no; "));
-  troubles.Recovered("/data/a");
+  file_errors.Recovered("/data/b");
+  file_errors.Failed("/data/a", absl::DataLossError("/data/a, record 3 at offset 40: no"), "it is tried again");
+  EXPECT_THAT(file_errors.Lines(8, 300)[0], ::testing::StartsWith("/data/a: record 3 at offset 40: no; "));
+  file_errors.Recovered("/data/a");
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[2], "/data/a: is well again, after 40 s");
-  EXPECT_TRUE(troubles.Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors.Lines(8, 300).empty());
 }
 
 TEST(FileErrors, SilenceIsNamedFromItsBeginningAndIsNoTry) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
   clock.Advance(100 * kSecond);
-  troubles.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said[0], "s3://b/a: nothing comes from host:9000; for 2 s; it is asked again");
   clock.Advance(8 * kSecond);
-  troubles.Failed("s3://b/a", absl::UnavailableError("too slow"), "it is asked for again");
-  EXPECT_EQ(troubles.Lines(8, 300),
+  file_errors.Failed("s3://b/a", absl::UnavailableError("too slow"), "it is asked for again");
+  EXPECT_EQ(file_errors.Lines(8, 300),
             std::vector<std::string>{"s3://b/a: too slow; for 10 s, tried 1 time; it is asked for again"});
   clock.Advance(2 * kSecond);
-  troubles.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
   EXPECT_EQ(
-      troubles.Lines(8, 300),
+      file_errors.Lines(8, 300),
       std::vector<std::string>{"s3://b/a: nothing comes from host:9000; for 12 s, tried 1 time; it is asked again"});
   EXPECT_EQ(said.size(), 1u);
-  troubles.Recovered("s3://b/a");
+  file_errors.Recovered("s3://b/a");
   EXPECT_EQ(said.back(), "s3://b/a: is well again, after 12 s");
 }
 
@@ -170,59 +170,59 @@ TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
   ManualClock clock;
   clock.Advance(100 * kSecond);
   std::vector<std::string> said;
-  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
   const auto fail = [&] {
     for (int i = 100; i < 300; ++i) {
-      troubles.Failed("/data/" + std::to_string(i), absl::UnavailableError("no route to host"), "it is tried again");
+      file_errors.Failed("/data/" + std::to_string(i), absl::UnavailableError("no route to host"), "it is tried again");
     }
   };
   for (int i = 0; i < 29; ++i) {
     fail();
     clock.Advance(kSecond);
   }
-  ASSERT_EQ(said.size(), FileErrors::kMostTold + 1u);
+  ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u);
   EXPECT_THAT(said[0], ::testing::StartsWith("/data/100: no route to host"));
   EXPECT_THAT(said.back(), ::testing::StartsWith("other files are in trouble, too"));
-  EXPECT_EQ(troubles.Lines(1000, 300).size(), 200u);
+  EXPECT_EQ(file_errors.Lines(1000, 300).size(), 200u);
   clock.Advance(kSecond);
   said.clear();
   fail();
-  ASSERT_EQ(said.size(), FileErrors::kMostTold + 1u) << "again";
+  ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u) << "again";
   said.clear();
-  for (int i = 100; i < 300; ++i) troubles.Recovered("/data/" + std::to_string(i));
-  EXPECT_EQ(said.size(), FileErrors::kMostTold * 1u) << "who was told of";
+  for (int i = 100; i < 300; ++i) file_errors.Recovered("/data/" + std::to_string(i));
+  EXPECT_EQ(said.size(), FileErrors::kMostReported * 1u) << "who was told of";
 }
 
 TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   ManualClock clock;
-  FileErrors troubles(&clock);
+  FileErrors file_errors(&clock);
   for (int i = 0; i < 5000; ++i) {
-    troubles.Failed("/data/" + std::to_string(i), absl::NotFoundError(std::string(1000, 'x')), "tried again");
+    file_errors.Failed("/data/" + std::to_string(i), absl::NotFoundError(std::string(1000, 'x')), "tried again");
   }
-  EXPECT_EQ(troubles.Lines(100'000, 300).size(), FileErrors::kMostFiles);
-  EXPECT_EQ(troubles.Lines(8, 300).size(), 8u);
-  EXPECT_EQ(troubles.Lines(8, 300)[0].size(), 300u);
+  EXPECT_EQ(file_errors.Lines(100'000, 300).size(), FileErrors::kMostFiles);
+  EXPECT_EQ(file_errors.Lines(8, 300).size(), 8u);
+  EXPECT_EQ(file_errors.Lines(8, 300)[0].size(), 300u);
   clock.Advance(2 * FileErrors::kKeptFor);
-  EXPECT_TRUE(troubles.Lines(8, 300).empty());
-  troubles.Failed("/data/new", absl::NotFoundError("gone"), "tried again");
-  EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
+  EXPECT_TRUE(file_errors.Lines(8, 300).empty());
+  file_errors.Failed("/data/new", absl::NotFoundError("gone"), "tried again");
+  EXPECT_EQ(file_errors.Lines(8, 300).size(), 1u);
 }
 
 // Status reports what currently keeps rows from being made, not past failures.
 TEST(FileErrors, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 10; ++i) {  // as often as a waiting reader tries
-    troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
-    EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
+    file_errors.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+    EXPECT_EQ(file_errors.Lines(8, 300).size(), 1u);
     clock.Advance(10 * kSecond);
   }
   clock.Advance(10 * kSecond);
-  EXPECT_TRUE(troubles.Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors.Lines(8, 300).empty());
   // A failure after that is a new one, and is reported at once.
   const size_t before = said.size();
-  troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+  file_errors.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
   ASSERT_EQ(said.size(), before + 1);
   EXPECT_EQ(said.back(), "/data/a: No such file or directory; for 0 s, tried 1 time; it is tried again");
 }

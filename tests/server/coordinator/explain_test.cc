@@ -158,15 +158,15 @@ std::vector<Case> Cases() {
       "no worker", nobody, Limit::NO_WORKER, "no worker is live", [](ExplainInput* in) { in->workers[0].live = true; },
       Limit::CPU);
   ExplainInput gone = CpuBound();
-  gone.workers[0].troubles = {"/data/train-00003: cannot be opened: No such file or directory"};
+  gone.workers[0].file_errors = {"/data/train-00003: cannot be opened: No such file or directory"};
   add(
       "a vanished file", gone, Limit::FILES, "/data/train-00003: cannot be opened",
-      [](ExplainInput* in) { in->workers[0].troubles.clear(); }, Limit::CPU);
+      [](ExplainInput* in) { in->workers[0].file_errors.clear(); }, Limit::CPU);
   ExplainInput gone_unfelt = fed;
-  gone_unfelt.workers[0].troubles = gone.workers[0].troubles;
+  gone_unfelt.workers[0].file_errors = gone.workers[0].file_errors;
   add(
       "a vanished file that nobody feels yet", gone_unfelt, Limit::FILES, "does not feel it yet",
-      [](ExplainInput* in) { in->workers[0].troubles.clear(); }, Limit::TRAINER);
+      [](ExplainInput* in) { in->workers[0].file_errors.clear(); }, Limit::TRAINER);
   ExplainInput young = CpuBound();
   young.sessions[0].seconds = 1.2;
   add(
@@ -197,7 +197,7 @@ TEST(Explain, FilesThatFailAreNeverTheTrainersLimit) {
   for (double waited = 0; waited <= 1; waited += 0.05) {
     ExplainInput input = CpuBound();
     input.sessions[0].waited = waited;
-    input.workers[0].troubles = {"/data/a: gone"};
+    input.workers[0].file_errors = {"/data/a: gone"};
     EXPECT_EQ(Explain(input).limit(), Limit::FILES);
   }
 }

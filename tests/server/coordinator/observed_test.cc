@@ -140,7 +140,7 @@ TEST(Observed, AReportsTimesAreThoseSinceTheOneBefore) {
   EXPECT_DOUBLE_EQ(session.waited_on.at("w2"), 0.25);
 }
 
-TEST(Observed, ATroublesFileIsKnownByItsPathBelowARoot) {
+TEST(Observed, TheFileOfAnErrorIsKnownByItsPathBelowARoot) {
   std::set<std::string_view> tails;
   AddTails(FileOf("/mnt/data/train/a-00001: cannot be opened: gone"), &tails);
   EXPECT_TRUE(tails.contains("train/a-00001"));

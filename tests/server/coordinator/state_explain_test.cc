@@ -40,7 +40,7 @@ class CoordinatorExplains : public ::testing::Test {
       load->set_streams(1);
       beat.mutable_load()->set_capacity(1000 / making);
       beat.mutable_load()->set_cpu_seconds(making_);
-      if (!trouble_.empty()) beat.mutable_load()->add_troubles(trouble_);
+      if (!file_error_.empty()) beat.mutable_load()->add_troubles(file_error_);
       h.Do<v1::HeartbeatReply>(beat);
       v1::ReportSessionRequest report;
       report.set_session_id(session_);
@@ -60,7 +60,7 @@ class CoordinatorExplains : public ::testing::Test {
   }
 
   StateHarness h;
-  std::string session_, trouble_, lost_;
+  std::string session_, file_error_, lost_;
   uint64_t rows_ = 0;
   double making_ = 0, unrequested_ = 0, seconds_ = 0, waited_ = 0;
 };
@@ -81,10 +81,10 @@ TEST_F(CoordinatorExplains, FollowsWhatIsSaidOfTheLastSeconds) {
 
 TEST_F(CoordinatorExplains, FilesOfThisJobAloneAreItsLimit) {
   Open();
-  trouble_ = "/mnt/other/train-900000: cannot be opened";
+  file_error_ = "/mnt/other/train-900000: cannot be opened";
   Pass(0.95, 0.6);
   EXPECT_EQ(Limit(), v1::Explanation::CPU);
-  trouble_ = "/mnt/data/train-100003: cannot be opened";
+  file_error_ = "/mnt/data/train-100003: cannot be opened";
   Pass(0.95, 0);
   const auto reply = Ask("train");
   ASSERT_TRUE(reply.ok());

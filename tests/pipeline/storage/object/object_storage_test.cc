@@ -147,19 +147,19 @@ TEST_F(ObjectStorageTest, AFaultThatStaysIsSaidAfterSomeTries) {
   EXPECT_EQ(storage.counts().requests, static_cast<uint64_t>(ObjectStorage::kTries));
 }
 
-TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItCame) {
+TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCame) {
   s3_.Put("bucket", "a", "0123456789");
   std::vector<std::string> said;
-  const auto troubles =
+  const auto file_errors =
       std::make_shared<FileErrors>(Clock::Real(), [&](const std::string& line) { said.push_back(line); });
   ObjectStorage storage(Options());
-  const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
+  const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
   std::atomic<int> left{2};
   std::vector<std::string> meanwhile;
   const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     const int now = left.fetch_sub(1);
-    if (now == 1) meanwhile = troubles->Lines(8, 300);
+    if (now == 1) meanwhile = file_errors->Lines(8, 300);
     if (now <= 0) return std::nullopt;
     ServedAnswer answer = S3Error(503, "SlowDown");
     if (now == 2) answer.headers = {{"Retry-After", "1"}};
@@ -169,16 +169,16 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItC
   EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
   ASSERT_EQ(meanwhile.size(), 1u);
   EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("it is asked for again")));
-  EXPECT_TRUE(troubles->Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors->Lines(8, 300).empty());
   ASSERT_EQ(said.size(), 2u);
   EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: is well again"));
 }
 
 TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAnswers) {
   s3_.Put("bucket", "a", "0123456789");
-  const auto troubles = std::make_shared<FileErrors>(Clock::Real());
+  const auto file_errors = std::make_shared<FileErrors>(Clock::Real());
   ObjectStorage storage(Options());
-  const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
+  const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
   std::atomic<bool> first{true};
   std::vector<std::string> meanwhile;
   const FaultEnds fault_ends(&s3_.fault);
@@ -186,7 +186,7 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
     if (!first.exchange(false)) return std::nullopt;
     const Nanos begin = Clock::Real()->Now();
     EXPECT_TRUE(WaitUntil([&] {
-      meanwhile = troubles->Lines(8, 300);
+      meanwhile = file_errors->Lines(8, 300);
       return !meanwhile.empty();
     }));
     EXPECT_LT(Clock::Real()->Now() - begin, 3 * kSecond + kSecond / 2);
@@ -197,7 +197,7 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
   ASSERT_EQ(meanwhile.size(), 1u);
   EXPECT_THAT(meanwhile[0],
               AllOf(StartsWith("s3://bucket/a: nothing comes from 127.0.0.1:"), HasSubstr("; for 2 s; ")));
-  EXPECT_TRUE(troubles->Lines(8, 300).empty());
+  EXPECT_TRUE(file_errors->Lines(8, 300).empty());
 }
 
 TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
