@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 // Attempts of the ReadRecord that retries.
-constexpr int kReadTries = 3;
+constexpr int kReadAttempts = 3;
 // Reads past all caches after a wrong first read.
 constexpr int kReadsMore = 2;
 // Loads wait for storage and for the coordinator, not for a CPU.
@@ -60,7 +60,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         return absl::OkStatus();
       }
       const bool again = absl::IsAborted(bytes.status()) || absl::IsUnavailable(bytes.status());
-      if (!again || tries == kReadTries) return bytes.status();
+      if (!again || tries == kReadAttempts) return bytes.status();
     }
   }
 

@@ -60,7 +60,7 @@ std::optional<CacheJob> JobActivity::ForCaches() {
   // An epoch omits a few records, and each epoch omits others.
   const double asked = epochs_.rows_of_epoch(positions_);
   use.records = (asked > kAlmostAll * positions_ ? positions_ : asked) / repeats_;
-  const RepeatedReads::Coming coming = read_again_.Look(epochs_, positions_);
+  const RepeatedReads::Coming coming = repeated_reads_.Look(epochs_, positions_);
   use.read_again = repeats_ > 1 || coming.again;
   use.decodes = for_caches_.decodes && (repeats_ > RepeatedReads::kPayingEpochs || coming.often);
   if (const MeanOfLate& read = costs_.read(); read.count() > 0) {

@@ -74,8 +74,8 @@ class JobActivity {
     epochs_.AddRow(epoch, position, 1.0 / readers);
   }
   // Add and remove a reader that will read up to this epoch (LoaderSessionOptions::end_epoch).
-  void OpensReader(uint64_t end_epoch) { read_again_.Opens(end_epoch, epochs_); }
-  void ClosesReader(uint64_t end_epoch) { read_again_.Closes(end_epoch); }
+  void OpensReader(uint64_t end_epoch) { repeated_reads_.Opens(end_epoch, epochs_); }
+  void ClosesReader(uint64_t end_epoch) { repeated_reads_.Closes(end_epoch); }
   // Adds a row whose stages were measured. `own` is as in StageTimes; it includes `reading` under StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
   // Adds a row that was made. Returns the time that caches saved.
@@ -99,7 +99,7 @@ class JobActivity {
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;
-  RepeatedReads read_again_;
+  RepeatedReads repeated_reads_;
 };
 
 }  // namespace penstock

@@ -40,7 +40,7 @@ class SessionImpl final : public Loader::Session {
     core_->CloseSession(id_, std::move(quiet));
   }
   size_t Request(const std::vector<RowRequest>& rows) override { return core_->Request(id_, rows); }
-  std::unique_ptr<BudgetLease> Hold(uint64_t bytes) override { return core_->Hold(id_, bytes); }
+  std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override { return core_->Reserve(id_, bytes); }
   void NowRevocable() override { core_->NowRevocable(); }
   void SetHead(uint64_t step) override { core_->SetHead(id_, step); }
   size_t pending() const override { return core_->Pending(id_); }

@@ -158,7 +158,7 @@ class Loader {
     virtual size_t Request(const std::vector<RowRequest>& rows) = 0;
     // Reserves memory of the budget that the caller needs for this session, for example for lists of rows to request.
     // Returns null if there is none at present.
-    virtual std::unique_ptr<BudgetLease> Hold(uint64_t bytes) = 0;
+    virtual std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) = 0;
     // Announces that the sink may now release rows that it did not release in Revoke.
     virtual void NowRevocable() = 0;
     // Makes rows of steps up to `step` urgent: the trainer waits for them.

@@ -169,7 +169,7 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   if (session.closing) return rows.size();  // a sink revokes while its session closes: drop the rows like the others
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
-  session.asked.Add(rows);
+  session.requested.Add(rows);
   if (rows.size() <= free) {
     scheduler_.Add(id, rows);
   } else {
@@ -195,10 +195,11 @@ void LoaderCore::TrimListed(OpenedSession* session) {
   session->listed = needed;
 }
 
-std::unique_ptr<BudgetLease> LoaderCore::Hold(uint64_t id, uint64_t bytes) {
+std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
   if (bytes > 0 && budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
-  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &lists_), id, bytes);
+  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &list_owner_), id,
+                                       bytes);
 }
 
 RecordRanges::Options LoaderCore::RangesOptions() {
@@ -206,7 +207,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   ranges.most_under_way = options_.ranges_under_way;
   ranges.limits.most_bytes = options_.range_bytes;
   ranges.clock = options_.clock;
-  ranges.hold = [this](uint64_t id, uint64_t bytes) { return HoldRange(id, bytes); };
+  ranges.reserve = [this](uint64_t id, uint64_t bytes) { return ReserveRange(id, bytes); };
   ranges.cached = [this](const LoadJob& job, uint64_t record) { return maker_.HasCached(job, record); };
   ranges.wanted = [this] { return WaitsForMemory(); };
   // The range holds memory, whose lease keeps this object alive.
@@ -214,12 +215,12 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   return ranges;
 }
 
-std::unique_ptr<BudgetLease> LoaderCore::HoldRange(uint64_t id, uint64_t bytes) {
+std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
   if (range_bytes_ + bytes > RangeRoom()) return nullptr;
   if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
   range_bytes_ += bytes;
-  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_lists_), id,
+  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_owner_), id,
                                        bytes);
 }
 

@@ -45,7 +45,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // this call, or on the thread of that last call.
   void CloseSession(uint64_t id, Task quiet) ABSL_LOCKS_EXCLUDED(mutex_);
   size_t Request(uint64_t id, const std::vector<RowRequest>& rows);
-  std::unique_ptr<BudgetLease> Hold(uint64_t id, uint64_t bytes);
+  std::unique_ptr<BudgetLease> Reserve(uint64_t id, uint64_t bytes);
   void NowRevocable();
   void SetHead(uint64_t id, uint64_t step);
   size_t Pending(uint64_t id);
@@ -76,7 +76,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     uint64_t overhead = 0;  // bytes of a finished row in addition to its content
     uint64_t estimate = 0;  // bytes to reserve for a row about which nothing is known
     uint64_t listed = 0;    // bytes of the budget for waiting rows
-    RequestedSpan asked;
+    RequestedSpan requested;
     int calls = 0;   // rows in progress or in delivery, and revocations
     int making = 0;  // rows in progress
     // Rows that wait for their shard, their record, their turn to read, or another session's thread. A shard's reader
@@ -94,7 +94,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     RowScheduler::Picked picked;
     uint64_t held = 0;              // reserved bytes
     std::vector<RowRequest> ahead;  // to announce to storage
-    RequestedSpan asked;            // by the session so far
+    RequestedSpan requested;        // by the session so far
     uint64_t range_room = 0;        // bytes for ranges of all sessions
     bool fetch_ahead = false;       // records of rows after this one may be fetched now
     int sharers = 0;                // other sessions that read this row
@@ -112,9 +112,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   };
 
   // Owner of leases for callers' lists, or for records that were fetched ahead.
-  class Lists final : public BudgetLease::Owner {
+  class ListOwner final : public BudgetLease::Owner {
    public:
-    Lists(LoaderCore* core, bool ranges) : core_(core), ranges_(ranges) {}
+    ListOwner(LoaderCore* core, bool ranges) : core_(core), ranges_(ranges) {}
     void Release(uint64_t account, uint64_t bytes) override { core_->ReleaseList(account, bytes, ranges_); }
 
    private:
@@ -128,7 +128,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   uint64_t RangeRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return (budget_.total() - budget_.reserved()) / 2;
   }
-  std::unique_ptr<BudgetLease> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<BudgetLease> ReserveRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Releases the memory for waiting rows that no row needs any longer.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -219,7 +219,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   RowCache rows_;
   const std::shared_ptr<RecordRanges> ranges_;  // null: no ranges
   const RowMaker maker_;
-  Lists lists_{this, false}, range_lists_{this, true};
+  ListOwner list_owner_{this, false}, range_owner_{this, true};
 
   // Held while sizes of caches change. Acquired before mutex_.
   Mutex sizing_;

@@ -57,7 +57,7 @@ std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* ses
   row.reads.fetched->damage = std::exchange(row.reads.damage, absl::OkStatus());
   row.looked_for = true;
   const RequestedSpan::Place place{row.request.epoch, row.request.position};
-  session->asked.alone = std::max(session->asked.alone.value_or(place), place);
+  session->requested.alone = std::max(session->requested.alone.value_or(place), place);
   ++reads_;
   return Park(session, std::move(picked));
 }

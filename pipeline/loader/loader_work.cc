@@ -36,14 +36,14 @@ bool LoaderCore::NextWork(Work* work, int thread) {
   const auto* const sessions = &sessions_;
   // Returns the bytes that a row reserves at its start. A row that needs more than its session can ever have starts
   // too, and fails.
-  const auto grab_of = [budget, sessions](uint64_t id, const ScheduledRow& row) {
+  const auto start_bytes_of = [budget, sessions](uint64_t id, const ScheduledRow& row) {
     const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
     return std::min(wanted, budget->LargestTake(id));
   };
   const auto need_of = [&](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
     RowScheduler::Need need;
-    const uint64_t grab = grab_of(id, row), held = row.held_bytes();
-    need.bytes = grab > held ? grab - held : 0;
+    const uint64_t start_bytes = start_bytes_of(id, row), held = row.held_bytes();
+    need.bytes = start_bytes > held ? start_bytes - held : 0;
     need.shortage = budget->Shortage(id, need.bytes);
     need.reserved = budget->InsideReserve(id, need.bytes);
     if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
@@ -64,12 +64,12 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       work->picked = *std::move(choice.picked);
       if (WaitsForOther(work)) continue;
       ScheduledRow& row = work->picked.row;
-      const uint64_t grab = grab_of(work->session->id, row), held = row.held_bytes();
+      const uint64_t start_bytes = start_bytes_of(work->session->id, row), held = row.held_bytes();
       if (held > 0) {
         row.reads.fetched->held->Take();
         --holders_;
       }
-      work->held = std::max(grab, held);
+      work->held = std::max(start_bytes, held);
       PS_CHECK(budget_.Take(work->session->id, work->held - held));
       times_.HasRow(thread);
       short_of_memory_ = false;
@@ -77,7 +77,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       ++work->session->calls;
       ++work->session->making;
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
-      work->asked = work->session->asked;
+      work->requested = work->session->requested;
       work->range_room = RangeRoom();
       work->fetch_ahead = !choice.blocked.has_value();
       TrimListed(work->session.get());
@@ -255,7 +255,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   OpenedSession& session = *work->session;
   for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
   if (ranges_ != nullptr && !session.job->reader().HasLowLatency()) {
-    ranges_->LookAhead(session.id, work->picked.row.request, work->asked, work->range_room,
+    ranges_->LookAhead(session.id, work->picked.row.request, work->requested, work->range_room,
                        [&session](uint64_t epoch, uint64_t position, uint64_t record) {
                          return session.sink->WillAsk(epoch, position, record);
                        });

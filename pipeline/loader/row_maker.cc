@@ -194,7 +194,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
     made->status = status;  // names the place
     // Only errors of storage and changed files may be temporary.
     const bool may_pass = absl::IsUnavailable(status) || absl::IsAborted(status);
-    if (may_pass && ++reads->failed < options_.read_tries) return Attempt::kNotReady;
+    if (may_pass && ++reads->failed < options_.read_attempts) return Attempt::kNotReady;
     if (!absl::IsDataLoss(status)) return Attempt::kOther;
     const DamagedCopies::Known known = job.reader().DamageOf(source);
     const bool verdict = (fetched != nullptr && !fetched->damage.ok()) || known.trusted;

@@ -73,7 +73,7 @@ struct MakerOptions {
   // Scratch memory of each thread, not counted as bytes of a row.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;
-  int read_tries = 3;  // per row, if its storage fails
+  int read_attempts = 3;  // per row, if its storage fails
   Clock* clock = Clock::Real();
 };
 

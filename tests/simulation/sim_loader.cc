@@ -31,7 +31,7 @@ class SimLoader::RowsOf final : public Loader::Session {
     loader_->Add(id_, rows);
     return rows.size();
   }
-  std::unique_ptr<BudgetLease> Hold(uint64_t bytes) override { return Grab(bytes); }
+  std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override { return Grab(bytes); }
   void NowRevocable() override {}
   void SetHead(uint64_t step) override { loader_->SetHead(id_, step); }
   size_t pending() const override { return loader_->Pending(id_); }

@@ -31,7 +31,7 @@ void RequestedSpan::Add(const std::vector<RowRequest>& more) {
 }
 
 RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Place& at, const Place& first,
-                                              const RequestedSpan& asked, uint64_t stride, uint64_t room) {
+                                              const RequestedSpan& requested, uint64_t stride, uint64_t room) {
   const uint64_t positions = std::max<uint64_t>(1, session.job->positions());
   const auto behind = [&](const Place& from, uint64_t rows) {
     const uint64_t end = from.position + stride * rows;
@@ -50,7 +50,8 @@ RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Plac
   const PlanOptions& order = session.job->plan_options();
   const uint64_t window = std::min(uint64_t{order.chunk_records} * order.window_chunks, snapshot.total_records());
   horizon.whole_chunks = order.shuffle == Shuffle::kChunked && window <= 2 * stride * records;
-  horizon.end = {asked.furthest.epoch, asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
+  horizon.end = {requested.furthest.epoch,
+                 requested.furthest.position + stride * (kLeastAhead + kAheadTimes * requested.rows)};
   return horizon;
 }
 
@@ -82,7 +83,7 @@ bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t 
   return false;
 }
 
-void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const RequestedSpan& asked, uint64_t room,
+void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const RequestedSpan& requested, uint64_t room,
                              WillAsk will_ask) {
   if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) return;
   const Place at{now.epoch, now.position};
@@ -116,18 +117,19 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
   const LoadJob& job = *session->job;
   // A session that reads a part of the rows advances by more than one position per row.
   const uint64_t positions = job.positions();
-  const uint64_t passed =
-      (asked.furthest.epoch - asked.first.epoch) * positions + asked.furthest.position - asked.first.position;
-  const uint64_t rows = std::max<uint64_t>(1, asked.rows);
+  const uint64_t passed = (requested.furthest.epoch - requested.first.epoch) * positions + requested.furthest.position -
+                          requested.first.position;
+  const uint64_t rows = std::max<uint64_t>(1, requested.rows);
   const uint64_t stride = std::max<uint64_t>(1, (passed + rows / 2) / rows);
   Place first{at.epoch, at.position + kLead * stride};
-  if (asked.alone.has_value()) first = std::max(first, Place{asked.alone->epoch, asked.alone->position + 1});
+  if (requested.alone.has_value())
+    first = std::max(first, Place{requested.alone->epoch, requested.alone->position + 1});
   Place& next = session->next;
   next = std::max(next, first);
-  const Horizon horizon = HorizonOf(*session, at, first, asked, stride, room);
+  const Horizon horizon = HorizonOf(*session, at, first, requested, stride, room);
   for (int looked = 0; looked < kLookedAtOnce; ++looked) {
     if (next.position >= positions) {
-      if (next.epoch >= asked.furthest.epoch) break;
+      if (next.epoch >= requested.furthest.epoch) break;
       next = {next.epoch + 1, 0};
     }
     if (!session->plan.has_value() || session->plan->epoch() != next.epoch) session->plan = job.PlanOf(next.epoch);

@@ -47,7 +47,7 @@ RangeMemory::Block RangeMemory::TakeKept(uint64_t bytes) {
   return {};
 }
 
-RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease> grab) {
+RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease> lease) {
   const uint64_t size = Takes(bytes);
   char* data = nullptr;
   {
@@ -65,7 +65,7 @@ RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease
 #ifdef MADV_POPULATE_WRITE
   if (data != nullptr) madvise(data, size, MADV_POPULATE_WRITE);
 #endif
-  return {data, size, std::move(grab)};
+  return {data, size, std::move(lease)};
 }
 
 void RangeMemory::CountKept(uint64_t more, uint64_t less) {

@@ -22,8 +22,8 @@ class RangeMemory {
  public:
   struct Block {
     char* data = nullptr;
-    uint64_t bytes = 0;                 // whole pages
-    std::unique_ptr<BudgetLease> grab;  // lease on `bytes`
+    uint64_t bytes = 0;                  // whole pages
+    std::unique_ptr<BudgetLease> lease;  // lease on `bytes`
   };
 
   // `in_all` counts the cached bytes of all objects that share it. May be null.
@@ -38,9 +38,9 @@ class RangeMemory {
   // Returns a cached block for that many bytes that is at most a quarter larger than a new one, or a block without data
   // if there is none.
   Block TakeKept(uint64_t bytes);
-  // Returns a new block of Takes(bytes), on which `grab` is the lease, or a block without data if the system has no
+  // Returns a new block of Takes(bytes), on which `lease` is the lease, or a block without data if the system has no
   // memory.
-  Block Take(uint64_t bytes, std::unique_ptr<BudgetLease> grab);
+  Block Take(uint64_t bytes, std::unique_ptr<BudgetLease> lease);
   // Caches the block. After Close(), releases it.
   void Give(Block block);
   // Releases cached blocks, oldest first, until `bytes` are free. Returns the bytes freed.

@@ -96,19 +96,19 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
     piece.block = memory.TakeKept(piece.end - piece.begin);
     if (piece.block.data == nullptr) lacks += RangeMemory::Takes(piece.end - piece.begin);
   }
-  std::unique_ptr<BudgetLease> grab;
+  std::unique_ptr<BudgetLease> lease;
   if (lacks > 0) {
-    grab = options_.hold(id, lacks);
+    lease = options_.reserve(id, lacks);
     // No cached block fits this range. If they are at least as large as the missing memory, release them.
-    if (grab == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) grab = options_.hold(id, lacks);
+    if (lease == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) lease = options_.reserve(id, lacks);
     // Release cached blocks of other sessions as well.
-    if (grab == nullptr && kept() >= lacks && GiveKeptBack(lacks) > 0) grab = options_.hold(id, lacks);
+    if (lease == nullptr && kept() >= lacks && GiveKeptBack(lacks) > 0) lease = options_.reserve(id, lacks);
   }
-  bool all = lacks == 0 || grab != nullptr;
+  bool all = lacks == 0 || lease != nullptr;
   uint64_t at = 0;
   for (Piece& piece : pieces) {
     const uint64_t length = piece.end - piece.begin;
-    if (all && piece.block.data == nullptr) piece.block = memory.Take(length, grab->Split(RangeMemory::Takes(length)));
+    if (all && piece.block.data == nullptr) piece.block = memory.Take(length, lease->Split(RangeMemory::Takes(length)));
     if (piece.block.data == nullptr) {
       all = false;
       continue;

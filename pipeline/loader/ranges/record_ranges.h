@@ -61,7 +61,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     int most_under_way = 16;  // 0: no ranges
     RangeLimits limits = {};
     // Reserves memory of the budget for a session's range. Returns null if there is none at present.
-    std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> hold;
+    std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> reserve;
     // Returns whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
     // Returns whether a row waits for memory. No blocks are cached then.
@@ -101,7 +101,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
   // Starts worthwhile ranges, before the session's row `now` is made. Looks as far ahead as `room` bytes can
   // hold all records. Fast; never blocks. Must not run while the session is opened or closed.
-  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& asked, uint64_t room, WillAsk will_ask);
+  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& requested, uint64_t room,
+                 WillAsk will_ask);
 
   // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
@@ -148,7 +149,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   };
   // Returns the horizon for the session's row `at`. `first` is the first row with which a range may begin.
   static Horizon HorizonOf(const Session& session, const RequestedSpan::Place& at, const RequestedSpan::Place& first,
-                           const RequestedSpan& asked, uint64_t stride, uint64_t room);
+                           const RequestedSpan& requested, uint64_t stride, uint64_t room);
   // Starts to open the shards of the session's next rows.
   void OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const;
   // Returns whether LookAhead must wait, because the shard of the session's next record is not open yet.

@@ -45,7 +45,7 @@ struct RecordRanges::Block {
       : of(std::move(ranges)), memory(std::move(from)), in(std::move(block)), begin(begins), bytes(length) {}
   ~Block() {
     // `wanted` uses the owner of the lease. Give() may release the last lease, so this reference keeps the owner alive.
-    const std::shared_ptr<BudgetLease::Owner> stays = in.grab->owner();
+    const std::shared_ptr<BudgetLease::Owner> stays = in.lease->owner();
     memory->Give(std::move(in));
     // In this order, because a thread that begins to wait for memory checks the cached blocks.
     if (of->options_.wanted()) of->GiveKeptBack(UINT64_MAX);

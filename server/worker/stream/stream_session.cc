@@ -119,8 +119,8 @@ void StreamSession::EndHere(absl::Status status) {
   flush_timer_.Cancel();
   hoard_timer_.Cancel();
   control_.clear();
-  fetch_grabs_.clear();
-  decided_grabs_.clear();
+  fetch_leases_.clear();
+  decided_leases_.clear();
   unrequested_ = {};
   core_.reset();
   std::shared_ptr<const LoadJob> job;
@@ -394,7 +394,7 @@ void StreamSession::Pump() {
   if (!Ask(revoked)) return;
   while (fetched_ < fetch_window_ && core_->HasFetches()) {
     std::vector<RowRequest> rows = core_->NextFetched(std::min(kAskAtOnce, fetch_window_ - fetched_));
-    while (fetch_grabs_.size() > core_->fetches()) fetch_grabs_.pop_front();
+    while (fetch_leases_.size() > core_->fetches()) fetch_leases_.pop_front();
     fetched_ += rows.size();
     if (!Ask(rows)) return;
   }

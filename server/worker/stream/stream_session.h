@@ -156,11 +156,11 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
   std::unique_ptr<Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
-  std::deque<std::unique_ptr<BudgetLease>> fetch_grabs_
+  std::deque<std::unique_ptr<BudgetLease>> fetch_leases_
       ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
   // Records that are bad for this client: those of the job, and those that its fetches named.
   std::shared_ptr<DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
-  std::vector<std::unique_ptr<BudgetLease>> decided_grabs_ ABSL_GUARDED_BY(strand_);
+  std::vector<std::unique_ptr<BudgetLease>> decided_leases_ ABSL_GUARDED_BY(strand_);
   uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;                 // number of records of the job
   std::vector<RowRequest> unrequested_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
   std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);        // messages without rows; they go before all rows

@@ -200,20 +200,20 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
   }
   const size_t added = decided_->Add(fetch.decided());
   if (added == 0) return absl::OkStatus();
-  std::unique_ptr<BudgetLease> grab = rows_->Hold(added * kDecisionBytes);
-  if (grab == nullptr) {
+  std::unique_ptr<BudgetLease> lease = rows_->Reserve(added * kDecisionBytes);
+  if (lease == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("memory_budget_bytes has no room for ", added, " more decisions about bad records"));
   }
-  decided_grabs_.push_back(std::move(grab));
+  decided_leases_.push_back(std::move(lease));
   return absl::OkStatus();
 }
 
 absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
   PS_RETURN_IF_ERROR(FollowDecisions(fetch));
   PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
-  std::unique_ptr<BudgetLease> grab = rows_->Hold(bytes);
-  if (grab == nullptr) {
+  std::unique_ptr<BudgetLease> lease = rows_->Reserve(bytes);
+  if (lease == nullptr) {
     const std::string why = absl::StrCat(core_->queued_fetches(),
                                          " fetched rows wait in this session, and memory_budget_bytes has no room "
                                          "for the list of ",
@@ -224,7 +224,7 @@ absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
     Warn(status);
     return status;
   }
-  fetch_grabs_.push_back(std::move(grab));
+  fetch_leases_.push_back(std::move(lease));
   PumpSoon();
   return absl::OkStatus();
 }

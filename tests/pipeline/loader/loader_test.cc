@@ -405,7 +405,7 @@ TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor)
   EXPECT_LT(taken, 10'000u);
   EXPECT_GT(loader->Stats().memory_bytes, 900'000u);
   EXPECT_LE(loader->Stats().memory_peak_bytes, loader_options.memory_budget_bytes);
-  EXPECT_EQ(session->Hold(500'000), nullptr);
+  EXPECT_EQ(session->Reserve(500'000), nullptr);
   auto other = *loader->OpenSession(job.job, options, &sink);
   EXPECT_GT(other->Request(flood), 0u);  // a session always gets at least one row
   {

@@ -33,7 +33,7 @@ class Memory final : public BudgetLease::Owner {
     MutexLock lock(&mutex_);
     used_[session] -= bytes;
   }
-  void Hold(uint64_t session, uint64_t bytes) {
+  void Reserve(uint64_t session, uint64_t bytes) {
     MutexLock lock(&mutex_);
     used_[session] += bytes;
   }
@@ -57,8 +57,8 @@ class RangeLookAheadTest : public ::testing::Test {
     RecordRanges::Options options;
     options.most_under_way = 1000;
     options.limits.most_bytes = 12 << 10;  // a few records
-    options.hold = [memory = memory_](uint64_t session, uint64_t bytes) {
-      memory->Hold(session, bytes);
+    options.reserve = [memory = memory_](uint64_t session, uint64_t bytes) {
+      memory->Reserve(session, bytes);
       return std::make_unique<BudgetLease>(memory, session, bytes);
     };
     options.cached = [](const LoadJob&, uint64_t) { return false; };

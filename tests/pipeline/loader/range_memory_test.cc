@@ -76,7 +76,7 @@ TEST_F(RangeMemoryTest, WhatIsKeptIsTakenAgainWithItsPagesAndItsBudget) {
   block = memory_.TakeKept(90'000);
   EXPECT_EQ(block.data, place.data);
   EXPECT_EQ(block.bytes, place.bytes);
-  EXPECT_EQ(block.grab->bytes(), place.bytes);
+  EXPECT_EQ(block.lease->bytes(), place.bytes);
   EXPECT_EQ(block.data[place.bytes - 1], 1);
   EXPECT_EQ(memory_.kept(), 0u);
   EXPECT_EQ(memory_.TakeKept(90'000).data, nullptr);

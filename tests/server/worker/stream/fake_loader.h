@@ -91,7 +91,7 @@ class FakeLoader final : public Loader {
       loader_->requested_ += taken;
       return taken;
     }
-    std::unique_ptr<BudgetLease> Hold(uint64_t bytes) override {
+    std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override {
       if (loader_->room_ < static_cast<int64_t>(bytes)) return nullptr;
       loader_->held_->bytes += static_cast<int64_t>(bytes);
       return std::make_unique<BudgetLease>(loader_->held_, 0, bytes);
