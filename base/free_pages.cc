@@ -9,7 +9,7 @@ namespace penstock {
 
 uint64_t FreePages::WholePages(uint64_t bytes) { return (std::max<uint64_t>(bytes, 1) + kPage - 1) / kPage * kPage; }
 
-std::optional<uint64_t> FreePages::Take(uint64_t bytes) {
+std::optional<uint64_t> FreePages::Reserve(uint64_t bytes) {
   const uint64_t wanted = WholePages(bytes);
   const auto gap = std::find_if(free_.begin(), free_.end(), [&](const auto& g) { return g.second >= wanted; });
   if (gap == free_.end()) return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<uint64_t> FreePages::Take(uint64_t bytes) {
   return from;
 }
 
-void FreePages::Give(uint64_t from, uint64_t bytes) {
+void FreePages::Release(uint64_t from, uint64_t bytes) {
   const uint64_t size = WholePages(bytes);
   used_ -= size;
   uint64_t end = from + size;

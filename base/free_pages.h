@@ -23,9 +23,9 @@ class FreePages {
   // Reserves `bytes`, rounded up to pages, and returns their offset, or nullopt if no gap is large enough. Uses the
   // first gap that is large enough, so that the used part stays near the start, where pages are already allocated and
   // warm.
-  std::optional<uint64_t> Take(uint64_t bytes);
-  // Frees a range that Take returned for the same `bytes`. Anything else breaks an invariant.
-  void Give(uint64_t from, uint64_t bytes);
+  std::optional<uint64_t> Reserve(uint64_t bytes);
+  // Frees a range that Reserve returned for the same `bytes`. Anything else breaks an invariant.
+  void Release(uint64_t from, uint64_t bytes);
 
   uint64_t used() const { return used_; }
   // Returns the gaps: offset -> bytes.

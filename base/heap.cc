@@ -29,7 +29,7 @@ void KeepFreedMemory(size_t bytes) {
 #endif
 }
 
-void GiveFreedMemoryBack() {
+void ReleaseFreedMemory() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

@@ -15,7 +15,7 @@ void KeepFreedMemory(size_t bytes);
 
 // Releases all free pages to the system, including those between used ones. Takes some milliseconds for each 100 MB of
 // free memory: call it after a large and rare operation.
-void GiveFreedMemoryBack();
+void ReleaseFreedMemory();
 
 // Returns the bytes of memory of this process that do not belong to files on disk: private memory, and memory shared
 // with other processes, such as memory files. Returns 0 if the system does not report it.

@@ -65,7 +65,7 @@ BatchMemory::Block BatchMemory::Allocate(size_t bytes) {
   return block;
 }
 
-void BatchMemory::GiveBack(std::byte* data, size_t size) {
+void BatchMemory::Return(std::byte* data, size_t size) {
   {
     MutexLock lock(&mutex_);
     if (!closed_ && free_bytes_ + size <= max_free_bytes_) {
@@ -88,7 +88,7 @@ BatchMemory::Block& BatchMemory::Block::operator=(Block&& other) noexcept {
 }
 
 void BatchMemory::Block::Release() {
-  if (data_ != nullptr) pool_->GiveBack(data_, size_);
+  if (data_ != nullptr) pool_->Return(data_, size_);
   data_ = nullptr;
   pool_.reset();
 }

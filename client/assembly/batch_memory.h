@@ -56,7 +56,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   static size_t Rounded(size_t bytes);
 
  private:
-  void GiveBack(std::byte* data, size_t size);
+  void Return(std::byte* data, size_t size);
 
   Allocator* const allocator_;
   const size_t max_free_bytes_;

@@ -41,7 +41,7 @@ BatchArena::Refusal BatchArena::last_refusal() const {
 
 void* BatchArena::Allocate(size_t bytes) {
   MutexLock lock(&mutex_);
-  const std::optional<uint64_t> from = free_.Take(bytes);
+  const std::optional<uint64_t> from = free_.Reserve(bytes);
   if (!from.has_value()) {
     last_refusal_ = {.bytes = FreePages::WholePages(bytes), .used = free_.used()};
     refusals_.fetch_add(1);
@@ -53,9 +53,9 @@ void* BatchArena::Allocate(size_t bytes) {
 void BatchArena::Deallocate(void* memory, size_t bytes) {
   const uint64_t from = OffsetOf(memory);
   // Before the block is free: its next owner must not lose written data.
-  if (!keeps_.load()) GiveBack(from, FreePages::WholePages(bytes));
+  if (!keeps_.load()) ReleasePages(from, FreePages::WholePages(bytes));
   MutexLock lock(&mutex_);
-  free_.Give(from, bytes);
+  free_.Release(from, bytes);
 }
 
 uint64_t BatchArena::OffsetOf(const void* memory) const {
@@ -75,17 +75,17 @@ void BatchArena::Prepare(uint64_t first, const std::atomic<bool>& stop) {
   }
 }
 
-void BatchArena::GiveBack(uint64_t from, uint64_t bytes) const {
+void BatchArena::ReleasePages(uint64_t from, uint64_t bytes) const {
   fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(bytes));
 }
 
-void BatchArena::GiveBackAll() { GiveBack(0, bytes()); }
+void BatchArena::ReleaseAll() { ReleasePages(0, bytes()); }
 
 void BatchArena::KeepUsed() {
   keeps_.store(true);
   if (pages_ == Pages::kKeep) return;  // a device may read them
   MutexLock lock(&mutex_);
-  for (const auto& [from, bytes] : free_.gaps()) GiveBack(from, bytes);
+  for (const auto& [from, bytes] : free_.gaps()) ReleasePages(from, bytes);
 }
 
 }  // namespace penstock

@@ -24,10 +24,10 @@ class BatchArena final : public Allocator {
 
   // What happens to the pages of a deallocated block. kKeep: they stay in the arena, for a trainer that has page-locked
   // them: a device continues to read a page that was removed from the file.
-  enum class Pages { kGiveBack, kKeep };
+  enum class Pages { kRelease, kKeep };
 
   // Creates an arena of `bytes`, rounded up to whole pages. Errors name the system call.
-  static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kGiveBack);
+  static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kRelease);
   BatchArena(const BatchArena&) = delete;
   BatchArena& operator=(const BatchArena&) = delete;
 
@@ -57,14 +57,14 @@ class BatchArena final : public Allocator {
   void Prepare(uint64_t first, const std::atomic<bool>& stop);
 
   // Releases all pages, even if they are mapped. For use when the trainer has ended and its child processes continue.
-  void GiveBackAll();
+  void ReleaseAll();
   // Releases the pages outside of blocks. Later calls of Deallocate release none, because the trainer reads the pages
   // after the feeder has ended.
   void KeepUsed();
 
  private:
   BatchArena(SealedMemory memory, Pages pages);
-  void GiveBack(uint64_t from, uint64_t bytes) const;
+  void ReleasePages(uint64_t from, uint64_t bytes) const;
 
   SealedMemory memory_;
   const Pages pages_;

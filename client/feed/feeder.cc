@@ -115,7 +115,7 @@ class Feeder {
     }
     if ((parent_ && fds[2].revents != 0) || (!parent_ && getppid() != options_.parent)) {
       trainer_ended_ = true;
-      if (arena_ != nullptr) arena_->GiveBackAll();  // children of the trainer may have it mapped
+      if (arena_ != nullptr) arena_->ReleaseAll();  // children of the trainer may have it mapped
       return absl::OutOfRangeError("the trainer's process has ended");
     }
     if (fds[1].revents != 0) Reap();
@@ -162,7 +162,7 @@ class Feeder {
     // The arena is a file in memory.
     const uint64_t most = FileSizeLimit() / BatchArena::kPage * BatchArena::kPage;
     const uint64_t memory = hello.memory() > 0 ? hello.memory() : std::min(limit.bytes / 2, most);
-    const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kGiveBack;
+    const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kRelease;
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
     local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));

@@ -112,7 +112,7 @@ bool RowCache::Share(const RowKey& key, std::string row, int takers) {
   return true;
 }
 
-void RowCache::Took(const RowKey& key) {
+void RowCache::ReportTaken(const RowKey& key) {
   Dropped dropped;  // freed after the lock is released
   MutexLock lock(&mutex_);
   const auto it = entries_.find(key);

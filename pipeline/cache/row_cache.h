@@ -74,7 +74,7 @@ class RowCache {
   // `takers` is the number of sessions that still need the row, at least 1.
   bool Share(const RowKey& key, std::string row, int takers);
   // Reports that one session has taken a shared row. Has no effect on other rows.
-  void Took(const RowKey& key);
+  void ReportTaken(const RowKey& key);
 
   // Sets the limit and evicts rows until bytes() is within it. Shared rows are evicted first, the oldest before others.
   // Kept rows on the heap follow, as many as necessary. Then files are evicted one after another, the newest first,

@@ -126,7 +126,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard)) {
       reader->WillRead(ref.record);
     } else {
-      shards_->Want(ref.shard);
+      shards_->StartLoad(ref.shard);
     }
   }
 

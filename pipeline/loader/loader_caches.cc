@@ -43,7 +43,7 @@ uint64_t LoaderCore::CachesHeld() const {
 
 uint64_t LoaderCore::CachedBytes() const { return records_.bytes() + decoded_.bytes() + rows_.bytes(); }
 
-void LoaderCore::GiveFreedBack(uint64_t before) {
+void LoaderCore::ReleaseFreed(uint64_t before) {
   const uint64_t now = CachedBytes();
   {
     MutexLock lock(&mutex_);
@@ -51,7 +51,7 @@ void LoaderCore::GiveFreedBack(uint64_t before) {
     if (freed_from_ < now + all_bytes_ / kFreedPart) return;
     freed_from_ = now;
   }
-  GiveFreedMemoryBack();
+  ReleaseFreedMemory();
 }
 
 void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
@@ -66,7 +66,7 @@ void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
   if (sizes.records < now.records) records_.SetLimit(sizes.records);
   if (sizes.decoded < now.decoded) decoded_.SetLimit(sizes.decoded);
   if (sizes.rows < now.rows) rows_.SetLimit(sizes.rows);
-  GiveFreedBack(before);
+  ReleaseFreed(before);
   const uint64_t held = CachesHeld();
   MutexLock lock(&mutex_);
   budget_.SetTotal(std::max(budget_.total(), all_bytes_ - std::min(all_bytes_, held)));
@@ -102,19 +102,19 @@ CacheSizes LoaderCore::SetCaches(const CacheSizes& sizes) {
   return now;
 }
 
-bool LoaderCore::GiveBackCaches(uint64_t bytes) {
+bool LoaderCore::ReleaseCaches(uint64_t bytes) {
   MutexLock sizing(&sizing_);
   CacheSizes to = CacheLimitsNow();
   uint64_t lacks = bytes;
-  const auto give = [&lacks](bool chosen, uint64_t first, uint64_t* size) {
+  const auto release = [&lacks](bool chosen, uint64_t first, uint64_t* size) {
     if (!chosen || *size <= first) return;
-    const uint64_t given = std::min(lacks, *size - first);
-    *size -= given;
-    lacks -= given;
+    const uint64_t released = std::min(lacks, *size - first);
+    *size -= released;
+    lacks -= released;
   };
-  give(options_.choose_decoded_cache, options_.decoded_cache_bytes, &to.decoded);
-  give(options_.choose_record_cache, options_.record_cache_bytes, &to.records);
-  give(options_.choose_row_cache, options_.row_cache_bytes, &to.rows);
+  release(options_.choose_decoded_cache, options_.decoded_cache_bytes, &to.decoded);
+  release(options_.choose_record_cache, options_.record_cache_bytes, &to.records);
+  release(options_.choose_row_cache, options_.row_cache_bytes, &to.rows);
   if (lacks > 0) return false;
   ShrinkCaches(to);
   MutexLock lock(&mutex_);
@@ -138,7 +138,7 @@ absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
         return RowMaker::Answer::kYes;
       }
     }
-    if (GiveBackCaches(bytes - most)) continue;
+    if (ReleaseCaches(bytes - most)) continue;
     return absl::ResourceExhaustedError(absl::StrCat(
         "needs ", bytes, " bytes of memory, but this session can have ", most, " at most: of the budget of ",
         options_.memory_budget_bytes, " bytes, ", all_bytes_ - total, " are for caches, ",

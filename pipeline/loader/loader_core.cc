@@ -91,7 +91,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     MutexLock lock(&mutex_);
     lacks = budget_.LacksFor(reserve);
   }
-  if (lacks > 0) GiveBackCaches(lacks);
+  if (lacks > 0) ReleaseCaches(lacks);
   MutexLock lock(&mutex_);
   const uint64_t id = next_session_++;
   PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
@@ -328,7 +328,7 @@ void LoaderCore::Sweep() {
     decoded_.DropSpace(space);
     rows_.DropSpace(space);
   }
-  GiveFreedBack(before);
+  ReleaseFreed(before);
 }
 
 std::shared_ptr<JobActivity> LoaderCore::ActivityOf(const std::shared_ptr<const LoadJob>& job) {

@@ -135,9 +135,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
 
   // Releases memory that is cached for future ranges. Unlocks mutex_ meanwhile. Returns false, without unlocking, if
   // there is none.
-  bool TakeKept(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReleaseKept(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Releases the memory of a waiting row for rows that lack memory. Returns false if no such row holds memory.
-  bool TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // Blocks while the thread is surplus. A notification that it received was meant for another thread; passes it on.
@@ -155,13 +155,13 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   uint64_t CachesHeld() const;
   // Moves `bytes` from caches of chosen size to rows. A cache keeps at least its initial size. Returns false, and
   // changes nothing, if that is not enough.
-  bool GiveBackCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  bool ReleaseCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
   // Returns the bytes in all caches.
   uint64_t CachedBytes() const;
   // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the
   // heap, which keeps freed memory. Rows that use memory of other kinds (files, rings) would need theirs in addition.
   // `before`: bytes in the caches before some were freed.
-  void GiveFreedBack(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReleaseFreed(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lowers the sizes of caches to `sizes`, and grants the freed memory to rows.
   void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates the measurements of the caches' benefit after a row was made.

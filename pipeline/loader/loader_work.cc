@@ -87,14 +87,14 @@ bool LoaderCore::NextWork(Work* work, int thread) {
         if (may_revoke_ && !revoking_) {
           RevokeFor(*choice.blocked);
         } else {
-          TakeKept(*choice.blocked);
+          ReleaseKept(*choice.blocked);
         }
       }
       return true;
     }
     if (ReadNext(&seen)) continue;
-    if (choice.blocked.has_value() && TakeKept(*choice.blocked)) continue;
-    if (TakeFromHolder(choice.blocked)) continue;
+    if (choice.blocked.has_value() && ReleaseKept(*choice.blocked)) continue;
+    if (ReleaseHolder(choice.blocked)) continue;
     if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
       RevokeFor(*choice.blocked);
       continue;
@@ -123,15 +123,15 @@ void LoaderCore::StandBy(int thread) {
   while (!stop_ && thread >= wanted_threads_) spare_.Wait(&mutex_);
 }
 
-bool LoaderCore::TakeKept(const RowScheduler::Blocked& blocked) {
+bool LoaderCore::ReleaseKept(const RowScheduler::Blocked& blocked) {
   if (ranges_ == nullptr || ranges_->kept() == 0) return false;
   mutex_.Unlock();
-  ranges_->GiveKeptBack(std::max<uint64_t>(1, blocked.need.shortage));
+  ranges_->ReleaseKept(std::max<uint64_t>(1, blocked.need.shortage));
   mutex_.Lock();
   return true;
 }
 
-bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) {
+bool LoaderCore::ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) {
   if (holders_ == 0) return false;
   const RowScheduler::Holder holder =
       scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
@@ -150,7 +150,7 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   uint64_t freed = 0;
   if (ranges_ != nullptr) {
     mutex_.Unlock();
-    freed = ranges_->GiveBack(shortage);
+    freed = ranges_->Release(shortage);
     mutex_.Lock();
   }
   for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session, blocked.need.bytes)) {
@@ -270,7 +270,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     thread->record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
-  if (outcome.timed) thread->sampler.Took(took);
+  if (outcome.timed) thread->sampler.AddTime(took);
   if (outcome.traced) {
     TraceRow({number, session.job.get(), work->picked.row.request, outcome.end, start, start + took}, outcome.made,
              thread->scratch.times(), options_.trace.get());

@@ -22,7 +22,7 @@ struct LocalBatch::Pool {
   Mutex mutex;
   std::vector<std::unique_ptr<std::byte[]>> free ABSL_GUARDED_BY(mutex);
 
-  std::unique_ptr<std::byte[]> Take(size_t bytes) {
+  std::unique_ptr<std::byte[]> Acquire(size_t bytes) {
     {
       MutexLock lock(&mutex);
       if (!free.empty()) {
@@ -33,7 +33,7 @@ struct LocalBatch::Pool {
     }
     return std::make_unique_for_overwrite<std::byte[]>(bytes);
   }
-  void Give(std::unique_ptr<std::byte[]> block) {
+  void Release(std::unique_ptr<std::byte[]> block) {
     MutexLock lock(&mutex);
     free.push_back(std::move(block));
   }
@@ -51,7 +51,7 @@ LocalBatch::LocalBatch(std::shared_ptr<const LoadJob> job, std::shared_ptr<Pool>
     offsets.push_back(fixed_bytes_);
     if (!column.ragged) fixed_bytes_ += (column.Bytes() * rows + 63) / 64 * 64;
   }
-  fixed_ = pool_->Take(fixed_bytes_);
+  fixed_ = pool_->Acquire(fixed_bytes_);
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (columns.columns[c].ragged) {
       ragged_[c].resize(rows);
@@ -74,7 +74,7 @@ LocalBatch& LocalBatch::operator=(LocalBatch&& other) noexcept {
   return *this;
 }
 LocalBatch::~LocalBatch() {
-  if (fixed_ != nullptr) pool_->Give(std::move(fixed_));
+  if (fixed_ != nullptr) pool_->Release(std::move(fixed_));
 }
 
 std::string_view LocalBatch::Fixed(size_t c, size_t i) const {

@@ -351,7 +351,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const Decided
         slot->lenient = false;
         UnpackRow(schema, row->bytes, slot);
       }
-      options_.rows->Took(*row_key);
+      options_.rows->ReportTaken(*row_key);
       made->from = RowFrom::kKept;
       made->row_bytes = row->bytes.size();
       made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);

@@ -164,7 +164,7 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
   if (load) PostLoad(number, when);
 }
 
-void ShardTable::Want(uint32_t number) {
+void ShardTable::StartLoad(uint32_t number) {
   Shard& shard = shards_[number];
   Nanos when = 0;
   {

@@ -47,7 +47,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   // destroyed before. Never blocks.
   void WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter);
   // Starts to load a shard that will be needed. Never blocks.
-  void Want(uint32_t number);
+  void StartLoad(uint32_t number);
 
   // Block if the shard is not ready.
   absl::StatusOr<std::shared_ptr<const ShardIndex>> Index(uint32_t number);

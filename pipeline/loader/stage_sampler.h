@@ -18,7 +18,7 @@ class StageSampler {
   // Returns whether to measure the next row. Measures the first one.
   bool Next() { return last_ >= kLong || ++skipped_ >= kRarely; }
   // Records the time of a measured row.
-  void Took(Nanos time) {
+  void AddTime(Nanos time) {
     last_ = time;
     skipped_ = 0;
   }

@@ -24,7 +24,7 @@ Nanos HeapWatch::Look() {
   const uint64_t uncounted = Less(own, heap_.counted());
   stays_ = std::min(stays_, uncounted);
   if (uncounted - stays_ < budget_ / kWorth) return kOften;
-  heap_.give_back();
+  heap_.release();
   stays_ = Less(heap_.own(), heap_.counted());
   return kRest;
 }

@@ -17,7 +17,7 @@ class HeapWatch {
   struct Heap {
     std::function<uint64_t()> own;      // memory of the process, in bytes
     std::function<uint64_t()> counted;  // the part of it that is known to be in use
-    std::function<void()> give_back;    // returns free memory to the system
+    std::function<void()> release;      // returns free memory to the system
   };
   HeapWatch(uint64_t budget_bytes, Heap heap) : budget_(budget_bytes), heap_(std::move(heap)) {}
 

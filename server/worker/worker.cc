@@ -457,7 +457,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());
   const auto counted = [self] { return self->loader->Stats().memory_bytes + self->RingsInUse(); };
-  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, counted, GiveFreedMemoryBack});
+  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, counted, ReleaseFreedMemory});
   parts->executor->Post([self] { self->WatchHeap(); });
   parts->agent->Start();
   spdlog::info("worker {} ({}) listens on {}{}", name, parts->id, parts->running.address.ToString(),

@@ -21,7 +21,7 @@ std::byte* Ring::Take(size_t bytes, uint64_t leave) {
   MutexLock lock(&mutex_);
   if (ended_ || bytes > free_.size()) return nullptr;
   if (free_.used() + FreePages::WholePages(bytes) + leave > free_.size()) return nullptr;
-  const std::optional<uint64_t> from = free_.Take(bytes);
+  const std::optional<uint64_t> from = free_.Reserve(bytes);
   return from.has_value() ? memory_.data() + *from : nullptr;
 }
 
@@ -36,7 +36,7 @@ void Ring::Deallocate(std::byte* block, size_t bytes) {
   const std::optional<uint64_t> from = PlaceOf(block, bytes);
   PS_CHECK(from.has_value());
   MutexLock lock(&mutex_);
-  free_.Give(*from, bytes);
+  free_.Release(*from, bytes);
 }
 
 std::optional<uint64_t> Ring::PlaceOf(const void* data, size_t size) const {

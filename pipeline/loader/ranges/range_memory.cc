@@ -33,7 +33,7 @@ RangeMemory::~RangeMemory() {
   for (const auto& [data, bytes] : mapped_) munmap(data, bytes);
 }
 
-RangeMemory::Block RangeMemory::TakeKept(uint64_t bytes) {
+RangeMemory::Block RangeMemory::AcquireKept(uint64_t bytes) {
   const uint64_t size = Takes(bytes);
   MutexLock lock(&mutex_);
   // At most a quarter larger, so that cached blocks are not all too large.
@@ -47,7 +47,7 @@ RangeMemory::Block RangeMemory::TakeKept(uint64_t bytes) {
   return {};
 }
 
-RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease> lease) {
+RangeMemory::Block RangeMemory::Acquire(uint64_t bytes, std::unique_ptr<BudgetLease> lease) {
   const uint64_t size = Takes(bytes);
   char* data = nullptr;
   {
@@ -89,7 +89,7 @@ char* RangeMemory::Carve(uint64_t size) {
   return std::exchange(fresh_, fresh_ + size);
 }
 
-void RangeMemory::Give(Block block) {
+void RangeMemory::Release(Block block) {
   std::vector<Block> go;
   {
     MutexLock lock(&mutex_);
@@ -97,19 +97,19 @@ void RangeMemory::Give(Block block) {
       go.push_back(std::move(block));
     } else {
       CountKept(block.bytes, 0);
-      kept_[block.bytes].push_back({std::move(block), ++given_});
+      kept_[block.bytes].push_back({std::move(block), ++released_});
     }
   }
-  LetGo(std::move(go));
+  ReleasePages(std::move(go));
 }
 
-void RangeMemory::LetGo(std::vector<Block> blocks) {
+void RangeMemory::ReleasePages(std::vector<Block> blocks) {
   for (const Block& block : blocks) madvise(block.data, block.bytes, MADV_DONTNEED);
   MutexLock lock(&mutex_);
   for (const Block& block : blocks) gone_[block.bytes].push_back(block.data);
 }
 
-uint64_t RangeMemory::GiveBack(uint64_t bytes) {
+uint64_t RangeMemory::ReleaseKept(uint64_t bytes) {
   uint64_t freed = 0;
   std::vector<Block> go;
   {
@@ -117,7 +117,7 @@ uint64_t RangeMemory::GiveBack(uint64_t bytes) {
     while (freed < bytes && kept_bytes_ > 0) {
       std::vector<Kept>* oldest = nullptr;
       for (auto& [size, kept] : kept_) {
-        if (!kept.empty() && (oldest == nullptr || kept.front().given < oldest->front().given)) oldest = &kept;
+        if (!kept.empty() && (oldest == nullptr || kept.front().released < oldest->front().released)) oldest = &kept;
       }
       PS_CHECK(oldest != nullptr);
       go.push_back(std::move(oldest->front().block));
@@ -126,7 +126,7 @@ uint64_t RangeMemory::GiveBack(uint64_t bytes) {
       freed += go.back().bytes;
     }
   }
-  LetGo(std::move(go));
+  ReleasePages(std::move(go));
   return freed;
 }
 
@@ -135,7 +135,7 @@ void RangeMemory::Close() {
     MutexLock lock(&mutex_);
     closed_ = true;
   }
-  GiveBack(UINT64_MAX);
+  ReleaseKept(UINT64_MAX);
 }
 
 uint64_t RangeMemory::kept() const {

@@ -37,14 +37,14 @@ class RangeMemory {
 
   // Returns a cached block for that many bytes that is at most a quarter larger than a new one, or a block without data
   // if there is none.
-  Block TakeKept(uint64_t bytes);
+  Block AcquireKept(uint64_t bytes);
   // Returns a new block of Takes(bytes), on which `lease` is the lease, or a block without data if the system has no
   // memory.
-  Block Take(uint64_t bytes, std::unique_ptr<BudgetLease> lease);
+  Block Acquire(uint64_t bytes, std::unique_ptr<BudgetLease> lease);
   // Caches the block. After Close(), releases it.
-  void Give(Block block);
+  void Release(Block block);
   // Releases cached blocks, oldest first, until `bytes` are free. Returns the bytes freed.
-  uint64_t GiveBack(uint64_t bytes);
+  uint64_t ReleaseKept(uint64_t bytes);
   // Releases all cached blocks and caches none from then on.
   void Close();
 
@@ -53,20 +53,20 @@ class RangeMemory {
  private:
   struct Kept {
     Block block;
-    uint64_t given = 0;  // order of Give()
+    uint64_t released = 0;  // order of Release()
   };
 
   void CountKept(uint64_t more, uint64_t less) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   char* Carve(uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns pages to the system and releases leases, outside the lock.
-  void LetGo(std::vector<Block> blocks);
+  void ReleasePages(std::vector<Block> blocks);
 
   const std::shared_ptr<std::atomic<uint64_t>> in_all_;
   mutable Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, std::vector<Kept>> kept_ ABSL_GUARDED_BY(mutex_);  // by size; the newest is reused first
   uint64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t released_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, std::vector<char*>> gone_ ABSL_GUARDED_BY(mutex_);  // by size: addresses without pages
   std::vector<std::pair<char*, uint64_t>> mapped_ ABSL_GUARDED_BY(mutex_);
   char* fresh_ ABSL_GUARDED_BY(mutex_) = nullptr;  // unused rest of the last mapping

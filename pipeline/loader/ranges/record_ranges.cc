@@ -93,22 +93,24 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
   RangeMemory& memory = *session->memory;
   uint64_t lacks = 0;
   for (Piece& piece : pieces) {
-    piece.block = memory.TakeKept(piece.end - piece.begin);
+    piece.block = memory.AcquireKept(piece.end - piece.begin);
     if (piece.block.data == nullptr) lacks += RangeMemory::Takes(piece.end - piece.begin);
   }
   std::unique_ptr<BudgetLease> lease;
   if (lacks > 0) {
     lease = options_.reserve(id, lacks);
     // No cached block fits this range. If they are at least as large as the missing memory, release them.
-    if (lease == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) lease = options_.reserve(id, lacks);
+    if (lease == nullptr && memory.kept() >= lacks && memory.ReleaseKept(lacks) > 0)
+      lease = options_.reserve(id, lacks);
     // Release cached blocks of other sessions as well.
-    if (lease == nullptr && kept() >= lacks && GiveKeptBack(lacks) > 0) lease = options_.reserve(id, lacks);
+    if (lease == nullptr && kept() >= lacks && ReleaseKept(lacks) > 0) lease = options_.reserve(id, lacks);
   }
   bool all = lacks == 0 || lease != nullptr;
   uint64_t at = 0;
   for (Piece& piece : pieces) {
     const uint64_t length = piece.end - piece.begin;
-    if (all && piece.block.data == nullptr) piece.block = memory.Take(length, lease->Split(RangeMemory::Takes(length)));
+    if (all && piece.block.data == nullptr)
+      piece.block = memory.Acquire(length, lease->Split(RangeMemory::Takes(length)));
     if (piece.block.data == nullptr) {
       all = false;
       continue;
@@ -219,7 +221,7 @@ std::shared_ptr<RecordRanges::Range> RecordRanges::DropLast(bool here) {
   return last;
 }
 
-uint64_t RecordRanges::GiveKeptBack(uint64_t bytes) {
+uint64_t RecordRanges::ReleaseKept(uint64_t bytes) {
   std::vector<std::shared_ptr<Session>> sessions;
   {
     MutexLock lock(&mutex_);
@@ -227,13 +229,13 @@ uint64_t RecordRanges::GiveKeptBack(uint64_t bytes) {
   }
   uint64_t freed = 0;
   for (const auto& session : sessions) {
-    if (freed < bytes) freed += session->memory->GiveBack(bytes - freed);
+    if (freed < bytes) freed += session->memory->ReleaseKept(bytes - freed);
   }
   return freed;
 }
 
-uint64_t RecordRanges::GiveBack(uint64_t bytes) {
-  uint64_t freed = GiveKeptBack(bytes);
+uint64_t RecordRanges::Release(uint64_t bytes) {
+  uint64_t freed = ReleaseKept(bytes);
   Dropped dropped;
   MutexLock lock(&mutex_);
   while (freed < bytes) {

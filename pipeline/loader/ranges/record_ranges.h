@@ -114,9 +114,9 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // `wanted` acquires.
   uint64_t kept() const { return kept_->load(); }
   // Releases cached blocks until `bytes` are free. Returns the bytes freed.
-  uint64_t GiveKeptBack(uint64_t bytes);
+  uint64_t ReleaseKept(uint64_t bytes);
   // Does the same, and then drops ranges that are here, those that are needed last first.
-  uint64_t GiveBack(uint64_t bytes);
+  uint64_t Release(uint64_t bytes);
   // Cancels ranges in flight until `bytes` will be free, those that are needed last first. `ended` reports when they
   // are.
   void BreakOff(uint64_t bytes);

@@ -44,11 +44,12 @@ struct RecordRanges::Block {
         uint64_t begins, uint64_t length)
       : of(std::move(ranges)), memory(std::move(from)), in(std::move(block)), begin(begins), bytes(length) {}
   ~Block() {
-    // `wanted` uses the owner of the lease. Give() may release the last lease, so this reference keeps the owner alive.
+    // `wanted` uses the owner of the lease. Release() may release the last lease, so this reference keeps the owner
+    // alive.
     const std::shared_ptr<BudgetLease::Owner> stays = in.lease->owner();
-    memory->Give(std::move(in));
+    memory->Release(std::move(in));
     // In this order, because a thread that begins to wait for memory checks the cached blocks.
-    if (of->options_.wanted()) of->GiveKeptBack(UINT64_MAX);
+    if (of->options_.wanted()) of->ReleaseKept(UINT64_MAX);
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;

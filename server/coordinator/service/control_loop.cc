@@ -20,7 +20,7 @@ constexpr Nanos kTogether = kSecond;
 // A job with at least this many shards frees enough memory to return it to the system, after watchers have received the
 // job.
 constexpr uint32_t kLargeJobShards = 1000;
-constexpr Nanos kGiveBackAfter = kSecond;
+constexpr Nanos kReleaseHeapAfter = kSecond;
 
 bool FreesMuch(const v1::StoreEvent& fact) {
   return fact.has_delete_job() || (fact.has_put_job() && fact.put_job().job().shards_total() >= kLargeJobShards);
@@ -175,9 +175,9 @@ void ControlLoop::TickBy(Nanos when) {
     const Nanos now = strand_.clock()->Now();
     ApplyEvent({now, Tick(), ""});
     Turn();
-    if (give_back_at_ != 0 && now >= give_back_at_) {
-      give_back_at_ = 0;
-      GiveFreedMemoryBack();
+    if (release_heap_at_ != 0 && now >= release_heap_at_) {
+      release_heap_at_ = 0;
+      ReleaseFreedMemory();
     }
     TickBy(now + (pending_.empty() ? options_.quiet_tick : options_.tick));
   });
@@ -270,7 +270,7 @@ Effects ControlLoop::ApplyEvent(const Event& event) {
 
 void ControlLoop::Note(const v1::StoreEvent& fact, Nanos now) {
   LogFact(fact);
-  if (FreesMuch(fact)) give_back_at_ = now + kGiveBackAfter;
+  if (FreesMuch(fact)) release_heap_at_ = now + kReleaseHeapAfter;
 }
 
 absl::Status ControlLoop::Commit() {

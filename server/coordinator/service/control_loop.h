@@ -150,7 +150,7 @@ class ControlLoop {
   uint64_t shared_revision_ = 0;
   Counts counts_;
   bool releasing_ = false;
-  Nanos give_back_at_ = 0;  // when to return memory that a large job freed to the system; 0: nothing to return
+  Nanos release_heap_at_ = 0;  // when to return memory that a large job freed to the system; 0: nothing to return
 
   // Whether tasks wait for heartbeats to fetch them, as of the last turn.
   std::atomic<bool> tasks_wait_{false};

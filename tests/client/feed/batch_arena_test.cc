@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<BatchArena> Make(uint64_t bytes, BatchArena::Pages pages = BatchArena::Pages::kGiveBack) {
+std::unique_ptr<BatchArena> Make(uint64_t bytes, BatchArena::Pages pages = BatchArena::Pages::kRelease) {
   auto arena = BatchArena::Create(bytes, pages);
   EXPECT_TRUE(arena.ok()) << arena.status();
   return *std::move(arena);
@@ -124,7 +124,7 @@ TEST(BatchArena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
   void* const child = mmap(nullptr, arena->bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd(), 0);
   ASSERT_NE(child, MAP_FAILED);
   std::memset(child, 9, arena->bytes());
-  arena->GiveBackAll();
+  arena->ReleaseAll();
   EXPECT_EQ(PagesOf(arena->fd()), 0u);
   EXPECT_EQ(static_cast<char*>(child)[4096], 0);
   munmap(child, arena->bytes());

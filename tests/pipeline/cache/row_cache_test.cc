@@ -60,13 +60,13 @@ TEST(RowCache, ASharedRowGoesWhenThoseWhoWantItHaveHadItAndAKeptOneStays) {
   ASSERT_TRUE(cache.Keep({2, 0, 0}, Row(500, 'b')));
   const auto held = cache.Find({1, 0, 0});
   EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "looking is not taking";
-  cache.Took({1, 0, 0});
+  cache.ReportTaken({1, 0, 0});
   EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "one more wants it";
-  cache.Took({1, 0, 0});
+  cache.ReportTaken({1, 0, 0});
   EXPECT_EQ(cache.Find({1, 0, 0}), nullptr);
   EXPECT_EQ(held->bytes, std::string(500, 'a')) << "who holds it has it";
-  cache.Took({1, 0, 0});
-  for (int i = 0; i < 3; ++i) cache.Took({2, 0, 0});
+  cache.ReportTaken({1, 0, 0});
+  for (int i = 0; i < 3; ++i) cache.ReportTaken({2, 0, 0});
   EXPECT_NE(cache.Find({2, 0, 0}), nullptr);
   EXPECT_EQ(cache.bytes(), RowCharge(500));
 }

@@ -220,13 +220,13 @@ TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
   StageSampler sampler;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(sampler.Next());
-    sampler.Took(StageSampler::kLong);
+    sampler.AddTime(StageSampler::kLong);
   }
   int measured = 0;
   for (int i = 0; i < 3200; ++i) {
     if (!sampler.Next()) continue;
     ++measured;
-    sampler.Took(1000);
+    sampler.AddTime(1000);
   }
   EXPECT_NEAR(measured, 100, 2);
 }

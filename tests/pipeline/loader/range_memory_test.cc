@@ -33,13 +33,13 @@ class RangeMemoryTest : public testing::Test {
     uint64_t held = 0;
   };
 
-  RangeMemory::Block Take(uint64_t bytes) {
+  RangeMemory::Block Acquire(uint64_t bytes) {
     const uint64_t size = RangeMemory::Takes(bytes);
     budget_->held += size;
-    return memory_.Take(bytes, std::make_unique<BudgetLease>(budget_, 0, size));
+    return memory_.Acquire(bytes, std::make_unique<BudgetLease>(budget_, 0, size));
   }
   RangeMemory::Block Filled(uint64_t bytes) {
-    RangeMemory::Block block = Take(bytes);
+    RangeMemory::Block block = Acquire(bytes);
     std::memset(block.data, 1, block.bytes);
     return block;
   }
@@ -68,18 +68,18 @@ TEST_F(RangeMemoryTest, ABlockTakesWholePagesAndAnEighthMoreAtMost) {
 TEST_F(RangeMemoryTest, WhatIsKeptIsTakenAgainWithItsPagesAndItsBudget) {
   RangeMemory::Block block = Filled(100'000);
   const RangeMemory::Block place = Place(block);
-  memory_.Give(std::move(block));
+  memory_.Release(std::move(block));
   EXPECT_EQ(memory_.kept(), place.bytes);
   EXPECT_EQ(budget_->held, place.bytes);
-  EXPECT_EQ(memory_.TakeKept(60'000).data, nullptr) << "much larger than what is wanted";
-  EXPECT_EQ(memory_.TakeKept(110'000).data, nullptr);
-  block = memory_.TakeKept(90'000);
+  EXPECT_EQ(memory_.AcquireKept(60'000).data, nullptr) << "much larger than what is wanted";
+  EXPECT_EQ(memory_.AcquireKept(110'000).data, nullptr);
+  block = memory_.AcquireKept(90'000);
   EXPECT_EQ(block.data, place.data);
   EXPECT_EQ(block.bytes, place.bytes);
   EXPECT_EQ(block.lease->bytes(), place.bytes);
   EXPECT_EQ(block.data[place.bytes - 1], 1);
   EXPECT_EQ(memory_.kept(), 0u);
-  EXPECT_EQ(memory_.TakeKept(90'000).data, nullptr);
+  EXPECT_EQ(memory_.AcquireKept(90'000).data, nullptr);
 }
 
 TEST_F(RangeMemoryTest, WhatWasGivenFirstGoesFirstPagesAndBudget) {
@@ -88,27 +88,27 @@ TEST_F(RangeMemoryTest, WhatWasGivenFirstGoesFirstPagesAndBudget) {
   for (const uint64_t bytes : {kSize, 2 * kSize, kSize}) {
     RangeMemory::Block block = Filled(bytes);
     places.push_back(Place(block));
-    memory_.Give(std::move(block));
+    memory_.Release(std::move(block));
   }
-  EXPECT_EQ(memory_.GiveBack(1), kSize);
+  EXPECT_EQ(memory_.ReleaseKept(1), kSize);
   EXPECT_EQ(PagesOf(places[0]), 0u);
   EXPECT_EQ(PagesOf(places[1]), 2 * kSize / Page());
   EXPECT_EQ(budget_->held, 3 * kSize);
-  EXPECT_EQ(memory_.GiveBack(UINT64_MAX), 3 * kSize);
+  EXPECT_EQ(memory_.ReleaseKept(UINT64_MAX), 3 * kSize);
   EXPECT_EQ(PagesOf(places[1]) + PagesOf(places[2]), 0u);
   EXPECT_EQ(budget_->held, 0u);
-  EXPECT_EQ(memory_.GiveBack(1), 0u);
+  EXPECT_EQ(memory_.ReleaseKept(1), 0u);
   // Its address is used again.
-  EXPECT_EQ(Take(2 * kSize).data, places[1].data);
+  EXPECT_EQ(Acquire(2 * kSize).data, places[1].data);
 }
 
 TEST_F(RangeMemoryTest, WhenItIsClosedNothingStays) {
   RangeMemory::Block kept = Filled(10'000), out = Filled(10'000);
   const RangeMemory::Block of_kept = Place(kept), of_out = Place(out);
-  memory_.Give(std::move(kept));
+  memory_.Release(std::move(kept));
   memory_.Close();
   EXPECT_EQ(PagesOf(of_kept), 0u);
-  memory_.Give(std::move(out));
+  memory_.Release(std::move(out));
   EXPECT_EQ(PagesOf(of_out), 0u);
   EXPECT_EQ(memory_.kept(), 0u);
   EXPECT_EQ(budget_->held, 0u);
@@ -121,8 +121,8 @@ TEST_F(RangeMemoryTest, BlocksAreApartWhateverComesAndGoes) {
   for (int i = 0; i < 20'000; ++i) {
     if (taken.size() < 200 && random() % 2 == 0) {
       const uint64_t wanted = 1 + random() % (random() % 8 == 0 ? 500'000 : 9000);
-      RangeMemory::Block block = memory_.TakeKept(wanted);
-      if (block.data == nullptr) block = Take(wanted);
+      RangeMemory::Block block = memory_.AcquireKept(wanted);
+      if (block.data == nullptr) block = Acquire(wanted);
       ASSERT_NE(block.data, nullptr);
       ASSERT_GE(block.bytes, wanted);
       const auto next = taken.lower_bound(block.data);
@@ -139,13 +139,13 @@ TEST_F(RangeMemoryTest, BlocksAreApartWhateverComesAndGoes) {
     } else if (!taken.empty()) {
       const auto it = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
       bytes -= it->second.bytes;
-      memory_.Give(std::move(it->second));
+      memory_.Release(std::move(it->second));
       taken.erase(it);
     }
-    if (memory_.kept() > (1 << 20)) memory_.GiveBack(memory_.kept() - (1 << 20));
+    if (memory_.kept() > (1 << 20)) memory_.ReleaseKept(memory_.kept() - (1 << 20));
     ASSERT_EQ(budget_->held, bytes + memory_.kept());
   }
-  for (auto& [data, block] : taken) memory_.Give(std::move(block));
+  for (auto& [data, block] : taken) memory_.Release(std::move(block));
   memory_.Close();
   EXPECT_EQ(budget_->held, 0u);
 }
