@@ -40,7 +40,7 @@ class SharedRowFile {
   const SealedMemory memory_;
 };
 
-// The lent files of a process. Thread-safe. Held by shared_ptr.
+// The shared row files of a process. Thread-safe. Held by shared_ptr.
 class SharedRowFiles : public std::enable_shared_from_this<SharedRowFiles> {
  public:
   // Creates a file of zeros, whose pages take memory on their first access. Errors name the system call.

@@ -43,25 +43,25 @@ bool RowCache::HasRoomToKeep(size_t bytes) {
 }
 
 uint64_t RowCache::Charge(const std::string& row) const {
-  return (Lends(row.size()) ? RowFiles::Rounded(row.size()) : row.capacity()) + kEntryOverhead;
+  return (GoesToSharedFile(row.size()) ? RowFiles::Rounded(row.size()) : row.capacity()) + kEntryOverhead;
 }
 
 RowCache::PlacedRow RowCache::Placed(uint64_t space, std::string row) {
-  if (Lends(row.size())) {
+  if (GoesToSharedFile(row.size())) {
     std::shared_ptr<RowFiles> files;
     {
       MutexLock lock(&mutex_);
       std::shared_ptr<RowFiles>& known = files_[space];
-      if (known == nullptr) known = std::make_shared<RowFiles>(lent_);
+      if (known == nullptr) known = std::make_shared<RowFiles>(shared_files_);
       files = known;
     }
     if (const RowFiles::Row written = files->Write(row, limit()); written.bytes != nullptr) {
-      struct LentRow {
+      struct SharedFileRow {
         std::shared_ptr<const std::string_view> bytes;
         CachedRow row;
       };
-      auto lent = std::make_shared<const LentRow>(LentRow{written.bytes, {*written.bytes, true}});
-      return {{lent, &lent->row}, written.file};
+      auto placed = std::make_shared<const SharedFileRow>(SharedFileRow{written.bytes, {*written.bytes, true}});
+      return {{placed, &placed->row}, written.file};
     }
   }
   auto heap = std::make_shared<const HeapRow>(std::move(row));

@@ -45,7 +45,7 @@ struct RowKeyHasher {
 // A row that stays unchanged while a reader holds it.
 struct CachedRow {
   std::string_view bytes;
-  bool lent = false;  // `bytes` are in one of the cache's SharedRowFiles
+  bool in_shared_file = false;  // `bytes` are in one of the cache's SharedRowFiles
 };
 
 // Thread-safe.
@@ -54,12 +54,12 @@ class RowCache {
   // The charge per entry besides its bytes.
   static constexpr size_t kEntryOverhead = 192;
   // Smaller rows are stored on the heap.
-  static constexpr size_t kLendFrom = 8 << 10;
+  static constexpr size_t kLeastSharedBytes = 8 << 10;
 
-  // bytes() never exceeds `limit_bytes`. With 0, the cache stores and counts nothing. `lent` provides the files for
-  // kept rows; if null, they are stored on the heap.
-  explicit RowCache(uint64_t limit_bytes, std::shared_ptr<SharedRowFiles> lent = nullptr)
-      : limit_(limit_bytes), lent_(std::move(lent)) {}
+  // bytes() never exceeds `limit_bytes`. With 0, the cache stores and counts nothing. `shared_files` provides the files
+  // for kept rows; if null, they are stored on the heap.
+  explicit RowCache(uint64_t limit_bytes, std::shared_ptr<SharedRowFiles> shared_files = nullptr)
+      : limit_(limit_bytes), shared_files_(std::move(shared_files)) {}
 
   // Returns the row, or null. Counts a hit or a miss.
   std::shared_ptr<const CachedRow> Find(const RowKey& key);
@@ -102,7 +102,7 @@ class RowCache {
   };
   using Entries = std::unordered_map<RowKey, Entry, RowKeyHasher>;
   using Dropped = std::list<std::shared_ptr<const CachedRow>>;
-  bool Lends(size_t bytes) const { return lent_ != nullptr && bytes >= kLendFrom; }
+  bool GoesToSharedFile(size_t bytes) const { return shared_files_ != nullptr && bytes >= kLeastSharedBytes; }
   uint64_t Charge(const std::string& row) const;
   struct PlacedRow {
     std::shared_ptr<const CachedRow> row;
@@ -121,7 +121,7 @@ class RowCache {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::atomic<uint64_t> limit_;  // written under mutex_
-  const std::shared_ptr<SharedRowFiles> lent_;
+  const std::shared_ptr<SharedRowFiles> shared_files_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first

@@ -106,7 +106,7 @@ struct LoaderSessionOptions {
   std::shared_ptr<const DecidedRecords> decided = nullptr;
   // Cached rows that RowResult::fixed may reference instead of a copy. Only for rows without RAGGED columns. The
   // session must not write to such a row.
-  enum class Borrow { kNone, kLent, kAny };  // kLent: rows in LoaderOptions::lent_rows
+  enum class Borrow { kNone, kSharedFiles, kAny };  // kSharedFiles: rows in LoaderOptions::shared_row_files
   Borrow borrow = Borrow::kNone;
 };
 
@@ -118,7 +118,7 @@ struct LoaderOptions {
   uint64_t row_cache_bytes = 0;  // finished rows: of jobs without random draws, and rows that several sessions read
   // Caches whose sizes may change while rows are made (CacheTuning). They begin with the sizes above.
   bool choose_record_cache = false, choose_decoded_cache = false, choose_row_cache = false;
-  std::shared_ptr<SharedRowFiles> lent_rows;  // storage for finished rows; null: the heap
+  std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
   // Records on this machine's disk, which the loader reads after a miss of the record cache. Null: none. The caller
   // counts its memory.
   std::shared_ptr<DiskCache> disk_cache;

@@ -67,7 +67,7 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
-      rows_(options.row_cache_bytes, options.lent_rows),
+      rows_(options.row_cache_bytes, options.shared_row_files),
       ranges_(options.ranges_under_way > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
       budget_(sizes.rows_bytes),

@@ -199,7 +199,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   using Borrow = LoaderSessionOptions::Borrow;
   const auto borrow = [&](const std::shared_ptr<const CachedRow>& cached) {
     const Borrow may = session.options.books_slots ? Borrow::kNone : session.options.borrow;
-    if (may == Borrow::kNone || (may == Borrow::kLent && !cached->lent)) return false;
+    if (may == Borrow::kNone || (may == Borrow::kSharedFiles && !cached->in_shared_file)) return false;
     outcome.result.fixed = BorrowedRow::Block(cached);
     return true;
   };

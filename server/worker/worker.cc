@@ -255,7 +255,7 @@ struct Worker::Parts {
       SharedMemoryListenerOptions listener;
       listener.dir = options.socket_dir;
       listener.worker = id;
-      listener.lent = options.loader.lent_rows;
+      listener.files = options.loader.shared_row_files;
       listener.rings_bytes = rings_bytes;
       listener.ring_bytes = RingBytes(rings_bytes);
       auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
@@ -371,7 +371,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     rings_bytes = 0;
   }
   options.loader.memory_budget_bytes -= rings_bytes;
-  if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<SharedRowFiles>();
+  if (rings_bytes > 0) options.loader.shared_row_files = std::make_shared<SharedRowFiles>();
   options.loader.trace = parts->trace;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   SelfTuningOptions tuning;

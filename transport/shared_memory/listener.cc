@@ -109,7 +109,7 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     if (!socket->Send(welcome, false, (*ring)->fd()).ok()) return;
     (*ring)->CloseFd();
     const auto stream =
-        SharedMemoryStream::OfWorker(kept_loop_, executor_, *std::move(socket), *std::move(ring), options_.lent);
+        SharedMemoryStream::OfWorker(kept_loop_, executor_, *std::move(socket), *std::move(ring), options_.files);
     stream->Begin(acceptor_->Accept(stream));
   }
 

@@ -17,11 +17,11 @@
 namespace penstock {
 
 struct SharedMemoryListenerOptions {
-  std::string dir;                                       // folder of the socket; PrepareSocketDir succeeded
-  std::string worker;                                    // worker id; no other running worker has it
-  uint64_t ring_bytes = uint64_t{32} << 20;              // ring size of a stream, while rings_bytes allows
-  uint64_t rings_bytes = uint64_t{512} << 20;            // total size of all rings; further streams use their sockets
-  std::shared_ptr<const SharedRowFiles> lent = nullptr;  // bytes of these files are sent without a copy; null: none
+  std::string dir;                                        // folder of the socket; PrepareSocketDir succeeded
+  std::string worker;                                     // worker id; no other running worker has it
+  uint64_t ring_bytes = uint64_t{32} << 20;               // ring size of a stream, while rings_bytes allows
+  uint64_t rings_bytes = uint64_t{512} << 20;             // total size of all rings; further streams use their sockets
+  std::shared_ptr<const SharedRowFiles> files = nullptr;  // bytes of these files are sent without a copy; null: none
   // Returns true for users to serve. Unset: this process's user and root.
   std::function<bool(uid_t)> serves;
 };

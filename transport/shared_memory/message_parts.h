@@ -27,10 +27,10 @@ namespace penstock {
 constexpr size_t kMostMessageBytes = size_t{64} << 20;
 constexpr size_t kMostMessageSlices = 65536;
 
-// The lent files that the worker announced to one stream's client, or is about to announce. Not thread-safe.
+// The shared row files that the worker announced to one stream's client, or is about to announce. Not thread-safe.
 class AnnouncedFiles {
  public:
-  // `files` may be null: no lent files.
+  // `files` may be null: no shared row files.
   explicit AnnouncedFiles(std::shared_ptr<const SharedRowFiles> files) : files_(std::move(files)) {}
   bool any() const { return files_ != nullptr; }
 
@@ -53,8 +53,8 @@ class AnnouncedFiles {
 // A message that is being sent. Not thread-safe.
 class OutgoingMessage {
  public:
-  // Sends bytes in the ring or in a lent file by reference. Copies other large slices into the ring if it has room, and
-  // sends the rest in the packets. `ring` and `files` may be null.
+  // Sends bytes in the ring or in a shared row file by reference. Copies other large slices into the ring if it has
+  // room, and sends the rest in the packets. `ring` and `files` may be null.
   OutgoingMessage(SliceList message, Ring* ring, AnnouncedFiles* files = nullptr);
 
   // Returns the next packet, or "" after the last one.

@@ -23,21 +23,21 @@ constexpr uint64_t kMostWindow = uint64_t{8} << 20;
 }  // namespace
 
 SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                                       std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> lent)
+                                       std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> files)
     : kept_loop_(std::move(loop)),
       loop_(kept_loop_.get()),
       timers_(timers),
       ring_(std::move(ring)),
-      lends_(lent != nullptr),
+      shares_rows_(files != nullptr),
       window_(ring_ == nullptr ? 0 : std::min<uint64_t>(kMostWindow, ring_->bytes() / 4)),
       socket_(std::move(socket)),
-      told_(std::move(lent)) {}
+      announced_(std::move(files)) {}
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                                  PacketSocket socket, std::shared_ptr<Ring> ring,
-                                                                 std::shared_ptr<const SharedRowFiles> lent) {
+                                                                 std::shared_ptr<const SharedRowFiles> files) {
   return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), std::move(ring),
-                                              std::move(lent));
+                                              std::move(files));
 }
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
@@ -79,7 +79,7 @@ void SharedMemoryStream::StartWrite(SliceList message) {
     PS_CHECK(!self->writing_);
     self->writing_ = true;
     if (self->deaf_) return;
-    self->outgoing_.emplace(std::move(message), self->ring_.get(), &self->told_);
+    self->outgoing_.emplace(std::move(message), self->ring_.get(), &self->announced_);
     self->Send();
   });
 }
@@ -211,7 +211,7 @@ void SharedMemoryStream::NextPacket() {
     to_release_.pop_front();
     return;
   }
-  packet_file_ = told_.NextUnannounced();  // before the message with places in it
+  packet_file_ = announced_.NextUnannounced();  // before the message with places in it
   if (packet_file_ != nullptr) {
     packet_ = FileBytes({packet_file_->size()});
     return;

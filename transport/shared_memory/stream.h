@@ -36,7 +36,7 @@ class SharedMemoryStream final : public MessageStream,
   // `timers` runs the timers for closing and must outlive the loop's thread.
   static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                       PacketSocket socket, std::shared_ptr<Ring> ring,
-                                                      std::shared_ptr<const SharedRowFiles> lent = nullptr);
+                                                      std::shared_ptr<const SharedRowFiles> files = nullptr);
   static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                       PacketSocket socket, std::shared_ptr<const SealedMemory> ring);
 
@@ -47,7 +47,7 @@ class SharedMemoryStream final : public MessageStream,
   void StartWrite(SliceList message) override;
   void Close(absl::Status status) override;
   std::shared_ptr<BlockMemory> send_memory() override { return ring_; }
-  SendsFrom sends_from() const override { return lends_ ? SendsFrom::kLentFiles : SendsFrom::kNowhere; }
+  SendsFrom sends_from() const override { return shares_rows_ ? SendsFrom::kSharedRowFiles : SendsFrom::kNowhere; }
   std::string_view carrier() const override { return kCarrier; }
   static constexpr std::string_view kCarrier = "shared memory";
 
@@ -59,7 +59,7 @@ class SharedMemoryStream final : public MessageStream,
 
  public:
   SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                     std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> lent);
+                     std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> files);
 
  private:
   bool OfClient() const { return ring_ == nullptr; }
@@ -86,7 +86,7 @@ class SharedMemoryStream final : public MessageStream,
   PollLoop* const loop_;
   Executor* const timers_;
   const std::shared_ptr<Ring> ring_;  // at the worker's end
-  const bool lends_;
+  const bool shares_rows_;
   const uint64_t window_;  // no OnWritten while the unreleased bytes exceed this
 
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // nullopt after the end
@@ -100,7 +100,7 @@ class SharedMemoryStream final : public MessageStream,
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(loop_) = 0;
 
   bool writing_ ABSL_GUARDED_BY(loop_) = false;  // a StartWrite is open
-  AnnouncedFiles told_ ABSL_GUARDED_BY(loop_);
+  AnnouncedFiles announced_ ABSL_GUARDED_BY(loop_);
   std::optional<OutgoingMessage> outgoing_ ABSL_GUARDED_BY(loop_);
   uint64_t sent_ ABSL_GUARDED_BY(loop_) = 0;                                 // number of messages sent
   std::string packet_ ABSL_GUARDED_BY(loop_);                                // not yet accepted by the socket

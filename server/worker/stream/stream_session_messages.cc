@@ -21,8 +21,8 @@ LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
   switch (sends_from) {
     case MessageStream::SendsFrom::kAnywhere:
       return LoaderSessionOptions::Borrow::kAny;
-    case MessageStream::SendsFrom::kLentFiles:
-      return LoaderSessionOptions::Borrow::kLent;
+    case MessageStream::SendsFrom::kSharedRowFiles:
+      return LoaderSessionOptions::Borrow::kSharedFiles;
     case MessageStream::SendsFrom::kNowhere:
       break;
   }

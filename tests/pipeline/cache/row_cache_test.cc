@@ -128,7 +128,7 @@ TEST(RowCache, ManyThreadsNeverPassTheLimit) {
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
-// ---- Rows in lent files --------------------------------------------------------------------------------------------
+// ---- Rows in shared row files ------------------------------------------------------------------------------------
 
 constexpr size_t kLarge = 20'000;
 
@@ -143,7 +143,7 @@ TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
   const auto file_of = [&](const RowKey& key) {
     const auto row = cache.Find(key);
     const auto file = files->FileOf(row->bytes.data(), row->bytes.size());
-    EXPECT_EQ(row->lent, file != nullptr);
+    EXPECT_EQ(row->in_shared_file, file != nullptr);
     return file;
   };
   EXPECT_NE(file_of({1, 0, 1}), nullptr);

@@ -56,7 +56,7 @@ class BorrowedRows : public testing::Test {
     options.threads = 2;
     options.memory_budget_bytes = 32 << 20;
     options.row_cache_bytes = 8 << 20;
-    options.lent_rows = std::move(files);
+    options.shared_row_files = std::move(files);
     auto loader = Loader::Create(options);
     PS_CHECK(loader.ok());
     loader_ = *std::move(loader);
@@ -92,13 +92,13 @@ TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
   const auto files = std::make_shared<SharedRowFiles>();
   Open(files);
   const auto made = Read(Borrow::kNone, 0);
-  const auto lent = Read(Borrow::kLent, 1);
+  const auto shared = Read(Borrow::kSharedFiles, 1);
   const auto any = Read(Borrow::kAny, 2);
   const auto copied = Read(Borrow::kNone, 3);
-  for (const auto& [position, row] : lent) EXPECT_NE(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
+  for (const auto& [position, row] : shared) EXPECT_NE(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
   for (const auto& [position, row] : any) EXPECT_NE(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
   for (const auto& [position, row] : copied) EXPECT_EQ(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
-  EXPECT_EQ(ByRecord(lent), ByRecord(made));
+  EXPECT_EQ(ByRecord(shared), ByRecord(made));
   EXPECT_EQ(ByRecord(any), ByRecord(made));
   EXPECT_EQ(ByRecord(copied), ByRecord(made));
   EXPECT_EQ(loader_->Stats().row_cache.hits, 3 * kBorrowedRecords);
@@ -108,7 +108,7 @@ TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
   Open(nullptr);
   const auto made = Read(Borrow::kNone, 0);
   const auto first = Read(Borrow::kAny, 1), second = Read(Borrow::kAny, 1);
-  const auto copied = Read(Borrow::kLent, 1);
+  const auto copied = Read(Borrow::kSharedFiles, 1);
   for (uint64_t p = 0; p < kBorrowedRecords; ++p) {
     EXPECT_EQ(first.at(p).fixed.get(), second.at(p).fixed.get());
     EXPECT_NE(first.at(p).fixed.get(), copied.at(p).fixed.get());
@@ -120,11 +120,11 @@ TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
 TEST_F(BorrowedRows, StayWhenTheirJobAndLoaderAreGone) {
   Open(std::make_shared<SharedRowFiles>());
   const auto made = ByRecord(Read(Borrow::kNone, 0));
-  const auto lent = Read(Borrow::kLent, 1);
+  const auto shared = Read(Borrow::kSharedFiles, 1);
   job_ = MemoryJob();
   EXPECT_GT(loader_->Stats().memory_bytes, 0u) << "they hold their bytes of the budget";
   loader_.reset();
-  EXPECT_EQ(ByRecord(lent), made);
+  EXPECT_EQ(ByRecord(shared), made);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The shared-memory carrier transfers rows in lent files without copies. A worker that lends wrong places harms no
-// client.
+// The shared-memory carrier transfers rows in shared row files without copies. A worker that lends wrong places harms
+// no client.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,27 +20,27 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kLentRing = 1 << 20;
+constexpr uint64_t kSharedRowRing = 1 << 20;
 constexpr uint64_t kFile = 4 << 20;
 constexpr size_t kRow = 100'000;
 
 // The two ends of a stream, without the sockets.
-class LentMessages : public testing::Test {
+class SharedRowMessages : public testing::Test {
  protected:
-  LentMessages()
-      : ring_(*Ring::Create(kLentRing, nullptr)),
-        incoming_(std::make_shared<const SealedMemory>(*SealedMemory::Open(OwnedFd(dup(ring_->fd())), kLentRing)),
+  SharedRowMessages()
+      : ring_(*Ring::Create(kSharedRowRing, nullptr)),
+        incoming_(std::make_shared<const SealedMemory>(*SealedMemory::Open(OwnedFd(dup(ring_->fd())), kSharedRowRing)),
                   [this](uint64_t message) { released_.push_back(message); }) {}
 
-  // A row of a lent file.
+  // A row of a shared row file.
   Slice Row(const std::shared_ptr<SharedRowFile>& file, uint64_t from, char fill) {
     std::memset(file->data() + from, fill, kRow);
     return Slice(file->data() + from, kRow, file);
   }
   // Sends the message and returns it as the client receives it.
   absl::StatusOr<SliceList> Carry(SliceList message, OutgoingMessage::Kept* kept) {
-    OutgoingMessage outgoing(std::move(message), ring_.get(), &told_);
-    while (const std::shared_ptr<const SharedRowFile> file = told_.NextUnannounced()) {
+    OutgoingMessage outgoing(std::move(message), ring_.get(), &announced_);
+    while (const std::shared_ptr<const SharedRowFile> file = announced_.NextUnannounced()) {
       ++files_told_;
       auto opened = SealedMemory::Open(OwnedFd(dup(file->fd())), file->size());
       if (!opened.ok()) return opened.status();
@@ -63,14 +63,14 @@ class LentMessages : public testing::Test {
 
   const std::shared_ptr<SharedRowFiles> files_ = std::make_shared<SharedRowFiles>();
   const std::shared_ptr<Ring> ring_;
-  AnnouncedFiles told_{files_};
+  AnnouncedFiles announced_{files_};
   std::vector<uint64_t> released_;
   IncomingMessages incoming_;
   int files_told_ = 0;
   size_t bytes_in_packets_ = 0;
 };
 
-TEST_F(LentMessages, ArriveAsTheyWereWithoutTheRing) {
+TEST_F(SharedRowMessages, ArriveAsTheyWereWithoutTheRing) {
   const auto one = *files_->Create(kFile), two = *files_->Create(kFile);
   SliceList message;
   message.Add(Slice::Of("front"));
@@ -92,7 +92,7 @@ TEST_F(LentMessages, ArriveAsTheyWereWithoutTheRing) {
   EXPECT_EQ(released_, (std::vector<uint64_t>{0, 1, 2}));
 }
 
-TEST_F(LentMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
+TEST_F(SharedRowMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
   auto file = *files_->Create(kFile);
   SliceList message;
   message.Add(Row(file, 0, 'a'));
@@ -108,7 +108,7 @@ TEST_F(LentMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
   EXPECT_EQ(released_.size(), 1u);
 }
 
-TEST_F(LentMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
+TEST_F(SharedRowMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
   std::vector<std::shared_ptr<SharedRowFile>> files;
   OutgoingMessage::Kept kept;
   for (uint32_t i = 0; i < kMostFiles + 3; ++i) {
@@ -122,7 +122,7 @@ TEST_F(LentMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
   EXPECT_EQ(files_told_, static_cast<int>(kMostFiles));
 }
 
-TEST_F(LentMessages, PlacesThatAreNotToBeTrustedAreRefused) {
+TEST_F(SharedRowMessages, PlacesThatAreNotToBeTrustedAreRefused) {
   const auto file = *files_->Create(kFile);
   SliceList message;
   message.Add(Row(file, 0, 'a'));
@@ -145,7 +145,7 @@ TEST_F(LentMessages, PlacesThatAreNotToBeTrustedAreRefused) {
   EXPECT_FALSE(of_a_worker.AddFile(*SealedMemory::Create("test", 4096, SealedMemory::Others::kRead, "a test")).ok());
 }
 
-TEST_F(LentMessages, AClientMapsABoundedNumberOfFiles) {
+TEST_F(SharedRowMessages, AClientMapsABoundedNumberOfFiles) {
   absl::Status status;
   uint32_t taken = 0;
   for (; status.ok() && taken < 2 * kMostFiles; ++taken) {
