@@ -348,8 +348,8 @@ void LoaderCore::LookAtIdle(bool always) {
   if (idle == 0) return;
   using Idle = JobActivity::Idle;
   // Rows that wait until another session's thread has made them do not wait for storage.
-  size_t aside = 0, for_others = 0;
-  for (const auto& [id, session] : sessions_) aside += session->parked.size();
+  size_t parked = 0, for_others = 0;
+  for (const auto& [id, session] : sessions_) parked += session->parked.size();
   for (const auto& [key, rows] : being_made_) for_others += rows.size();
   for (const auto& activity : activities_) {
     Idle why = Idle::kUnasked;
@@ -359,7 +359,7 @@ void LoaderCore::LookAtIdle(bool always) {
         why = short_of_memory_ ? Idle::kMemory : Idle::kStarting;
         break;
       }
-      if (!session->parked.empty()) why = aside > for_others ? Idle::kStorage : Idle::kStarting;
+      if (!session->parked.empty()) why = parked > for_others ? Idle::kStorage : Idle::kStarting;
     }
     activity->AddIdle(why, idle);
   }

@@ -102,7 +102,7 @@ class HungReadThreadsTest : public HungWorkerTest {
   HungReadThreadsTest() : HungWorkerTest(2) {}
 };
 
-TEST_F(HungReadThreadsTest, StopIsBoundedWhileRowsWaitAside) {
+TEST_F(HungReadThreadsTest, StopIsBoundedWhileRowsAreParked) {
   ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
   std::optional<HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {

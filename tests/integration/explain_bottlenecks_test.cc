@@ -234,13 +234,13 @@ TEST_F(ExplainTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Start();
   Submit();
   cluster_->worker(0).process->Signal(SIGKILL);  // it has files open
-  const std::string gone = dataset_.files[2], aside = folder_.File("aside");
-  std::filesystem::copy(gone, aside);
+  const std::string gone = dataset_.files[2], backup = folder_.File("aside");
+  std::filesystem::copy(gone, backup);
   std::filesystem::remove(gone);
   cluster_->AddWorker();
   Read({"--pace", "100"});
   Expect(Limit::FILES, gone);
-  std::filesystem::copy(aside, gone);
+  std::filesystem::copy(backup, gone);
   Expect(Limit::TRAINER);
 }
 

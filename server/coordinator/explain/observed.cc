@@ -25,7 +25,7 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
   const double rows = Grown(static_cast<double>(then.rows()), static_cast<double>(now.rows()));
   if (rows <= 0) return;
   const double read = Grown(then.reading_seconds(), now.reading_seconds());
-  const double aside = Grown(then.background_read_seconds(), now.background_read_seconds());
+  const double background = Grown(then.background_read_seconds(), now.background_read_seconds());
   const double send = Grown(then.send_seconds(), now.send_seconds());
   out->stages.push_back({"read", 1000 * read / rows});
   const double timed = Grown(static_cast<double>(then.timed_rows()), static_cast<double>(now.timed_rows()));
@@ -37,7 +37,7 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
   out->stages.push_back({"send", 1000 * send / rows});
   const double reads = Grown(static_cast<double>(then.background_reads()), static_cast<double>(now.background_reads()));
   out->background_reads = reads > 0;
-  out->read_ms = reads > 0 ? 1000 * aside / reads : 1000 * read / rows;
+  out->read_ms = reads > 0 ? 1000 * background / reads : 1000 * read / rows;
 }
 
 }  // namespace

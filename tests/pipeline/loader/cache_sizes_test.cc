@@ -315,7 +315,7 @@ TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
 }
 
 TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
-  constexpr uint64_t kRows = 2000, kApart = 200;
+  constexpr uint64_t kRows = 2000, kSpacing = 200;
   for (const bool comes_back : {true, false}) {
     Machine machine(MakeMemoryJob(kRows, 1000, 300));
     machine.job.pipeline->decoded_bytes = 5000;
@@ -332,7 +332,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
       request.position = row % kRows;
       request.step = row / 8;
       (*session)->Request({request});
-      if (row % kApart != kApart - 1) continue;
+      if (row % kSpacing != kSpacing - 1) continue;
       sink.WaitFor(row + 1);
       machine.clock.Advance(CacheTuning::kLookInterval);
       tuning.Look(machine.clock.Now());

@@ -77,11 +77,11 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   EXPECT_EQ(scheduler.waiting(1), 3u);
   // A row that arrives later, and is parked before its record was looked for.
   scheduler.Add(1, {Row(0, 1)});
-  std::optional<RowScheduler::Picked> aside = scheduler.PickToLookFor(1);
-  ASSERT_TRUE(aside.has_value());
+  std::optional<RowScheduler::Picked> parked = scheduler.PickToLookFor(1);
+  ASSERT_TRUE(parked.has_value());
   scheduler.Park(1);
   EXPECT_FALSE(scheduler.PickToLookFor(1).has_value());
-  scheduler.PutBackParked(*std::move(aside));
+  scheduler.PutBackParked(*std::move(parked));
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1}));
   // A head makes rows urgent whose records were not looked for yet. Earlier rows of a later step then lose their

@@ -74,8 +74,8 @@ TraceInput ExampleTrace() {
   }
   worker.Span(send, "make message", 21'000, 100);
   Of(worker.Span(send, "send", 21'000, 900), 2, 64, 2)->set_bytes(3000);
-  v1::TraceEvent* const aside = Of(worker.Span(worker.Track("reads of rows that wait"), "read", 100, 7000), 2, 66);
-  aside->set_kind(v1::TraceEvent::ASIDE);
+  v1::TraceEvent* const background = Of(worker.Span(worker.Track("reads of rows that wait"), "read", 100, 7000), 2, 66);
+  background->set_kind(v1::TraceEvent::ASIDE);
 
   PartBuilder trainer("s-2", false, -50'000, 50'000);
   trainer.part().add_sessions("s-1");
