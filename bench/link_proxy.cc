@@ -1,6 +1,7 @@
 // A TCP proxy that makes a link long or narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND], both ports
-// of 127.0.0.1. It adds DELAY_MS to a round trip. Without a rate it does not limit the link. bench/far_hosts.sh needs
-// some GB/s and a long link, which delay_proxy.py cannot carry. bench/narrow_link.sh uses it too. A signal ends it.
+// of 127.0.0.1. It adds DELAY_MS to a round trip. Without a rate it does not limit the link. bench/remote_hosts.sh
+// needs some GB/s and a long link, which delay_proxy.py cannot carry. bench/narrow_link.sh uses it too. A signal ends
+// it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 // Threads for near files. Calls such as opening a file block on storage there too.
-constexpr int kNearThreads = 4;
+constexpr int kLocalThreads = 4;
 
 std::atomic<ObjectStorage*> objects_made{nullptr};
 
@@ -93,7 +93,7 @@ std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others)
 RemoteFiles::RemoteFiles(int threads, std::vector<UrlStorage> others)
     : threads_now_(threads),
       remote_(threads > 0),
-      threads_(threads > 0 ? threads : kNearThreads, "ps-read"),
+      threads_(threads > 0 ? threads : kLocalThreads, "ps-read"),
       local_(MakePosixStorage(&threads_, &remote_)),
       storage_(FilesBy(local_.get(), std::move(others))) {}
 

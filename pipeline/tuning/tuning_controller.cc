@@ -21,8 +21,8 @@ constexpr size_t kPlainWindows = 2;
 constexpr Nanos kFirstMovePause = 20 * kSecond, kLongestMovePause = 640 * kSecond;
 
 // A read that takes longer than kRemoteRead justifies its own thread if reads take much of the time. A read that takes
-// less than kNearRead does not: the handover takes 10 to 30 us of CPU.
-constexpr double kRemoteRead = 300e-6, kNearRead = 100e-6;
+// less than kLocalRead does not: the handover takes 10 to 30 us of CPU.
+constexpr double kRemoteRead = 300e-6, kLocalRead = 100e-6;
 // A read of at least this time is limited by storage. A shorter one may have waited for a CPU.
 constexpr double kPlainlyRemoteRead = 2e-3;
 constexpr double kMuchOfTheTime = 0.1;
@@ -147,7 +147,7 @@ bool TuningController::ProposeReads(const TuningWindow& window, const Shares& sh
     if (before_.size() < kMeanWindows || !MayTry(kMoreReads, now)) return false;
     to.read_threads = MoreReads(window, setting_.read_threads, limits_.most_read_threads);
     if (to == setting_) return false;
-  } else if (latency < kNearRead && window.reads >= kManyReads && shares.storage < kIdleForStorage / 2 &&
+  } else if (latency < kLocalRead && window.reads >= kManyReads && shares.storage < kIdleForStorage / 2 &&
              before_.size() == kMeanWindows && MayTry(kFewerReads, now)) {
     to.read_threads = 0;
     Begin(kFewerReads, to, absl::StrFormat("reads take %.2f ms", latency * 1e3));

@@ -126,7 +126,7 @@ struct Worker::Parts {
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<Storage> files;
   std::unique_ptr<ShardIndexes> indexes;
-  std::unique_ptr<RemoteFiles> far;
+  std::unique_ptr<RemoteFiles> remote_files;
   std::unique_ptr<ServedJobs> jobs;
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
@@ -292,7 +292,7 @@ struct Worker::Parts {
     const bool prefetched = prefetch_thread->StopBy(deadline);
     const bool opened = jobs->StopBy(deadline);
     tuning->Stop();
-    const bool read = far->StopBy(deadline);
+    const bool read = remote_files->StopBy(deadline);
     executor->Stop();
     dir.reset();
     if (quiet && worked && prefetched && opened && read) {
@@ -346,9 +346,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   LocalFiles();
   SlowWorkThreads();
-  parts->far = std::make_unique<RemoteFiles>(options.read_threads.value_or(0), options.url_storages);
-  if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->far->reads_under_way();
-  parts->jobs = std::make_unique<ServedJobs>(parts->far->storage(), options.roots, parts->indexes.get(),
+  parts->remote_files = std::make_unique<RemoteFiles>(options.read_threads.value_or(0), options.url_storages);
+  if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->remote_files->reads_under_way();
+  parts->jobs = std::make_unique<ServedJobs>(parts->remote_files->storage(), options.roots, parts->indexes.get(),
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
   if (!options.disk_cache_dir.empty()) {
@@ -383,7 +383,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     shared->rows_for_slow_reads.store(RowsForReads(std::max(to.read_threads, requests), threads));
   };
   tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
-  parts->tuning = std::make_unique<SelfTuning>(parts->loader.get(), parts->far.get(), std::move(tuning));
+  parts->tuning = std::make_unique<SelfTuning>(parts->loader.get(), parts->remote_files.get(), std::move(tuning));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();

@@ -94,9 +94,9 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     session = found->second;
-    session->far = true;
+    session->looks_ahead = true;
     room /= static_cast<uint64_t>(
-        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return entry.second->far; }));
+        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return entry.second->looks_ahead; }));
     // Drop ranges whose rows have passed without taking their records. Those rows were made without them, for example
     // from a cache.
     while (!session->by_end.empty()) {

@@ -34,7 +34,7 @@ struct RecordRanges::Session {
   Nanos no_waits_until = 0;
   // Guarded by RecordRanges::mutex_. Ranges by the position at which the last of their records is needed.
   std::multimap<RequestedSpan::Place, std::shared_ptr<Range>> by_end;
-  bool far = false;  // LookAhead was called for it
+  bool looks_ahead = false;  // LookAhead was called for it
   bool closed = false;
 };
 

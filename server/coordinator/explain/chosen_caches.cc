@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/coordinator/explain/words.h"
+#include "server/coordinator/explain/number_text.h"
 
 namespace penstock {
 namespace {

@@ -12,8 +12,8 @@
 #include "server/coordinator/explain/chosen_caches.h"
 #include "server/coordinator/explain/fleet_use.h"
 #include "server/coordinator/explain/gains.h"
+#include "server/coordinator/explain/number_text.h"
 #include "server/coordinator/explain/shares.h"
-#include "server/coordinator/explain/words.h"
 
 namespace penstock {
 namespace {

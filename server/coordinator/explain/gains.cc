@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/explain/chosen_caches.h"
+#include "server/coordinator/explain/number_text.h"
 #include "server/coordinator/explain/shares.h"
-#include "server/coordinator/explain/words.h"
 
 namespace penstock {
 namespace {

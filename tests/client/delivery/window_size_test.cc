@@ -47,7 +47,7 @@ TEST(WindowSize, DoesNotGrowForASlowTrainer) {
   EXPECT_EQ(size.steps(), 16u);
 }
 
-TEST(WindowSize, ABusyWorkerIsNotFar) {
+TEST(WindowSize, ABusyWorkerIsNotRemote) {
   WindowSize size(16, 100000);
   size.Opened(1, 0);
   size.Heard(1, 60 * kSecond);

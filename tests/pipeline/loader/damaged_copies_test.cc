@@ -30,7 +30,7 @@ using testing::HasSubstr;
 // Local files. Some reads flip a bit on the way, each in another place or all in the same place.
 class FlippingStorage final : public LocalBehind {
  public:
-  bool HasLowLatency(const std::string& name) const override { return near; }
+  bool HasLowLatency(const std::string& name) const override { return low_latency; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) return std::move(done)(file.status());
@@ -38,7 +38,7 @@ class FlippingStorage final : public LocalBehind {
     });
   }
 
-  bool near = true;
+  bool low_latency = true;
   bool same_place = false;
   std::atomic<int> cached{0};      // cached reads left that flip a bit
   std::atomic<int> uncached{0};    // uncached reads left that flip a bit
@@ -135,14 +135,14 @@ class DamagedCopiesTest : public ::testing::Test {
 };
 
 TEST_F(DamagedCopiesTest, ARightReadPastCachesIsUsed) {
-  for (const bool near : {true, false}) {
+  for (const bool low_latency : {true, false}) {
     for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
-      SCOPED_TRACE(testing::Message() << (near ? "near, " : "far, ") << "compression "
+      SCOPED_TRACE(testing::Message() << (low_latency ? "near, " : "far, ") << "compression "
                                       << static_cast<int>(compression));
       Make(v1::MASK, compression);
       snapshot_.reset();
       const auto job = Job(DamageVerdict::kOwn, &flipping_);
-      flipping_.near = near;
+      flipping_.low_latency = low_latency;
       flipping_.reads_past = 0;
       (void)Rows(job);  // opens the files
       flipping_.same_place = true;

@@ -87,7 +87,7 @@ TEST(CacheChooser, AnEvaluationsRowsAreKeptFinished) {
   EXPECT_EQ(sizes.decoded, 0u) << "nothing is decoded any more";
 }
 
-TEST(CacheChooser, RecordsOfFarStorageAreKeptWhereTheyAloneFit) {
+TEST(CacheChooser, RecordsOfRemoteStorageAreKeptWhereTheyAloneFit) {
   CacheJob job = Photographs(10000);
   job.read_seconds = 2e-3;
   CacheChooser chooser(Defaults(2048 * kMiB));

@@ -2,7 +2,7 @@
 # Rows/s of the loader on files with slow reads, like those of a network file system (slow_reads.c adds the time). The threads
 # that make rows read them, or separate threads, or a full cache on disk replaces them. The comparison is with the same files
 # without delay. The sides take turns. The ratio is that of the last two.
-#   bench/far_files.sh SHARDS_FOLDER [DELAY_MS] [READ_THREADS] [TURNS]     (20 ms, 64 threads, 3 turns)
+#   bench/remote_files.sh SHARDS_FOLDER [DELAY_MS] [READ_THREADS] [TURNS]     (20 ms, 64 threads, 3 turns)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"

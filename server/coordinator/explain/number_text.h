@@ -1,6 +1,6 @@
 // Formats numbers for people in the sentences of an explanation.
-#ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_WORDS_H_
-#define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_WORDS_H_
+#ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_NUMBER_TEXT_H_
+#define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_NUMBER_TEXT_H_
 
 #include <cmath>
 #include <string>
@@ -35,4 +35,4 @@ inline std::string BytesPerSecond(double bytes) {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_WORDS_H_
+#endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_NUMBER_TEXT_H_

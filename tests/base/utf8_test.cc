@@ -1,18 +1,18 @@
-#include <gtest/gtest.h>
-
 #include "base/utf8.h"
+
+#include <gtest/gtest.h>
 
 namespace penstock {
 namespace {
 
-TEST(Words, AreCutBetweenCharacters) {
+TEST(Utf8, AreCutBetweenCharacters) {
   std::string text = "x\xc3\xa9\xc3\xa9";
   TruncateUtf8(&text, 4);
   EXPECT_EQ(text, "x\xc3\xa9");
   EXPECT_EQ(TruncatedUtf8("x\xc3\xa9\xc3\xa9", 4), "x\xc3\xa9");
 }
 
-TEST(Words, ForTheWireAreUtf8WhateverTheBytes) {
+TEST(Utf8, ForTheWireAreUtf8WhateverTheBytes) {
   EXPECT_EQ(TruncatedUtf8("train-\xff\xc3.tfrecord, \xc3\xa9", 100), "train-??.tfrecord, \xc3\xa9");
   EXPECT_EQ(TruncatedUtf8("", 100), "");
 }

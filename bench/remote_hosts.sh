@@ -2,7 +2,7 @@
 # The cost of a long link: rows/s of `penstock read` over gRPC from a worker at DELAY_MS of round trip, against the same worker
 # without delay, all through the same kind of proxy (link_proxy), in turns. The worker's cache has the finished rows, so that the
 # link is measured. First prints the rate of the proxy itself.
-#   bench/far_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 800 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
+#   bench/remote_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 800 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 rounds=${1:-3} steps=${2:-800}
