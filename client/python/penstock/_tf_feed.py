@@ -35,6 +35,13 @@ class Feed:
         self._ended_early = False
         self._looked_at: Optional[str] = None
 
+    def pipeline_started(self) -> None:
+        """Called before a pipeline's first `begin`. TensorFlow can destroy a pipeline before it requests the empty
+        iteration.
+        """
+        with self.lock:
+            self._ended_early = False
+
     def begin(self) -> Iterator[Element]:
         """Returns the next iteration. It starts when TensorFlow requests its first element.
 

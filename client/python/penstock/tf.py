@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import tensorflow as tf
 
@@ -21,7 +21,7 @@ from ._errors import ConfigurationError, PenstockError
 from ._loader import Loader
 from ._schema_types import Column
 from ._tf_elements import Layout, Splitter, rows_of_a_part
-from ._tf_feed import Element, Feed
+from ._tf_feed import Feed
 from ._tf_process import check_place, check_process
 from ._tracebacks import public
 
@@ -172,16 +172,17 @@ class _Trackable(tf.train.experimental.PythonState):  # type: ignore[misc, unuse
 
 def _pipeline(feed: Feed, layout: Layout, elements: Optional[int]) -> Any:
     signature = tuple(part.spec for part in layout.parts)
-    begin = _beginning(feed)
+    begin = _call(feed, Feed.begin)
     # TensorFlow wraps NumPy arrays without a copy if they begin at multiples of 64 bytes, as the arena's arrays do.
-    pipeline = tf.data.Dataset.range(1).map(check_process).flat_map(
+    batches = tf.data.Dataset.range(1).flat_map(
         lambda _: tf.data.Dataset.from_generator(begin, output_signature=signature)
     )
     if not layout.flat:
-        pipeline = pipeline.map(layout.assemble)
-    pipeline = pipeline.repeat()
+        batches = batches.map(layout.assemble)
+    batches = batches.repeat()
     if elements is not None:
-        pipeline = pipeline.take(elements)
+        batches = batches.take(elements)
+    pipeline = tf.data.Dataset.zip((_start(feed), batches)).map(lambda _, batch: batch)
     options = tf.data.Options()
     # The feeder prepares batches ahead. A prefetch that TensorFlow adds would remove batches that the loop's body has
     # not received.
@@ -193,17 +194,28 @@ def _pipeline(feed: Feed, layout: Layout, elements: Optional[int]) -> Any:
     return pipeline.with_options(options)
 
 
-def _beginning(feed: Feed) -> Callable[[], Iterator[Element]]:
-    """Returns the function that from_generator calls. TensorFlow never releases it, so it must not keep the loader alive."""
+def _start(feed: Feed) -> Any:
+    """Returns an endless dataset. Its first element notifies the feed of a new pipeline."""
+    started = _call(feed, Feed.pipeline_started)
+
+    def first(number: Any) -> Any:
+        with tf.control_dependencies([tf.numpy_function(started, [], [])]):
+            return tf.identity(number)
+
+    return tf.data.Dataset.range(1).map(check_process).map(first).concatenate(tf.data.Dataset.range(1).repeat())
+
+
+def _call(feed: Feed, method: Callable[[Feed], Any]) -> Callable[[], Any]:
+    """Returns a function for TensorFlow, which never releases it. So it must not keep the loader alive."""
     reference = weakref.ref(feed)
 
-    def begin() -> Iterator[Element]:
+    def call() -> Any:
         alive = reference()
         if alive is None:
             raise PenstockError("the penstock.tf.Dataset was destroyed; keep a reference to it, or to a dataset built on it")
-        return alive.begin()
+        return method(alive)
 
-    return begin
+    return call
 
 
 _live: weakref.WeakSet[Feed] = weakref.WeakSet()

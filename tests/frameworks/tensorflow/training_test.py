@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import penstock
 import penstock.tf
+from penstock._tf_feed import Feed
 
 PAIR = ("image", "label")
 CLASSES = 1000
@@ -221,6 +222,29 @@ def test_model_fit_resumed_in_mid_epoch_goes_on_with_the_rows_that_were_not_seen
     with pytest.warns(UserWarning, match="ran out of data"):  # Keras warns about the epoch's rest
         model.fit(again.prefetch(3), epochs=3, initial_epoch=again.epoch, callbacks=[steps], verbose=0)
     assert steps.epochs == [2, 5]
+
+
+def test_a_pipeline_that_ends_between_its_last_batch_and_its_end_leaves_the_next_epoch_whole(train, monkeypatch):
+    """TensorFlow destroys a pipeline that runs ahead (a prefetch, a strategy's iterator) at any point."""
+    first = train()
+    for _ in first:
+        break
+    dataset = train()
+    dataset.load_state_dict(first.state_dict())
+    end = Feed.ended_early
+
+    def interrupted(feed):
+        end(feed)
+        raise ValueError("destroyed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Feed, "ended_early", interrupted)
+        loop = iter(dataset)
+        for _ in range(4):
+            next(loop)
+        with pytest.raises(tf.errors.OpError, match="destroyed"):
+            next(loop)
+    assert [len(list(dataset)) for _ in range(2)] == [5, 5]
 
 
 # ---- Strategies in one process
