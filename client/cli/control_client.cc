@@ -9,7 +9,6 @@
 #include "base/status_macros.h"
 #include "client/cli/output.h"
 #include "net/address.h"
-#include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
 
@@ -18,6 +17,20 @@ namespace {
 
 constexpr uint32_t kWatchMs = 2000;
 constexpr absl::Duration kLookTimeout = absl::Seconds(20);
+
+// If the coordinator is unreachable, the error names it and the remedy.
+absl::Status ErrorOfCommand(const grpc::Status& status, const std::string& address) {
+  const absl::Status error = FromGrpc(status);
+  if (absl::IsUnimplemented(error)) {
+    return absl::Status(error.code(), absl::StrCat("--coordinator ", address, ": ", error.message()));
+  }
+  if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) return error;
+  const char* const why =
+      absl::StrContains(error.message(), "HTTP/2") ? "another program listens there" : "is it running?";
+  return absl::Status(error.code(),
+                      absl::StrCat("the coordinator at ", address, " cannot be reached (", error.message(), "); ", why,
+                                   " --coordinator HOST:PORT names another"));
+}
 
 }  // namespace
 
@@ -34,69 +47,52 @@ std::string CoordinatorFlag::address() const {
 
 ControlClient::ControlClient(const std::string& address, absl::Duration call_timeout) : call_timeout_(call_timeout) {
   const absl::StatusOr<Address> parsed = ParseAddress(address, kCoordinatorPort);
-  address_ = parsed.ok() ? parsed->ToString() : address;
   if (!parsed.ok())
     no_address_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
-  stub_ = v1::Coordinator::NewStub(MakeChannel(address_));
+  calls_.emplace(std::vector<std::string>{parsed.ok() ? parsed->ToString() : address}, &ErrorOfCommand);
 }
 
-// Makes one call with a deadline. If the coordinator is unreachable, the error names it and the remedy.
 template <typename Request, typename Reply>
-absl::StatusOr<Reply> ControlClient::Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*,
-                                                                                       const Request&, Reply*),
-                                         const Request& request, absl::Duration timeout) {
+absl::StatusOr<Reply> ControlClient::Ask(CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
+                                         absl::Duration timeout) {
   PS_RETURN_IF_ERROR(no_address_);
-  grpc::ClientContext context;
-  SetDeadline(&context, timeout);
-  Reply reply;
-  const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
-  if (status.ok()) return reply;
-  const absl::Status error = FromGrpc(status);
-  if (absl::IsUnimplemented(error)) {
-    return absl::Status(error.code(), absl::StrCat("--coordinator ", address_, ": ", error.message()));
-  }
-  if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) return error;
-  const char* const why =
-      absl::StrContains(error.message(), "HTTP/2") ? "another program listens there" : "is it running?";
-  return absl::Status(error.code(),
-                      absl::StrCat("the coordinator at ", address_, " cannot be reached (", error.message(), "); ", why,
-                                   " --coordinator HOST:PORT names another"));
+  return calls_->Wait(rpc, request, timeout);
 }
 
 absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Submit, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::Submit, request, call_timeout_);
 }
 absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Cancel, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::Cancel, request, call_timeout_);
 }
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Delete, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::Delete, request, call_timeout_);
 }
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
-  return Ask(&v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
 }
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
-  return Ask(&v1::Coordinator::Stub::ListShards, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::ListShards, request, call_timeout_);
 }
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
-  return Ask(&v1::Coordinator::Stub::GetQuarantine, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::GetQuarantine, request, call_timeout_);
 }
 absl::StatusOr<v1::StartTraceReply> ControlClient::StartTrace(const v1::StartTraceRequest& request) {
-  return Ask(&v1::Coordinator::Stub::StartTrace, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::StartTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequest& request) {
-  return Ask(&v1::Coordinator::Stub::GetTrace, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::GetTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Explain, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::Explain, request, call_timeout_);
 }
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Drain, request, call_timeout_);
+  return Ask(&CoordinatorCalls::Rpcs::Drain, request, call_timeout_);
 }
 absl::StatusOr<v1::WatchReply> ControlClient::Watch(const v1::WatchRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Watch, request, call_timeout_ + absl::Milliseconds(request.wait_ms()));
+  return Ask(&CoordinatorCalls::Rpcs::Watch, request, call_timeout_ + absl::Milliseconds(request.wait_ms()));
 }
 
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet) {

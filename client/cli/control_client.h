@@ -2,14 +2,15 @@
 #ifndef PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
 #define PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
 
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "config/flags.h"
-#include "penstock/v1/control.grpc.pb.h"
+#include "net/coordinator_calls.h"
+#include "penstock/v1/control.pb.h"
 
 namespace penstock::cli {
 
@@ -44,13 +45,11 @@ class ControlClient {
 
  private:
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                            const Request& request, absl::Duration timeout);
+  absl::StatusOr<Reply> Ask(CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request, absl::Duration timeout);
 
   const absl::Duration call_timeout_;
-  std::string address_;
   absl::Status no_address_;
-  std::unique_ptr<v1::Coordinator::Stub> stub_;
+  std::optional<CoordinatorCalls> calls_;
 };
 
 // Submits the job and waits until it is READY, with a progress bar. If the job was READY already, waits at most 20 s

@@ -2,22 +2,19 @@
 #ifndef PENSTOCK_CLIENT_TRANSPORT_GRPC_COORDINATOR_CLIENT_H_
 #define PENSTOCK_CLIENT_TRANSPORT_GRPC_COORDINATOR_CLIENT_H_
 
-#include <functional>
-#include <memory>
 #include <string>
 
 #include "client/transport/coordinator_client.h"
-#include "penstock/v1/control.grpc.pb.h"
+#include "net/coordinator_calls.h"
+#include "penstock/v1/control.pb.h"
 
 namespace penstock {
 
-// `done` is called on threads of gRPC's.
+// Calls `done` on gRPC's threads. The destructor cancels the calls in flight and does not wait for them.
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
   // host:port
-  explicit GrpcCoordinatorClient(const std::string& address);
-  // Cancels what is under way.
-  ~GrpcCoordinatorClient() override;
+  explicit GrpcCoordinatorClient(const std::string& address) : address_(address), calls_({address}) {}
 
   std::string name() const override { return "the coordinator at " + address_; }
   void OpenSession(const v1::OpenSessionRequest& request, Nanos timeout, Done<v1::OpenSessionReply> done) override;
@@ -28,19 +25,11 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) override;
   void Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) override;
   void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) override;
-  void Cancel() override;
+  void Cancel() override { calls_.Cancel(); }
 
  private:
-  // The contexts of calls under way, so that they can be cancelled. Shared with the calls, which may end later.
-  struct Calls;
-  using Async = v1::Coordinator::StubInterface::async_interface;
-  template <typename Request, typename Reply>
-  void Begin(void (Async::*method)(grpc::ClientContext*, const Request*, Reply*, std::function<void(grpc::Status)>),
-             const Request& request, Nanos timeout, Done<Reply> done);
-
   const std::string address_;
-  std::unique_ptr<v1::Coordinator::Stub> stub_;
-  const std::shared_ptr<Calls> calls_;
+  CoordinatorCalls calls_;
 };
 
 }  // namespace penstock

@@ -1,0 +1,118 @@
+#include "net/coordinator_calls.h"
+
+#include <set>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "net/channel.h"
+#include "net/grpc_status.h"
+
+namespace penstock {
+
+// One call, with all its attempts.
+struct CoordinatorCalls::Call {
+  Send send;
+  absl::AnyInvocable<void(absl::Status) &&> end;
+  std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
+  size_t address = 0;  // index of the address that the current attempt calls
+  size_t failed = 0;   // number of attempts that failed
+  bool cancelled = false;
+};
+
+struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls::Shared> {
+  struct Peer {
+    std::string address;
+    std::unique_ptr<v1::Coordinator::Stub> stub;
+  };
+
+  // Calls one address. The call may end before this function returns.
+  void Attempt(const std::shared_ptr<Call>& call) {
+    call->send(peers[call->address].stub->async(), call->context.get(),
+               [self = shared_from_this(), call](const grpc::Status& status) { self->Ended(call, status); });
+  }
+
+  void Ended(const std::shared_ptr<Call>& call, const grpc::Status& status) {
+    if (Repeats(call.get(), status)) return Attempt(call);
+    std::move(call->end)(status.ok() ? absl::OkStatus() : error_of(status, peers[call->address].address));
+    call->end = nullptr;  // destroys its captures before Stop returns
+    MutexLock lock(&mutex);
+    calls.erase(call);
+    if (calls.empty()) ended.NotifyAll();
+  }
+
+  // Prepares the next attempt and returns true, or releases the context of the last attempt.
+  bool Repeats(Call* call, const grpc::Status& status) {
+    MutexLock lock(&mutex);
+    if (status.ok()) first = call->address;
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE || ++call->failed == peers.size() || call->cancelled) {
+      call->context.reset();
+      return false;
+    }
+    call->address = (call->address + 1) % peers.size();
+    auto next = std::make_unique<grpc::ClientContext>();
+    next->set_deadline(call->context->deadline());
+    call->context = std::move(next);
+    return true;
+  }
+
+  void Cancel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    for (const std::shared_ptr<Call>& call : calls) {
+      call->cancelled = true;
+      if (call->context != nullptr) call->context->TryCancel();  // only posts the cancellation
+    }
+  }
+
+  std::vector<Peer> peers;
+  ErrorOf error_of = nullptr;
+
+  Mutex mutex;  // also orders Cancel with the attempts of the calls
+  CondVar ended;
+  std::set<std::shared_ptr<Call>> calls ABSL_GUARDED_BY(mutex);
+  size_t first ABSL_GUARDED_BY(mutex) = 0;      // address of the next call's first attempt
+  absl::Status stopped ABSL_GUARDED_BY(mutex);  // error of later calls
+};
+
+absl::Status CoordinatorCalls::NamedError(const grpc::Status& status, const std::string& address) {
+  return FromGrpc(status, absl::StrCat("coordinator ", address));
+}
+
+CoordinatorCalls::CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of)
+    : shared_(std::make_shared<Shared>()) {
+  for (const std::string& address : addresses) {
+    shared_->peers.push_back({address, v1::Coordinator::NewStub(MakeChannel(address))});
+  }
+  shared_->error_of = error_of;
+}
+
+CoordinatorCalls::~CoordinatorCalls() { Cancel(); }
+
+void CoordinatorCalls::Begin(absl::Duration timeout, Send send, absl::AnyInvocable<void(absl::Status) &&> end) {
+  auto call = std::make_shared<Call>();
+  call->send = std::move(send);
+  call->end = std::move(end);
+  SetDeadline(call->context.get(), timeout);
+  absl::Status stopped;
+  {
+    MutexLock lock(&shared_->mutex);
+    stopped = shared_->stopped;
+    call->address = shared_->first;
+    if (stopped.ok()) shared_->calls.insert(call);
+  }
+  if (!stopped.ok()) return std::move(call->end)(std::move(stopped));
+  shared_->Attempt(call);
+}
+
+void CoordinatorCalls::Cancel() {
+  MutexLock lock(&shared_->mutex);
+  shared_->Cancel();
+}
+
+void CoordinatorCalls::Stop(const absl::Status& later) {
+  MutexLock lock(&shared_->mutex);
+  shared_->stopped = later;
+  shared_->Cancel();
+  while (!shared_->calls.empty()) shared_->ended.Wait(&shared_->mutex);
+}
+
+}  // namespace penstock
