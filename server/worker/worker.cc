@@ -400,7 +400,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
-      MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections));
+      MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
+                            RpcGate(options.rule).ForStreams(Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running,
                       StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;

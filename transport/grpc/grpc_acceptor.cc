@@ -187,12 +187,23 @@ std::optional<LaneCall> LaneCallOf(const grpc::CallbackServerContext& context) {
   return std::nullopt;
 }
 
+// A call that `admit` rejects.
+class RejectedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit RejectedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
+  void OnDone() override { delete this; }
+};
+
 class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<v1::Worker::Service> {
  public:
-  GrpcStreamService(StreamAcceptor* acceptor, Executor* executor, const LaneOptions& lanes)
-      : acceptor_(acceptor, executor, lanes), executor_(executor) {}
+  GrpcStreamService(StreamAcceptor* acceptor, Executor* executor, const LaneOptions& lanes, AdmitPeer admit)
+      : acceptor_(acceptor, executor, lanes), executor_(executor), admit_(std::move(admit)) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
+    if (admit_ != nullptr) {
+      const absl::Status status = admit_(Peer::Grpc(context->peer()));
+      if (!status.ok()) return new RejectedStream(status);
+    }
     auto stream = std::make_shared<GrpcServerStream>(context, executor_);
     stream->Accept(&acceptor_, LaneCallOf(*context));
     return stream.get();  // the stream keeps itself alive until OnDone
@@ -201,13 +212,14 @@ class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<
  private:
   LaneAcceptor acceptor_;
   Executor* const executor_;
+  const AdmitPeer admit_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor,
-                                                     const LaneOptions& lanes) {
-  return std::make_unique<GrpcStreamService>(acceptor, executor, lanes);
+                                                     const LaneOptions& lanes, AdmitPeer admit) {
+  return std::make_unique<GrpcStreamService>(acceptor, executor, lanes, std::move(admit));
 }
 
 }  // namespace penstock

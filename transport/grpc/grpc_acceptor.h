@@ -9,6 +9,7 @@
 #include "base/runtime/executor.h"
 #include "transport/lanes/laned_server.h"
 #include "transport/message_stream.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -17,12 +18,13 @@ constexpr Nanos kGrpcCloseGrace = 2 * kSecond;
 
 // Returns the service penstock.v1.Worker. The server must be shut down before the service is destroyed. The service
 // passes each stream that a client opens to `acceptor`. A stream may have several connections, as `lanes` allows.
-// `executor` runs the timers for closing. `acceptor` and `executor` must outlive the service and its streams.
+// `executor` runs the timers for closing. `admit` decides about each call. `acceptor` and `executor` must outlive the
+// service and its streams.
 //
 // Events run on gRPC's callback threads. A client that receives the final status has read every message. If the client
 // does not read, the service aborts the stream after kGrpcCloseGrace, and a live client receives Cancelled.
 std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor,
-                                                     const LaneOptions& lanes = {});
+                                                     const LaneOptions& lanes = {}, AdmitPeer admit = nullptr);
 
 }  // namespace penstock
 

@@ -79,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), revision, parts->control.get(),
                                               ControlLoop::Options());
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
-  parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->blobs.get(), parts->files.get());
+  parts->service =
+      std::make_unique<CoordinatorService>(parts->loop.get(), parts->blobs.get(), parts->files.get(), options.rule);
   PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/common/rpc_gate.h"
 
 namespace penstock {
 
@@ -17,6 +18,7 @@ struct CoordinatorOptions {
   bool insecure = false;  // allow plaintext on addresses other than loopback
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;  // at least twice heartbeat_ms
+  RpcRule rule = nullptr;         // decides about each call
 };
 
 // Thread-safe.

@@ -63,57 +63,64 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 
 // Request and reply live until the reactor is finished.
 template <typename Req, typename Rep, typename Add>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply, Add add) {
-  Reactor* reactor = context->DefaultReactor();
-  loop_->Apply(*request, DeadlineOf(context), [reactor, reply, add](absl::Status status, Reply* made) {
-    if (status.ok()) {
-      *reply = std::move(std::get<Rep>(*made));
-      add();
-    }
-    reactor->Finish(ToGrpc(status));
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply,
+                                                           Add add) {
+  return gate_.Enter(rpc, context, [&] {
+    Reactor* reactor = context->DefaultReactor();
+    loop_->Apply(*request, DeadlineOf(context), [reactor, reply, add](absl::Status status, Reply* made) {
+      if (status.ok()) {
+        *reply = std::move(std::get<Rep>(*made));
+        add();
+      }
+      reactor->Finish(ToGrpc(status));
+    });
+    return reactor;
   });
-  return reactor;
 }
 
 template <typename Req, typename Rep>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply) {
-  return ApplyToState(context, request, reply, [] {});
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply) {
+  return ApplyToState(rpc, context, request, reply, [] {});
 }
 
 template <typename Ask>
-grpc::ServerUnaryReactor* CoordinatorService::ReadState(Context* context, Ask ask) {
-  Reactor* reactor = context->DefaultReactor();
-  const bool queued = loop_->Read(
-      [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(ToGrpc(ask(state, now))); });
-  if (!queued) reactor->Finish(ToGrpc(Busy()));
-  return reactor;
+grpc::ServerUnaryReactor* CoordinatorService::ReadState(Rpc rpc, Context* context, Ask ask) {
+  return gate_.Enter(rpc, context, [&] {
+    Reactor* reactor = context->DefaultReactor();
+    const bool queued = loop_->Read(
+        [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(ToGrpc(ask(state, now))); });
+    if (!queued) reactor->Finish(ToGrpc(Busy()));
+    return reactor;
+  });
 }
 
 template <typename Work>
-grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Context* context, Work work) {
-  Reactor* reactor = context->DefaultReactor();
-  files_->TryPost([call = FileCall(reactor), work]() mutable { call.Finish(work()); }, kMaxWaitingFileWork);
-  return reactor;
+grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Rpc rpc, Context* context, Work work) {
+  return gate_.Enter(rpc, context, [&] {
+    Reactor* reactor = context->DefaultReactor();
+    files_->TryPost([call = FileCall(reactor), work]() mutable { call.Finish(work()); }, kMaxWaitingFileWork);
+    return reactor;
+  });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Submit(Context* context, const v1::SubmitRequest* request,
                                                      v1::SubmitReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kSubmit, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1::CancelRequest* request,
                                                      v1::CancelReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kCancel, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
                                                      v1::DeleteReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kDelete, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
-  return ReadState(context, [reply](const CoordinatorState& state, Nanos now) {
+  return ReadState(Rpc::kGetStatus, context, [reply](const CoordinatorState& state, Nanos now) {
     *reply = state.Status(now);
     return absl::OkStatus();
   });
@@ -121,7 +128,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const 
 
 grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const v1::ListShardsRequest* request,
                                                          v1::ListShardsReply* reply) {
-  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos) {
+  return ReadState(Rpc::kListShards, context, [request, reply](const CoordinatorState& state, Nanos) {
     absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
     if (shards.ok()) *reply = *std::move(shards);
     return shards.status();
@@ -130,7 +137,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, const v1::QuarantineRequest* request,
                                                             v1::QuarantineReply* reply) {
-  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos) {
+  return ReadState(Rpc::kGetQuarantine, context, [request, reply](const CoordinatorState& state, Nanos) {
     absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
     if (quarantine.ok()) *reply = *std::move(quarantine);
     return quarantine.status();
@@ -139,7 +146,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, co
 
 grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
                                                       v1::ExplainReply* reply) {
-  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos now) {
+  return ReadState(Rpc::kExplain, context, [request, reply](const CoordinatorState& state, Nanos now) {
     absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
     if (explained.ok()) *reply = *std::move(explained);
     return explained.status();
@@ -154,7 +161,7 @@ void CoordinatorService::AddTraces(const std::string& process,
 
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
                                                          v1::StartTraceReply* reply) {
-  return ReadState(context, [this, request, reply](const CoordinatorState& state, Nanos now) {
+  return ReadState(Rpc::kStartTrace, context, [this, request, reply](const CoordinatorState& state, Nanos now) {
     const absl::StatusOr<std::vector<TraceParty>> parties = state.TraceParties(request->job(), now);
     if (!parties.ok()) return parties.status();
     MutexLock lock(&traces_mutex_);
@@ -168,79 +175,85 @@ grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
                                                        v1::GetTraceReply* reply) {
-  Reactor* reactor = context->DefaultReactor();
-  absl::StatusOr<v1::GetTraceReply> got;
-  {
-    MutexLock lock(&traces_mutex_);
-    got = traces_.Get(*request, Clock::Real()->Now());
-  }
-  if (got.ok()) *reply = *std::move(got);
-  reactor->Finish(ToGrpc(got.status()));
-  return reactor;
+  return gate_.Enter(Rpc::kGetTrace, context, [&]() -> Reactor* {
+    Reactor* reactor = context->DefaultReactor();
+    absl::StatusOr<v1::GetTraceReply> got;
+    {
+      MutexLock lock(&traces_mutex_);
+      got = traces_.Get(*request, Clock::Real()->Now());
+    }
+    if (got.ok()) *reply = *std::move(got);
+    reactor->Finish(ToGrpc(got.status()));
+    return reactor;
+  });
 }
 
 // Answered on gRPC's thread, so that the times in the reply are the times of receipt and sending.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
-  Reactor* reactor = context->DefaultReactor();
-  const Nanos received = Clock::Real()->Now();
-  absl::Status status;
-  {
-    MutexLock lock(&traces_mutex_);
-    status = traces_.Put(*request, received);
-  }
-  reply->set_received(received);
-  reply->set_sent(Clock::Real()->Now());
-  reactor->Finish(ToGrpc(status));
-  return reactor;
+  return gate_.Enter(Rpc::kPutTrace, context, [&]() -> Reactor* {
+    Reactor* reactor = context->DefaultReactor();
+    const Nanos received = Clock::Real()->Now();
+    absl::Status status;
+    {
+      MutexLock lock(&traces_mutex_);
+      status = traces_.Put(*request, received);
+    }
+    reply->set_received(received);
+    reply->set_sent(Clock::Real()->Now());
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kDrain, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
-  const uint64_t id = next_watch_.fetch_add(1);
-  Reactor* reactor = new WatchReactor(loop_, id);
-  v1::WatchRequest asked;
-  grpc::ByteBuffer bytes(*request);  // a copy, because parsing consumes it
-  if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
-    reactor->Finish(ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
+  return gate_.Enter(Rpc::kWatch, context, [&]() -> Reactor* {
+    const uint64_t id = next_watch_.fetch_add(1);
+    Reactor* reactor = new WatchReactor(loop_, id);
+    v1::WatchRequest asked;
+    grpc::ByteBuffer bytes(*request);  // a copy, because parsing consumes it
+    if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
+      reactor->Finish(ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
+      return reactor;
+    }
+    loop_->Watch(id, asked, [reactor, reply](absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
+      if (answer.ok()) *reply = BufferOf(*answer);
+      reactor->Finish(ToGrpc(answer.status()));
+    });
     return reactor;
-  }
-  loop_->Watch(id, asked, [reactor, reply](absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
-    if (answer.ok()) *reply = BufferOf(*answer);
-    reactor->Finish(ToGrpc(answer.status()));
   });
-  return reactor;
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::RegisterWorker(Context* context, const v1::RegisterWorkerRequest* request,
                                                              v1::RegisterWorkerReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kRegisterWorker, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
-  return ApplyToState(context, request, reply,
+  return ApplyToState(Rpc::kHeartbeat, context, request, reply,
                       [this, request, reply] { AddTraces(request->id(), reply->mutable_traces()); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
                                                          v1::ReportTaskReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kReportTask, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportRecords(Context* context, const v1::ReportRecordsRequest* request,
                                                             v1::ReportRecordsReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kReportRecords, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
                                                        v1::PutIndexReply* reply) {
-  return WithFiles(context, [this, request] {
+  return WithFiles(Rpc::kPutIndex, context, [this, request] {
     FileInfo file;
     const absl::Status put = blobs_->Put(request->content_hash(), request->blob(), &file);
     MutexLock lock(&turns_mutex_);
@@ -274,29 +287,29 @@ absl::Status CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v
 
 grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,
                                                        v1::GetIndexReply* reply) {
-  return WithFiles(context, [this, request, reply] { return FindIndex(*request, reply); });
+  return WithFiles(Rpc::kGetIndex, context, [this, request, reply] { return FindIndex(*request, reply); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, const v1::OpenSessionRequest* request,
                                                           v1::OpenSessionReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kOpenSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
                                                             v1::ReportSessionReply* reply) {
-  return ApplyToState(context, request, reply, [this, request, reply] {
+  return ApplyToState(Rpc::kReportSession, context, request, reply, [this, request, reply] {
     AddTraces(SessionLabel(request->session_id()), reply->mutable_traces());
   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,
                                                            v1::CloseSessionReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kCloseSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::JudgeRecords(Context* context, const v1::JudgeRecordsRequest* request,
                                                            v1::JudgeRecordsReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(Rpc::kJudgeRecords, context, request, reply);
 }
 
 }  // namespace penstock

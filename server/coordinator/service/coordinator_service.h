@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
 #include "penstock/v1/control.grpc.pb.h"
+#include "server/common/rpc_gate.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/index_turns.h"
@@ -19,9 +22,9 @@ namespace penstock {
 // Watch is raw, so that one encoded answer serves all watchers with the same reply.
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
-  // All arguments must outlive the service and its server.
-  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, ThreadPool* files)
-      : loop_(loop), blobs_(blobs), files_(files) {}
+  // `loop`, `blobs` and `files` must outlive the service and its server. `rule` decides about each call.
+  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, ThreadPool* files, RpcRule rule)
+      : gate_(std::move(rule)), loop_(loop), blobs_(blobs), files_(files) {}
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
@@ -49,19 +52,21 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* JudgeRecords(Context*, const v1::JudgeRecordsRequest*, v1::JudgeRecordsReply*) override;
 
  private:
+  // Each handler starts in one of these functions, or in gate_.Enter itself.
   template <typename Req, typename Rep>
-  Reactor* ApplyToState(Context* context, const Req* request, Rep* reply);
+  Reactor* ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply);
   // Same, and calls `add` after a successful reply is set.
   template <typename Req, typename Rep, typename Add>
-  Reactor* ApplyToState(Context* context, const Req* request, Rep* reply, Add add);
+  Reactor* ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply, Add add);
   template <typename Ask>
-  Reactor* ReadState(Context* context, Ask ask);
+  Reactor* ReadState(Rpc rpc, Context* context, Ask ask);
   template <typename Work>
-  Reactor* WithFiles(Context* context, Work work);
+  Reactor* WithFiles(Rpc rpc, Context* context, Work work);
   // Adds the traces that have not ended to a reply for the process.
   void AddTraces(const std::string& process, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
   absl::Status FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply);
 
+  const RpcGate gate_;
   ControlLoop* const loop_;
   IndexBlobs* const blobs_;
   ThreadPool* const files_;

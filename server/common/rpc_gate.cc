@@ -1,0 +1,54 @@
+#include "server/common/rpc_gate.h"
+
+#include <cstddef>
+#include <iterator>
+
+namespace penstock {
+namespace {
+
+constexpr unsigned kByCommand = RpcLine::kCommand, kByTrainer = RpcLine::kTrainer, kByWorker = RpcLine::kWorker;
+
+constexpr RpcLine kRpcTable[] = {
+    {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand},
+    {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand},
+    {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand},
+    {Rpc::kGetStatus, "penstock.v1.Coordinator/GetStatus", kByCommand},
+    {Rpc::kListShards, "penstock.v1.Coordinator/ListShards", kByCommand},
+    {Rpc::kGetQuarantine, "penstock.v1.Coordinator/GetQuarantine", kByCommand},
+    {Rpc::kExplain, "penstock.v1.Coordinator/Explain", kByCommand | kByTrainer},
+    {Rpc::kStartTrace, "penstock.v1.Coordinator/StartTrace", kByCommand},
+    {Rpc::kGetTrace, "penstock.v1.Coordinator/GetTrace", kByCommand},
+    {Rpc::kDrain, "penstock.v1.Coordinator/Drain", kByCommand},
+    {Rpc::kWatch, "penstock.v1.Coordinator/Watch", kByCommand | kByTrainer | kByWorker},
+    {Rpc::kRegisterWorker, "penstock.v1.Coordinator/RegisterWorker", kByWorker},
+    {Rpc::kHeartbeat, "penstock.v1.Coordinator/Heartbeat", kByWorker},
+    {Rpc::kReportTask, "penstock.v1.Coordinator/ReportTask", kByWorker},
+    {Rpc::kReportRecords, "penstock.v1.Coordinator/ReportRecords", kByWorker},
+    {Rpc::kPutIndex, "penstock.v1.Coordinator/PutIndex", kByWorker},
+    {Rpc::kGetIndex, "penstock.v1.Coordinator/GetIndex", kByWorker},
+    {Rpc::kPutTrace, "penstock.v1.Coordinator/PutTrace", kByTrainer | kByWorker},
+    {Rpc::kOpenSession, "penstock.v1.Coordinator/OpenSession", kByTrainer},
+    {Rpc::kReportSession, "penstock.v1.Coordinator/ReportSession", kByTrainer},
+    {Rpc::kCloseSession, "penstock.v1.Coordinator/CloseSession", kByTrainer},
+    {Rpc::kJudgeRecords, "penstock.v1.Coordinator/JudgeRecords", kByTrainer},
+    {Rpc::kStream, "penstock.v1.Worker/Stream", kByTrainer},
+};
+
+constexpr bool IsInOrder() {
+  for (size_t i = 0; i < std::size(kRpcTable); ++i) {
+    if (static_cast<size_t>(kRpcTable[i].rpc) != i) return false;
+  }
+  return std::size(kRpcTable) == static_cast<size_t>(Rpc::kStream) + 1;
+}
+static_assert(IsInOrder());
+
+}  // namespace
+
+std::span<const RpcLine> RpcTable() { return kRpcTable; }
+
+AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
+  if (rule_ == nullptr) return nullptr;
+  return [rule = rule_, line = LineOf(rpc)](const Peer& peer) { return rule(line, peer); };
+}
+
+}  // namespace penstock

@@ -1,0 +1,91 @@
+// The gate that every RPC passes before its handler runs, and the table of the RPCs.
+#ifndef PENSTOCK_SERVER_COMMON_RPC_GATE_H_
+#define PENSTOCK_SERVER_COMMON_RPC_GATE_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "net/grpc_status.h"
+#include "transport/peer.h"
+
+namespace penstock {
+
+// The RPCs of coordinator and worker, in the order of their table.
+enum class Rpc {
+  kSubmit,
+  kCancel,
+  kDelete,
+  kGetStatus,
+  kListShards,
+  kGetQuarantine,
+  kExplain,
+  kStartTrace,
+  kGetTrace,
+  kDrain,
+  kWatch,
+  kRegisterWorker,
+  kHeartbeat,
+  kReportTask,
+  kReportRecords,
+  kPutIndex,
+  kGetIndex,
+  kPutTrace,
+  kOpenSession,
+  kReportSession,
+  kCloseSession,
+  kJudgeRecords,
+  kStream,
+};
+
+// One line of the table.
+struct RpcLine {
+  // Processes that call the RPC.
+  enum Callers : unsigned { kCommand = 1, kTrainer = 2, kWorker = 4 };
+
+  Rpc rpc;
+  std::string_view method;  // service and method, as in the path of a call: "penstock.v1.Coordinator/Submit"
+  unsigned callers;         // Callers
+};
+
+// Returns the table, with the line of each RPC at the RPC's number.
+std::span<const RpcLine> RpcTable();
+
+// Decides whether `peer` may make a call: OK, or the status with which the call ends. Called on any thread. It must not
+// block. Unset: every call is accepted.
+using RpcRule = std::function<absl::Status(const RpcLine& rpc, const Peer& peer)>;
+
+// Applies the rule. Thread-safe. A call is checked once, when it starts; its messages are not.
+class RpcGate {
+ public:
+  explicit RpcGate(RpcRule rule = nullptr) : rule_(std::move(rule)) {}
+
+  // Every handler of a unary RPC starts here. Returns the reactor that `handler` returns, or one that has ended the
+  // call with the status of the rule.
+  template <typename Handler>
+  grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
+    if (rule_ == nullptr) return handler();
+    const absl::Status status = rule_(LineOf(rpc), Peer::Grpc(context->peer()));
+    if (status.ok()) return handler();
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  }
+
+  // Returns the rule for the streams of an RPC, or an unset function.
+  AdmitPeer ForStreams(Rpc rpc) const;
+
+ private:
+  static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }
+
+  const RpcRule rule_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COMMON_RPC_GATE_H_

@@ -1,0 +1,171 @@
+// Every RPC of the proto files, called over real gRPC under a rule.
+#include "server/common/rpc_gate.h"
+
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
+#include "net/channel.h"
+#include "penstock/v1/control.grpc.pb.h"
+#include "penstock/v1/data.pb.h"
+#include "server/coordinator/service/coordinator.h"
+#include "transport/grpc/grpc_acceptor.h"
+#include "transport/message_stream.h"
+#include "transport/peer.h"
+
+namespace penstock {
+namespace {
+
+// Returns "service/method" of each RPC.
+std::set<std::string> DeclaredRpcs() {
+  std::set<std::string> rpcs;
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::SubmitRequest::descriptor()->file(), v1::ClientMessage::descriptor()->file()}) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      const google::protobuf::ServiceDescriptor* const service = file->service(i);
+      for (int k = 0; k < service->method_count(); ++k) {
+        rpcs.insert(absl::StrCat(service->full_name(), "/", service->method(k)->name()));
+      }
+    }
+  }
+  return rpcs;
+}
+
+TEST(RpcTableTest, HasOneLineForEachRpc) {
+  std::multiset<std::string> lines;
+  for (const RpcLine& line : RpcTable()) {
+    lines.emplace(line.method);
+    EXPECT_NE(line.callers, 0u) << line.method;
+  }
+  const std::set<std::string> declared = DeclaredRpcs();
+  EXPECT_EQ(lines, std::multiset<std::string>(declared.begin(), declared.end()));
+}
+
+class CountingAcceptor final : public StreamAcceptor {
+ public:
+  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
+    class Ignored final : public StreamEvents {
+      void OnMessage(SliceList) override {}
+      void OnWritten() override {}
+      void OnClosed(const absl::Status&) override {}
+    };
+    ++streams;
+    stream->Close(absl::OkStatus());
+    return std::make_shared<Ignored>();
+  }
+  std::atomic<int> streams = 0;
+};
+
+class RpcGateTest : public ::testing::Test {
+ protected:
+  RpcGateTest() {
+    const RpcRule rule = [this](const RpcLine& line, const Peer& peer) {
+      MutexLock lock(&mutex_);
+      seen_.emplace_back(line.method);
+      EXPECT_EQ(peer.kind, Peer::Kind::kNetwork);
+      EXPECT_EQ(peer.address.find("127.0.0.1:"), 0u) << peer.address;
+      return rejects_ ? absl::PermissionDeniedError("no call is allowed") : absl::OkStatus();
+    };
+    state_dir_ = (std::filesystem::path(::testing::TempDir()) / absl::StrCat("rpc_gate_", getpid())).string();
+    CoordinatorOptions options;
+    options.listen = "127.0.0.1:0";
+    options.state_dir = state_dir_;
+    options.rule = rule;
+    absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
+    EXPECT_TRUE(coordinator.ok()) << coordinator.status();
+    coordinator_ = *std::move(coordinator);
+    service_ = MakeGrpcStreamService(&acceptor_, &executor_, {}, RpcGate(rule).ForStreams(Rpc::kStream));
+    absl::StatusOr<RunningServer> worker = StartServer({"127.0.0.1", 0}, {service_.get()}, ChannelUse::kRows);
+    EXPECT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+  }
+  ~RpcGateTest() override {
+    worker_.server->Shutdown();
+    worker_.server->Wait();
+    coordinator_.reset();
+    std::filesystem::remove_all(state_dir_);
+  }
+
+  // Sends one message and returns the call's status. A stream ends with the message.
+  grpc::Status Call(const std::string& method, const std::string& message) {
+    const bool of_worker = method.find(".Worker/") != std::string::npos;
+    grpc::GenericStub stub(MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
+    grpc::ClientContext context;
+    SetDeadline(&context, absl::Seconds(60));
+    const grpc::Slice slice(message);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer reply;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, absl::StrCat("/", method), {}, &request, &reply,
+                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+
+  void SetRejects(bool rejects) {
+    MutexLock lock(&mutex_);
+    rejects_ = rejects;
+  }
+  std::vector<std::string> TakeSeen() {
+    MutexLock lock(&mutex_);
+    return std::exchange(seen_, {});
+  }
+
+  Mutex mutex_;
+  bool rejects_ ABSL_GUARDED_BY(mutex_) = true;
+  std::vector<std::string> seen_ ABSL_GUARDED_BY(mutex_);
+  std::string state_dir_;
+  std::unique_ptr<Coordinator> coordinator_;
+  CountingAcceptor acceptor_;
+  ThreadPool executor_{1, "timers"};
+  std::unique_ptr<grpc::Service> service_;
+  RunningServer worker_;
+};
+
+TEST_F(RpcGateTest, EndsEachCallThatTheRuleRejects) {
+  for (const std::string& method : DeclaredRpcs()) {
+    const grpc::Status status = Call(method, "");
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << method << ": " << status.error_message();
+    EXPECT_EQ(status.error_message(), "no call is allowed") << method;
+    EXPECT_EQ(TakeSeen(), std::vector<std::string>{method});
+  }
+  EXPECT_EQ(acceptor_.streams, 0);
+}
+
+TEST_F(RpcGateTest, RunsNoHandlerOfARejectedCall) {
+  v1::RegisterWorkerRequest worker;
+  worker.set_id("w1");
+  worker.set_address("127.0.0.1:1");
+  Call("penstock.v1.Coordinator/RegisterWorker", worker.SerializeAsString());
+  SetRejects(false);
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(60));
+  v1::StatusReply status;
+  ASSERT_TRUE(v1::Coordinator::NewStub(MakeChannel(coordinator_->address()))
+                  ->GetStatus(&context, v1::StatusRequest(), &status)
+                  .ok());
+  EXPECT_EQ(status.workers_size(), 0);
+}
+
+TEST_F(RpcGateTest, ChecksAStreamOnceAndPassesAnAcceptedOne) {
+  SetRejects(false);
+  EXPECT_NE(Call("penstock.v1.Worker/Stream", "message").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(acceptor_.streams, 1);
+  EXPECT_EQ(TakeSeen(), std::vector<std::string>{"penstock.v1.Worker/Stream"});
+}
+
+}  // namespace
+}  // namespace penstock

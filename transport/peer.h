@@ -1,0 +1,49 @@
+// The process at the other end of a stream or call.
+#ifndef PENSTOCK_TRANSPORT_PEER_H_
+#define PENSTOCK_TRANSPORT_PEER_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// A value. The carrier names the peer; nothing in it comes from a message.
+struct Peer {
+  enum class Kind {
+    kUnknown,    // the stream is not open yet, or has closed
+    kNetwork,    // `address` is host:port
+    kHost,       // a process of this host, identified by the kernel: `uid` and `pid`
+    kInProcess,  // this process
+    kSimulated,  // `address` is the name of a simulated host
+  };
+
+  static Peer Network(std::string address) { return {Kind::kNetwork, std::move(address)}; }
+  // Parses gRPC's form of an address: "ipv4:10.0.0.7:5123" or "ipv6:%5B::1%5D:5123".
+  static Peer Grpc(std::string_view uri);
+  static Peer Host(uid_t uid, pid_t pid) { return {Kind::kHost, "", uid, pid}; }
+  static Peer InProcess() { return {Kind::kInProcess}; }
+  static Peer Simulated(std::string host) { return {Kind::kSimulated, std::move(host)}; }
+
+  // Returns a short text for messages: "10.0.0.7:5123", "user 1000, process 77", "this process".
+  std::string ToString() const;
+  bool operator==(const Peer&) const = default;
+
+  Kind kind = Kind::kUnknown;
+  std::string address = "";
+  uid_t uid = 0;
+  pid_t pid = 0;
+};
+
+// Decides whether a peer may open a stream: OK, or the stream's final status. Unset: it may. Called for each connection
+// before its first event, on threads of the carrier. It must not block.
+using AdmitPeer = std::function<absl::Status(const Peer&)>;
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TRANSPORT_PEER_H_
