@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/runtime/strand.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -133,6 +134,7 @@ class PairEnd final : public MessageStream {
   void StartWrite(SliceList message) override { pair_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { pair_->Close(side_, std::move(status)); }
   SendsFrom sends_from() const override { return SendsFrom::kAnywhere; }
+  Peer peer() const override { return Peer::InProcess(); }
   std::string_view carrier() const override { return "in-process"; }
 
  private:

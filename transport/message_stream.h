@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "base/block_memory.h"
+#include "transport/peer.h"
 #include "transport/slice.h"
 
 namespace penstock {
@@ -70,6 +71,9 @@ class MessageStream {
   // (base/shared_row_files.h) that it knows, or all bytes.
   enum class SendsFrom { kNowhere, kSharedRowFiles, kAnywhere };
   virtual SendsFrom sends_from() const { return SendsFrom::kNowhere; }
+  // Returns the process at the other end, as the carrier knows it. At the worker it is known in Accept and never
+  // changes. At the client it is Peer() until the carrier is chosen, and may be Peer() after OnClosed.
+  virtual Peer peer() const = 0;
   // Returns the carrier's name for display: "grpc", "shared memory". Empty until the carrier is chosen.
   virtual std::string_view carrier() const = 0;
   // Returns why a faster carrier, which the worker offers to this host, does not carry the stream, or "". Does not

@@ -258,6 +258,7 @@ struct Worker::Parts {
       listener.files = options.loader.shared_row_files;
       listener.rings_bytes = rings_bytes;
       listener.ring_bytes = RingBytes(rings_bytes);
+      listener.admit = RpcGate(options.rule).ForStreams(Rpc::kStream);
       auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);

@@ -13,6 +13,7 @@
 #include "tests/transport/contract_test.h"
 #include "transport/lanes/laned_client.h"
 #include "transport/lanes/laned_server.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -92,6 +93,7 @@ class OnLanes final : public Carrier {
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kSimulated; }
   bool Await(const std::function<bool()>& done) override {
     for (int i = 0; i < 20000; ++i) {
       if (network_.sim().RunUntil(done, network_.sim().clock()->Now() + kMillisecond)) return true;

@@ -176,6 +176,7 @@ class SimNetwork::End final : public MessageStream {
   void StartRead() override { stream_->StartRead(side_); }
   void StartWrite(SliceList message) override { stream_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { stream_->Close(side_, std::move(status)); }
+  Peer peer() const override { return Peer::Simulated(stream_->host(side_ == kClient ? kWorker : kClient)); }
   std::string_view carrier() const override { return "simulated"; }
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/transport/contract_test.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -20,6 +21,7 @@ class OnSimNetwork final : public Carrier {
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kSimulated; }
   bool Await(const std::function<bool()>& done) override {
     for (int i = 0; i < 1000; ++i) {
       if (sim_.RunUntil(done, sim_.clock()->Now() + kMillisecond)) return true;

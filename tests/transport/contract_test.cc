@@ -1,5 +1,7 @@
 #include "tests/transport/contract_test.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -118,6 +120,8 @@ size_t RecordedEnd::written() {
   return written_;
 }
 
+Peer RecordedEnd::peer() { return stream()->peer(); }
+
 bool RecordedEnd::closed() {
   MutexLock lock(&mutex_);
   return closed_.has_value();
@@ -205,6 +209,30 @@ std::string Pattern(size_t bytes, int number) {
 const size_t kSizes[] = {0, 1, 5, 4096, 100'000, 3'000'000};
 
 }  // namespace
+
+TEST_P(CarrierContract, EachEndKnowsItsPeer) {
+  Peer in_accept;
+  InAccept([&in_accept](RecordedEnd* end) { in_accept = end->peer(); });
+  const auto client = Connect();
+  client->Write("hello");
+  const auto served = worker();
+  served->Read();
+  ASSERT_TRUE(Await([&] { return served->count() == 1; }));
+  for (const Peer& peer : {client->peer(), served->peer()}) {
+    EXPECT_EQ(peer.kind, carrier_->peer_kind());
+    EXPECT_FALSE(peer.ToString().empty());
+    if (peer.kind == Peer::Kind::kHost) {
+      EXPECT_EQ(peer, Peer::Host(geteuid(), getpid()));
+    }
+  }
+  EXPECT_EQ(in_accept, served->peer());
+  if (carrier_->peer_kind() == Peer::Kind::kNetwork) {
+    EXPECT_EQ(client->peer(), Peer::Network(address_));
+  }
+  client->Close(absl::CancelledError(""));
+  ASSERT_TRUE(Await([&] { return served->closed(); }));
+  EXPECT_EQ(in_accept, served->peer());
+}
 
 TEST_P(CarrierContract, MessagesArriveWholeAndInOrderBothWays) {
   const auto client = Connect();

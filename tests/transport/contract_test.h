@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "transport/message_stream.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -27,6 +28,8 @@ class Carrier {
   virtual std::string Listen(StreamAcceptor* acceptor) = 0;
   // Returns an address without a listener.
   virtual std::string Nowhere() = 0;
+  // Returns the kind of the peers of both ends.
+  virtual Peer::Kind peer_kind() = 0;
   // Runs the carrier until done() holds. Returns false if it does not hold for a long time.
   virtual bool Await(const std::function<bool()>& done) = 0;
 };
@@ -49,6 +52,7 @@ class RecordedEnd final : public StreamEvents {
   std::vector<std::string> messages();
   size_t count();  // number of received messages
   size_t written();
+  Peer peer();
   bool closed();
   absl::Status status();  // status of OnClosed
   SliceList last_message();

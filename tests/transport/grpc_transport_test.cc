@@ -16,6 +16,7 @@
 #include "penstock/v1/data.grpc.pb.h"
 #include "tests/transport/contract_test.h"
 #include "transport/grpc/grpc_acceptor.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -207,6 +208,7 @@ class Grpc final : public Carrier {
     return running->address.ToString();
   }
   std::string Nowhere() override { return "127.0.0.1:1"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kNetwork; }
   bool Await(const std::function<bool()>& done) override { return AwaitRealTime(done); }
 
  private:

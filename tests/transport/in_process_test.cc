@@ -8,6 +8,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "base/runtime/thread_pool.h"
 #include "tests/transport/contract_test.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -20,6 +21,7 @@ class OnThreads final : public Carrier {
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kInProcess; }
   bool Await(const std::function<bool()>& done) override { return AwaitRealTime(done); }
 
  private:
@@ -36,6 +38,7 @@ class OnVirtualTime final : public Carrier {
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kInProcess; }
   bool Await(const std::function<bool()>& done) override {
     // `done` may count its calls, so it is also called when no task is left.
     for (int i = 0; i < 1000; ++i) {

@@ -18,6 +18,7 @@
 #include "base/sealed_memory.h"
 #include "tests/transport/contract_test.h"
 #include "tests/transport/shared_memory_testing.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/local_address.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/ring.h"
@@ -124,6 +125,15 @@ TEST_F(OtherWay, AUserThatAWorkerDoesNotServeGoesOverTheNetwork) {
   Start([](uid_t) { return false; });
   EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");
   EXPECT_THAT(note_, HasSubstr(path() + ": the worker has closed the connection. This process runs as user"));
+  EXPECT_EQ(accepted_.count(), 0u);
+}
+
+TEST_F(OtherWay, AProcessThatAWorkerDoesNotAdmitGoesOverTheNetwork) {
+  Start({}, [](const Peer& peer) {
+    EXPECT_EQ(peer, Peer::Host(geteuid(), getpid()));
+    return absl::PermissionDeniedError("not admitted");
+  });
+  EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");
   EXPECT_EQ(accepted_.count(), 0u);
 }
 

@@ -8,6 +8,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/transport/contract_test.h"
 #include "transport/in_process.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/listener.h"
 #include "transport/shared_memory/local_address.h"
 #include "transport/shared_memory/shared_memory_transport.h"
@@ -36,6 +37,7 @@ class SharedMemory final : public Carrier {
     return "here";
   }
   std::string Nowhere() override { return "nowhere"; }
+  Peer::Kind peer_kind() override { return Peer::Kind::kHost; }
   bool Await(const std::function<bool()>& done) override { return AwaitRealTime(done); }
 
  private:

@@ -16,6 +16,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/transport/contract_test.h"
 #include "transport/in_process.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/listener.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/ring.h"
@@ -80,10 +81,14 @@ inline int RingsMapped() {
 class WorkerSide : public testing::Test {
  protected:
   void SetUp() override { Start({}); }
-  void Start(std::function<bool(uid_t)> serves) {
+  void Start(std::function<bool(uid_t)> serves, AdmitPeer admit = nullptr) {
     listener_.reset();
-    auto listener = SharedMemoryListener::Start(
-        {.dir = folder_.path(), .worker = "w1", .ring_bytes = kRing, .serves = std::move(serves)}, &accepted_, &pool_);
+    auto listener = SharedMemoryListener::Start({.dir = folder_.path(),
+                                                 .worker = "w1",
+                                                 .ring_bytes = kRing,
+                                                 .serves = std::move(serves),
+                                                 .admit = std::move(admit)},
+                                                &accepted_, &pool_);
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
   }

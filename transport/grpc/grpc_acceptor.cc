@@ -14,6 +14,7 @@
 #include "penstock/v1/data.grpc.pb.h"
 #include "transport/grpc/byte_buffer.h"
 #include "transport/grpc/lane_metadata.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -24,7 +25,8 @@ class GrpcServerStream final : public MessageStream,
                                public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcServerStream> {
  public:
-  GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor) : executor_(executor), context_(context) {}
+  GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor)
+      : executor_(executor), peer_(Peer::Grpc(context->peer())), context_(context) {}
 
   void Accept(LaneAcceptor* acceptor, const std::optional<LaneCall>& call) {
     {
@@ -59,6 +61,7 @@ class GrpcServerStream final : public MessageStream,
 
   void Close(absl::Status status) override { End(std::move(status)); }
   SendsFrom sends_from() const override { return SendsFrom::kAnywhere; }
+  Peer peer() const override { return peer_; }
   std::string_view carrier() const override { return "grpc"; }
 
   // Called on gRPC's threads.
@@ -164,6 +167,7 @@ class GrpcServerStream final : public MessageStream,
   }
 
   Executor* const executor_;
+  const Peer peer_;
   grpc::ByteBuffer incoming_, outgoing_;  // buffers of the current read and write
 
   Mutex mutex_;

@@ -16,6 +16,7 @@
 #include "transport/grpc/byte_buffer.h"
 #include "transport/grpc/lane_metadata.h"
 #include "transport/lanes/laned_client.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -31,7 +32,10 @@ class GrpcClientStream final : public MessageStream,
                                public std::enable_shared_from_this<GrpcClientStream> {
  public:
   GrpcClientStream(const std::string& address, const LaneCall& lane, std::shared_ptr<StreamEvents> events)
-      : events_(std::move(events)), channel_(MakeChannel(address, ChannelUse::kRows)), stub_(channel_) {
+      : peer_(Peer::Network(address)),
+        events_(std::move(events)),
+        channel_(MakeChannel(address, ChannelUse::kRows)),
+        stub_(channel_) {
     context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
   }
 
@@ -67,6 +71,7 @@ class GrpcClientStream final : public MessageStream,
     context_.TryCancel();
   }
 
+  Peer peer() const override { return peer_; }
   std::string_view carrier() const override { return "grpc"; }
 
  private:
@@ -143,6 +148,7 @@ class GrpcClientStream final : public MessageStream,
     return true;
   }
 
+  const Peer peer_;
   std::shared_ptr<StreamEvents> events_;
   grpc::ClientContext context_;
   std::shared_ptr<grpc::Channel> channel_;

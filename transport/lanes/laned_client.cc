@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "transport/lanes/lane_order.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -30,6 +31,7 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
   void StartRead() override;
   void StartWrite(SliceList message) override;
   void Close(absl::Status status) override;
+  Peer peer() const override;
   std::string_view carrier() const override;
 
  private:
@@ -168,6 +170,11 @@ void LanedClient::Close(absl::Status status) {
   if (ended) {
     post_([self = shared_from_this()] { self->Run(); });
   }
+}
+
+Peer LanedClient::peer() const {
+  MutexLock lock(&mutex_);
+  return lanes_[0].stream == nullptr ? Peer() : lanes_[0].stream->peer();
 }
 
 std::string_view LanedClient::carrier() const {

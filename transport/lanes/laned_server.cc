@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "transport/lanes/lane_choice.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -24,7 +25,11 @@ class Nobody final : public StreamEvents {
 class LanedServer final : public MessageStream, public std::enable_shared_from_this<LanedServer> {
  public:
   LanedServer(LaneAcceptor* acceptor, std::string name, std::shared_ptr<MessageStream> first)
-      : acceptor_(acceptor), options_(acceptor->options_), executor_(acceptor->executor_), name_(std::move(name)) {
+      : acceptor_(acceptor),
+        options_(acceptor->options_),
+        executor_(acceptor->executor_),
+        name_(std::move(name)),
+        peer_(first->peer()) {
     MutexLock lock(&mutex_);
     lanes_.emplace_back();
     lanes_[0].stream = std::move(first);
@@ -48,6 +53,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   void Close(absl::Status status) override;
   std::shared_ptr<BlockMemory> send_memory() override;
   SendsFrom sends_from() const override;
+  Peer peer() const override { return peer_; }
   std::string_view carrier() const override;
 
  private:
@@ -93,6 +99,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   const LaneOptions options_;
   Executor* const executor_;
   const std::string name_;
+  const Peer peer_;  // peer of the first lane
 
   mutable Mutex mutex_;
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null until they are known, and after the end

@@ -14,6 +14,7 @@
 #include "base/owned_fd.h"
 #include "base/packet_socket.h"
 #include "base/status_macros.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/local_address.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/poll_loop.h"
@@ -87,19 +88,19 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
         if (errno != EAGAIN && errno != EWOULDBLOCK) Pause();
         return;
       }
-      const std::optional<uid_t> peer = PeerOf(fd);
-      const bool served =
-          peer.has_value() && (options_.serves != nullptr ? options_.serves(*peer) : *peer == geteuid() || *peer == 0);
-      if (!served) continue;
+      const std::optional<Peer> peer = PeerOf(fd);
+      const bool served = peer.has_value() && (options_.serves != nullptr ? options_.serves(peer->uid)
+                                                                          : peer->uid == geteuid() || peer->uid == 0);
+      if (!served || (options_.admit != nullptr && !options_.admit(*peer).ok())) continue;
       GrowBuffer(fd);
-      Welcome(std::move(fd));
+      Welcome(std::move(fd), *peer);
     }
   }
   void OnLoopEnds() override { End(); }
 
  private:
   // If there is no memory or no descriptor, the client receives no WELCOME and uses another carrier.
-  void Welcome(OwnedFd fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
+  void Welcome(OwnedFd fd, const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     absl::StatusOr<PacketSocket> socket = PacketSocket::Create(std::move(fd));
     if (!socket.ok()) return;
     const std::shared_ptr<const uint64_t> charge = RingAllowance::Take(allowance_, options_.ring_bytes);
@@ -109,7 +110,7 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     if (!socket->Send(welcome, false, (*ring)->fd()).ok()) return;
     (*ring)->CloseFd();
     const auto stream =
-        SharedMemoryStream::OfWorker(kept_loop_, executor_, *std::move(socket), *std::move(ring), options_.files);
+        SharedMemoryStream::OfWorker(kept_loop_, executor_, peer, *std::move(socket), *std::move(ring), options_.files);
     stream->Begin(acceptor_->Accept(stream));
   }
 

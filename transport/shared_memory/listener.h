@@ -13,6 +13,7 @@
 #include "base/runtime/executor.h"
 #include "base/shared_row_files.h"
 #include "transport/message_stream.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -24,9 +25,11 @@ struct SharedMemoryListenerOptions {
   std::shared_ptr<const SharedRowFiles> files = nullptr;  // bytes of these files are sent without a copy; null: none
   // Returns true for users to serve. Unset: this process's user and root.
   std::function<bool(uid_t)> serves;
+  AdmitPeer admit = nullptr;  // decides about each process of a served user
 };
 
-// Accepts streams of the served users, and closes other connections without sending a packet. Thread-safe.
+// Accepts streams of the served users that `admit` accepts, and closes other connections without sending a packet.
+// Thread-safe.
 class SharedMemoryListener {
  public:
   // Starts listening. `acceptor` and `executor` must outlive the listener. `executor` runs the timers for closing.

@@ -149,11 +149,11 @@ absl::StatusOr<OwnedFd> ConnectTo(const std::string& path) {
   return fd;
 }
 
-std::optional<uid_t> PeerOf(const OwnedFd& socket) {
+std::optional<Peer> PeerOf(const OwnedFd& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer) return std::nullopt;
-  return peer.uid;
+  return Peer::Host(peer.uid, peer.pid);
 }
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/owned_fd.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -47,8 +48,8 @@ absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 // Enlarges the socket's send buffer as far as the system allows, for messages that go through the socket.
 void GrowBuffer(const OwnedFd& socket);
 
-// Returns the user of the process at the other end, as the kernel reports it, or nullopt.
-std::optional<uid_t> PeerOf(const OwnedFd& socket);
+// Returns the process at the other end, as the kernel reports it, or nullopt.
+std::optional<Peer> PeerOf(const OwnedFd& socket);
 
 }  // namespace penstock
 

@@ -13,6 +13,7 @@
 #include "base/packet_socket.h"
 #include "base/sealed_memory.h"
 #include "base/status_macros.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/stream.h"
 
@@ -22,13 +23,11 @@ namespace {
 constexpr size_t kMostAvoided = 1024;
 
 // Trusts this process's user, root, and the owner of the socket's folder.
-bool Believes(const OwnedFd& socket, const std::string& path) {
-  const std::optional<uid_t> peer = PeerOf(socket);
-  if (!peer.has_value()) return false;
-  if (*peer == geteuid() || *peer == 0) return true;
+bool Believes(const Peer& peer, const std::string& path) {
+  if (peer.uid == geteuid() || peer.uid == 0) return true;
   struct stat info {};
   const std::string folder = path.substr(0, path.rfind('/'));
-  return stat(folder.c_str(), &info) == 0 && info.st_uid == *peer;
+  return stat(folder.c_str(), &info) == 0 && info.st_uid == peer.uid;
 }
 
 }  // namespace
@@ -101,6 +100,10 @@ class ChoosingStream final : public MessageStream,
       self->Abandon();
     });
   }
+  Peer peer() const override {
+    MutexLock lock(&mutex_);
+    return chosen_ == nullptr ? Peer() : chosen_->peer();
+  }
   std::string_view carrier() const override {
     MutexLock lock(&mutex_);
     return chosen_ == nullptr ? std::string_view() : chosen_->carrier();
@@ -131,9 +134,11 @@ class ChoosingStream final : public MessageStream,
  private:
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     PS_ASSIGN_OR_RETURN(OwnedFd fd, ConnectTo(local_.path));
-    if (!Believes(fd, local_.path)) {
+    const std::optional<Peer> peer = PeerOf(fd);
+    if (!peer.has_value() || !Believes(*peer, local_.path)) {
       return absl::PermissionDeniedError(absl::StrCat(local_.path, ": another user's socket"));
     }
+    connected_to_ = *peer;
     PS_ASSIGN_OR_RETURN(socket_, PacketSocket::Create(std::move(fd)));
     watch_ = loop_->Watch(socket_->fd(), EPOLLIN, shared_from_this());
     return watch_ != 0 ? absl::OkStatus() : absl::UnavailableError("the system has no room for one more socket");
@@ -152,8 +157,9 @@ class ChoosingStream final : public MessageStream,
     }
     PS_ASSIGN_OR_RETURN(SealedMemory ring, SealedMemory::Open(std::move(arrived->fd), welcome->ring_bytes));
     loop_->Forget(std::exchange(watch_, 0));
-    const auto stream = SharedMemoryStream::OfClient(kept_loop_, timers_, *std::exchange(socket_, std::nullopt),
-                                                     std::make_shared<const SealedMemory>(std::move(ring)));
+    const auto stream =
+        SharedMemoryStream::OfClient(kept_loop_, timers_, connected_to_, *std::exchange(socket_, std::nullopt),
+                                     std::make_shared<const SealedMemory>(std::move(ring)));
     stream->Begin(events_);
     Choose(stream);
     return true;
@@ -227,6 +233,7 @@ class ChoosingStream final : public MessageStream,
   const WorkerAddress worker_;
   const LocalAddress local_;
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // while the worker's WELCOME is outstanding
+  Peer connected_to_ ABSL_GUARDED_BY(loop_);                   // process at the other end of socket_
   uint64_t watch_ ABSL_GUARDED_BY(loop_) = 0;
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);  // until a carrier is chosen
 

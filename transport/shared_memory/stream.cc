@@ -22,11 +22,13 @@ constexpr uint64_t kMostWindow = uint64_t{8} << 20;
 
 }  // namespace
 
-SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                                       std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> files)
+SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer,
+                                       PacketSocket socket, std::shared_ptr<Ring> ring,
+                                       std::shared_ptr<const SharedRowFiles> files)
     : kept_loop_(std::move(loop)),
       loop_(kept_loop_.get()),
       timers_(timers),
+      peer_(std::move(peer)),
       ring_(std::move(ring)),
       shares_rows_(files != nullptr),
       window_(ring_ == nullptr ? 0 : std::min<uint64_t>(kMostWindow, ring_->bytes() / 4)),
@@ -34,17 +36,18 @@ SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, 
       announced_(std::move(files)) {}
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
-                                                                 PacketSocket socket, std::shared_ptr<Ring> ring,
+                                                                 Peer peer, PacketSocket socket,
+                                                                 std::shared_ptr<Ring> ring,
                                                                  std::shared_ptr<const SharedRowFiles> files) {
-  return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), std::move(ring),
-                                              std::move(files));
+  return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(peer), std::move(socket),
+                                              std::move(ring), std::move(files));
 }
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
-                                                                 PacketSocket socket,
+                                                                 Peer peer, PacketSocket socket,
                                                                  std::shared_ptr<const SealedMemory> ring) {
-  auto stream =
-      std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), nullptr, nullptr);
+  auto stream = std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(peer),
+                                                     std::move(socket), nullptr, nullptr);
   stream->loop_->AssertHere();
   stream->incoming_ = IncomingMessages(std::move(ring), [weak = std::weak_ptr(stream)](uint64_t message) {
     if (const std::shared_ptr<SharedMemoryStream> self = weak.lock()) self->Released(message);

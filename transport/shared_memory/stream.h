@@ -16,6 +16,7 @@
 #include "base/sealed_memory.h"
 #include "base/shared_row_files.h"
 #include "transport/message_stream.h"
+#include "transport/peer.h"
 #include "transport/shared_memory/message_parts.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/poll_loop.h"
@@ -34,10 +35,10 @@ class SharedMemoryStream final : public MessageStream,
                                  public std::enable_shared_from_this<SharedMemoryStream> {
  public:
   // `timers` runs the timers for closing and must outlive the loop's thread.
-  static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
+  static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer,
                                                       PacketSocket socket, std::shared_ptr<Ring> ring,
                                                       std::shared_ptr<const SharedRowFiles> files = nullptr);
-  static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
+  static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer,
                                                       PacketSocket socket, std::shared_ptr<const SealedMemory> ring);
 
   // Starts the stream: events may follow. Call it once, on the loop's thread.
@@ -48,6 +49,7 @@ class SharedMemoryStream final : public MessageStream,
   void Close(absl::Status status) override;
   std::shared_ptr<BlockMemory> send_memory() override { return ring_; }
   SendsFrom sends_from() const override { return shares_rows_ ? SendsFrom::kSharedRowFiles : SendsFrom::kNowhere; }
+  Peer peer() const override { return peer_; }
   std::string_view carrier() const override { return kCarrier; }
   static constexpr std::string_view kCarrier = "shared memory";
 
@@ -58,7 +60,7 @@ class SharedMemoryStream final : public MessageStream,
   struct Private {};
 
  public:
-  SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
+  SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer, PacketSocket socket,
                      std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> files);
 
  private:
@@ -85,6 +87,7 @@ class SharedMemoryStream final : public MessageStream,
   const std::shared_ptr<PollLoop> kept_loop_;
   PollLoop* const loop_;
   Executor* const timers_;
+  const Peer peer_;
   const std::shared_ptr<Ring> ring_;  // at the worker's end
   const bool shares_rows_;
   const uint64_t window_;  // no OnWritten while the unreleased bytes exceed this

@@ -14,6 +14,7 @@
 #include "penstock/v1/data.pb.h"
 #include "transport/frame.h"
 #include "transport/message_stream.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -50,6 +51,7 @@ class FakeStream : public MessageStream {
     changed_.NotifyAll();
   }
   void Close(absl::Status status) override { Finish(std::move(status)); }
+  Peer peer() const override { return Peer(); }
   std::string_view carrier() const override { return "fake"; }
 
   // The client's side.
