@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {

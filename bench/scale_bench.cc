@@ -22,7 +22,7 @@
 #include "base/mutex.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/framing.h"
+#include "pipeline/sources/tfrecord/framing.h"
 #include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/posix_storage.h"
 

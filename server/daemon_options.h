@@ -9,7 +9,7 @@
 #include "base/cgroup.h"
 #include "config/daemon_config.h"
 #include "penstock/v1/config.pb.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 
 namespace penstock {
 

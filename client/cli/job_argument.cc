@@ -18,8 +18,8 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/plan/fitting_batch.h"
-#include "pipeline/records/file_kind.h"
-#include "pipeline/records/shard_reader.h"
+#include "pipeline/sources/file_kind.h"
+#include "pipeline/sources/shard_reader.h"
 
 namespace penstock::cli {
 namespace {
@@ -95,12 +95,13 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
   if (!file.ok()) return passed->Add(file.status());
   const auto reader = ShardReader::Open(*std::move(file), loaded->index);
   if (!reader.ok()) return passed->Add(reader.status());
+  const bool tar = loaded->index->kind().container == ContainerKind::kTar;
   std::string record;
   for (uint64_t k = 0, seen = 0; k < loaded->index->record_count() && seen < records; ++k, ++seen) {
     if (writer->records() >= records) return;
     if (absl::Status read = (*reader)->ReadRecord(k, &record); !read.ok()) {
       passed->Add(std::move(read));
-    } else if (absl::Status added = writer->AddRecord(record); !added.ok()) {
+    } else if (absl::Status added = tar ? writer->AddSample(record) : writer->AddRecord(record); !added.ok()) {
       passed->Add(absl::Status(added.code(), absl::StrCat(path, ", record ", k, ": ", added.message())));
     }
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
+#include "pipeline/records/sample_parser.h"
 
 namespace penstock::cli {
 namespace {
@@ -68,6 +69,17 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
   }
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListFeatures(record, format_));
   boxes_.AddRecord(record, infos);
+  AddFeatures(infos);
+  return absl::OkStatus();
+}
+
+absl::Status JobWriter::AddSample(std::string_view record) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListMembers(record));
+  AddFeatures(infos);
+  return absl::OkStatus();
+}
+
+void JobWriter::AddFeatures(const std::vector<FeatureInfo>& infos) {
   for (const FeatureInfo& info : infos) {
     if (info.kind == FeatureKind::kNone) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
@@ -94,7 +106,6 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
     f.looks_like_text = f.looks_like_text && LooksLikeText(info.first_bytes);
   }
   ++records_;
-  return absl::OkStatus();
 }
 
 JobWriter::Chosen JobWriter::Choose() const {

@@ -37,6 +37,8 @@ class JobWriter {
  public:
   // Adds a record. Returns InvalidArgument if it is neither an Example nor a SequenceExample.
   absl::Status AddRecord(std::string_view record);
+  // Adds a record of a tar shard. Returns InvalidArgument if it is malformed.
+  absl::Status AddSample(std::string_view record);
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 
@@ -64,6 +66,7 @@ class JobWriter {
     }
   };
   Chosen Choose() const;
+  void AddFeatures(const std::vector<FeatureInfo>& infos);
 
   uint64_t records_ = 0;
   RecordFormat format_ = RecordFormat::kExample;

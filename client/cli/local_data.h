@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "config/flags.h"
 #include "penstock/v1/job.pb.h"
-#include "pipeline/records/dataset_files.h"
-#include "pipeline/records/index_store.h"
+#include "pipeline/sources/dataset_files.h"
+#include "pipeline/sources/index_store.h"
 
 namespace penstock::cli {
 

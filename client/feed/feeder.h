@@ -13,7 +13,7 @@
 #include "client/feed/epoch_warnings.h"
 #include "penstock/v1/feed.pb.h"
 #include "penstock/v1/job.pb.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 
 namespace penstock::feed {
 

@@ -75,7 +75,9 @@ bool WarpsBilinear(const v1::Op& op) {
 
 uint64_t FingerprintOf(const v1::JobSpec& job) {
   Fingerprint fingerprint;
-  fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(RecordFormatOf(job)));
+  // The container of the data decides between Examples and samples, and the snapshot's fingerprint covers the data.
+  const v1::RecordFormat format = RecordFormatOf(job) == v1::SAMPLE ? v1::EXAMPLE : RecordFormatOf(job);
+  fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(format));
   for (const v1::Feature& feature : job.features()) fingerprint.Add(Deterministic(feature));
   fingerprint.Add(static_cast<uint64_t>(job.features_size()));
   for (const v1::Op& op : job.ops()) {
@@ -210,7 +212,7 @@ size_t RowScratch::held_bytes() const {
   for (const FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
   for (const FeatureValue& value : s.parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
-             value.splits.capacity() * 4;
+             value.splits.capacity() * 4 + value.own.capacity();
   }
   return bytes;
 }

@@ -359,7 +359,7 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
   if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();
   for (const FeatureValue& value : parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
-             value.splits.capacity() * 4;
+             value.splits.capacity() * 4 + value.own.capacity();
   }
   if (!annotations_.active()) {
     for (size_t c = 0; c < types_.size(); ++c) {

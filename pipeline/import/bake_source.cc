@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
+#include "base/little_endian.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/framing.h"
 
 namespace penstock {
 namespace {

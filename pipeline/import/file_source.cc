@@ -11,7 +11,7 @@
 #include "pipeline/import/image_start.h"
 #include "pipeline/import/items_ahead.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/framing.h"
+#include "pipeline/sources/record_limits.h"
 
 namespace penstock {
 namespace {

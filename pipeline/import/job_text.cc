@@ -29,7 +29,8 @@ bool LooksLikeImage(std::string_view bytes) {
 
 bool LooksLikeLabel(std::string_view key) {
   const absl::string_view k(key.data(), key.size());
-  return absl::StrContains(k, "label") || k == "y" || absl::EndsWith(k, "class") || absl::EndsWith(k, "target");
+  return absl::StrContains(k, "label") || k == "y" || k == "cls" || absl::EndsWith(k, "class") ||
+         absl::EndsWith(k, "target");
 }
 
 std::string ImageRecipeText(const std::string& column) {

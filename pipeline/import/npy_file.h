@@ -11,23 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "base/npy_header.h"
 #include "pipeline/batch/dtype.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
-
-struct NpyHeader {
-  std::string descr;           // NumPy's name of the element type: "<f4"
-  bool fortran_order = false;  // column-major order
-  std::vector<int64_t> shape;
-  uint64_t data_offset = 0;  // offset of the first element in the file
-
-  bool operator==(const NpyHeader&) const = default;
-};
-
-// Parses the header at the beginning of `bytes`; 64 KiB suffice for every supported header. InvalidArgument: no .npy
-// file, or a header that NumPy does not write. Safe for untrusted bytes.
-absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
 
 // Thread-safe.
 class NpyFile {

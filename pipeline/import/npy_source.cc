@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/framing.h"
+#include "pipeline/sources/record_limits.h"
 
 namespace penstock {
 

@@ -11,8 +11,8 @@
 #include "pipeline/import/ordered_run.h"
 #include "pipeline/import/shard_folder.h"
 #include "pipeline/plan/permutation.h"
-#include "pipeline/records/framing.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/framing.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 
 namespace penstock {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/little_endian.h"
 #include "base/status_macros.h"
 #include "pipeline/import/scratch_file.h"
-#include "pipeline/records/framing.h"
 
 namespace penstock {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/features/key_check.h"
+#include "pipeline/loader/data_format.h"
 
 namespace penstock {
 namespace {
@@ -34,7 +35,8 @@ absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, K
 }  // namespace
 
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
-  KeyCheck check(job);
+  PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
+  KeyCheck check(spec);
   const auto& shards = reader->snapshot().shards();
   std::vector<uint64_t> firsts = {0};  // number of each shard's first record
   for (const SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);

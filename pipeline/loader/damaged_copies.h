@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
-#include "pipeline/records/snapshot.h"
+#include "pipeline/sources/snapshot.h"
 
 namespace penstock {
 

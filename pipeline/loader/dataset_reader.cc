@@ -7,8 +7,8 @@
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/shard_table.h"
-#include "pipeline/records/damage.h"
-#include "pipeline/records/shard_reader.h"
+#include "pipeline/sources/damage.h"
+#include "pipeline/sources/shard_reader.h"
 
 namespace penstock {
 namespace {
@@ -53,7 +53,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         if (!reader.ok()) return reader.status();
         bytes = Settled(
             ref, **reader,
-            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->index().FramedLength(ref.record))));
+            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->index().StoredBytes(ref.record))));
       }
       if (bytes.ok()) {
         out->assign(*bytes);
@@ -67,7 +67,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, shards_->Reader(ref.shard));
-    const uint64_t framed = reader->index().FramedLength(ref.record);
+    const uint64_t framed = reader->index().StoredBytes(ref.record);
     return Settled(ref, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
   }
 
@@ -76,7 +76,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
-    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
+    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->index().StoredBytes(ref.record));
     FetchedRecord* const out = fetched.get();
     const absl::Status damage = out->damage;
     auto end = [self = shared_from_this(), ref, reader, fetched = std::move(fetched),
@@ -118,7 +118,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
                                                  const char* frame) override {
     const RecordRef ref = snapshot().ToShard(record);
-    return Settled(ref, reader, reader.RecordOfFrame(ref.record, frame));
+    return Settled(ref, reader, reader.RecordOf(ref.record, frame));
   }
 
   void WillRead(uint64_t record) override {
@@ -177,7 +177,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
     if (bytes.ok()) {
-      bytes_read_.fetch_add(reader.index().FramedLength(ref.record), std::memory_order_relaxed);
+      bytes_read_.fetch_add(reader.index().StoredBytes(ref.record), std::memory_order_relaxed);
       shards_->FoundWell(ref.shard);
       return bytes;
     }

@@ -5,14 +5,16 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
+absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict) {
+  PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<const Pipeline> pipeline, Pipeline::Create(spec));
   return Create(spec, std::move(reader), std::move(pipeline), verdict);
 }

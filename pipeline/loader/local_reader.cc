@@ -12,8 +12,8 @@
 #include "pipeline/loader/prepared_steps.h"
 #include "pipeline/loader/self_tuning.h"
 #include "pipeline/plan/job_order.h"
-#include "pipeline/records/index_builder.h"
-#include "pipeline/records/index_job.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/index_job.h"
 
 namespace penstock {
 
@@ -230,6 +230,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
     shard.record_count = index.record_count();
     shard.content_hash = index.content_hash;
     shard.data_bytes = index.data_bytes();
+    shard.container = index.kind().container;
     shards.push_back(std::move(shard));
   }
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));

@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "base/prefetch.h"
 #include "pipeline/loader/dataset_reader.h"
-#include "pipeline/records/shard_reader.h"
+#include "pipeline/sources/shard_reader.h"
 
 namespace penstock {
 

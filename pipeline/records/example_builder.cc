@@ -1,7 +1,7 @@
 #include "pipeline/records/example_builder.h"
 
+#include "base/wire.h"
 #include "pipeline/records/example_parser.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

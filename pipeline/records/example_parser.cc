@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
+#include "base/wire.h"
 #include "pipeline/records/feature_walk.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

@@ -30,7 +30,8 @@ enum class FeatureKind : uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3
 // Returns "none", "BYTES", "FLOAT" or "INT64".
 std::string_view FeatureKindName(FeatureKind kind);
 
-enum class RecordFormat : uint8_t { kExample = 0, kSequenceExample = 1 };
+// kSample: the members of a WebDataset's sample (sample_parser.h).
+enum class RecordFormat : uint8_t { kExample = 0, kSequenceExample = 1, kSample = 2 };
 
 struct FeatureRequest {
   std::string key;
@@ -48,7 +49,10 @@ struct FeatureValue {
   bool missing = true;
   std::vector<int64_t> ints;
   std::vector<float> floats;
-  std::vector<std::string_view> bytes;  // point into the record
+  std::vector<std::string_view> bytes;  // point into the record, or into `own`
+  // Contents of `bytes` that are not bytes of the record. ExampleParser uses none. A copy's `bytes` point into the
+  // original.
+  std::vector<char> own;
   // Sequence requests: entry i of the list holds values [splits[i], splits[i + 1]). Empty for other requests and for
   // missing lists.
   std::vector<uint32_t> splits;

@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "base/wire.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/feature_walk.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

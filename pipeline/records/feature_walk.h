@@ -8,9 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/wire.h"
 #include "pipeline/records/example_parser.h"
-#include "pipeline/records/framing.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/submitted_job.pb.h"
-#include "pipeline/records/snapshot.h"
+#include "pipeline/sources/snapshot.h"
 
 namespace penstock {
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 #include "pipeline/storage/files.h"
 #include "server/common/rpc_gate.h"
 #include "server/worker/stream/wire_compression.h"

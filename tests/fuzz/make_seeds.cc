@@ -15,12 +15,13 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/index_builder.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/import/npy_testing.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
 
 namespace penstock {
 namespace {
@@ -168,6 +169,27 @@ void WriteArchives(const std::string& folder) {
   seeds.Write("array", Npy("<f4", "2, 3", Bytes(24)));
 }
 
+void WriteSamples(const std::string& folder) {
+  const Seeds seeds(folder, "sample");
+  const auto sample = [](const std::vector<std::pair<std::string, std::string>>& members) {
+    std::string span;
+    for (const auto& [name, data] : members) AppendTarMember(name, data, &span);
+    return span;
+  };
+  seeds.Write("image", sample({{"train/0001.jpg", "photograph"}, {"train/0001.cls", "7\n"}}));
+  seeds.Write("array", sample({{"0001.npy", Npy("<f4", "2, 3", Bytes(24))}, {"0001.cls", "0.5"}}));
+  seeds.Write("labels", sample({{"0001.npy", Npy("<i8", "3,", Bytes(24))}}));
+  seeds.Write("json-numbers", sample({{"0001.json", R"({"a": [{"b": 1}, 2, true], "b": 0.5, "a": [1]})"}}));
+  seeds.Write("json-texts", sample({{"0001.json", R"({"a": ["one", "\u00e9", ""], "b": null})"}}));
+  seeds.Write("long-name", sample({{std::string(150, 'k') + ".png", "picture"}}));
+  seeds.Write("pax", PaxHeader(PaxRecord("comment", "text"), 'g') +
+                         PaxHeader(PaxRecord("path", "folder/0001.cls") + PaxRecord("size", "000000001")) +
+                         TarHeader("0001.cls", 0) + TarPadded("7"));
+  seeds.Write("links", TarHeader("train", 0, '5') + TarHeader("train/0001.png", 9, '2') +
+                           sample({{"__meta__/sizes.txt", "1"}, {"train/0001.cls", "7"}, {"README", ""}}));
+  seeds.Write("duplicate", sample({{"0001.jpg", "one"}, {"0001.JPG", "two"}}));
+}
+
 void WritePngs(const std::string& folder) {
   const Seeds seeds(folder, "png");
   const std::string place("\0\x09\0\x07\0\x03\0\x02", 8);
@@ -206,6 +228,7 @@ int main(int argc, char** argv) {
   penstock::WriteExamples(argv[1]);
   penstock::WriteShards(argv[1]);
   penstock::WriteImages(argv[1]);
+  penstock::WriteSamples(argv[1]);
   penstock::WriteArchives(argv[1]);
   penstock::WritePngs(argv[1]);
   return 0;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/support/cluster/process_cluster.h"

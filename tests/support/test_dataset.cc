@@ -15,8 +15,8 @@
 #include "pipeline/image/formats/png.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/framing.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/framing.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {

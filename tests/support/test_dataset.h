@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "penstock/v1/job.pb.h"
-#include "pipeline/records/compression.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/compression.h"
+#include "pipeline/sources/dataset_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace penstock {

@@ -11,7 +11,7 @@
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 
 namespace penstock::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "pipeline/records/verify.h"
+#include "pipeline/sources/verify.h"
 
 #include <algorithm>
 #include <atomic>

@@ -26,7 +26,7 @@
 #include "base/status_macros.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {

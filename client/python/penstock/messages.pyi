@@ -298,14 +298,14 @@ class Dataset(Message):
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]
     def __init__(
         self,
         *,
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):

@@ -138,9 +138,7 @@ void AnnotationPlan::CheckBoxes(const v1::JobSpec& job, const FeatureSet& featur
     requests.push_back({.key = box.key, .kind = FeatureKind::kFloat});
     absl::StrAppend(&keys_, keys_.empty() ? "" : ", ", box.key);
   }
-  ParserOptions options;
-  if (format == v1::SEQUENCE_EXAMPLE) options.format = RecordFormat::kSequenceExample;
-  auto parser = ExampleParser::Create(std::move(requests), options);
+  auto parser = RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job)});
   if (parser.ok()) {
     parser_ = *std::move(parser);
   } else {

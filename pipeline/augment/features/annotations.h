@@ -91,7 +91,7 @@ class AnnotationPlan {
   std::string keys_;  // all four keys, for messages
   bool pixels_ = false;
   double min_area_ = 0, min_visible_ = 0;
-  std::optional<ExampleParser> parser_;
+  std::optional<RecordParser> parser_;
   std::vector<Companion> companions_;
 };
 

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kDefaultMaxRecordBytes = uint64_t{256} << 20;
+constexpr uint64_t kDefaultRecordBytes = uint64_t{256} << 20;
 
 // Receives the mistakes of one feature.
 struct Report {
@@ -134,13 +134,24 @@ v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) {
   return job.dataset_size() > 0 ? job.dataset(0).format() : v1::EXAMPLE;
 }
 
+RecordFormat ParserFormatOf(const v1::JobSpec& job) {
+  switch (RecordFormatOf(job)) {
+    case v1::SEQUENCE_EXAMPLE:
+      return RecordFormat::kSequenceExample;
+    case v1::SAMPLE:
+      return RecordFormat::kSample;
+    default:
+      return RecordFormat::kExample;
+  }
+}
+
 FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* errors) {
   static_assert(std::endian::native == std::endian::little, "rows are little-endian");
   FeatureSet set;
   const size_t before = errors->size();
   const v1::RecordFormat format = RecordFormatOf(job);
   const uint64_t max_bytes =
-      job.limits().max_record_bytes() > 0 ? job.limits().max_record_bytes() : kDefaultMaxRecordBytes;
+      job.limits().max_record_bytes() > 0 ? job.limits().max_record_bytes() : kDefaultRecordBytes;
   set.raw_ = format == v1::RAW;
   if (job.features_size() == 0) errors->push_back("features: there must be at least one");
   std::set<std::string> columns;
@@ -175,10 +186,8 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
   if (errors->size() != before || set.raw_) return set;
   std::vector<FeatureRequest> requests;
   for (const FeaturePlan& plan : set.plans_) requests.push_back(plan.request);
-  auto parser = ExampleParser::Create(
-      std::move(requests),
-      {.format = format == v1::SEQUENCE_EXAMPLE ? RecordFormat::kSequenceExample : RecordFormat::kExample,
-       .max_value_bytes = max_bytes});
+  auto parser =
+      RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job), .max_value_bytes = max_bytes});
   if (!parser.ok()) {
     errors->push_back(absl::StrCat("features: ", parser.status().message()));
     return set;

@@ -13,6 +13,7 @@
 #include "pipeline/augment/value/arena.h"
 #include "pipeline/augment/value/value.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/record_parser.h"
 
 namespace penstock {
 
@@ -53,11 +54,13 @@ class FeatureSet {
  private:
   std::vector<FeaturePlan> plans_;
   bool raw_ = false;
-  std::optional<ExampleParser> parser_;
+  std::optional<RecordParser> parser_;
 };
 
 // Returns the format of the job's records.
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job);
+// Returns the parser's format. RAW records have no parser.
+RecordFormat ParserFormatOf(const v1::JobSpec& job);
 
 }  // namespace penstock
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/near_name.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/augment/features/features.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/sample_parser.h"
 
 namespace penstock {
 namespace {
@@ -29,7 +32,8 @@ std::string Listed(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-KeyCheck::KeyCheck(const v1::JobSpec& job) : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE) {
+KeyCheck::KeyCheck(const v1::JobSpec& job)
+    : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE), samples_(RecordFormatOf(job) == v1::SAMPLE) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
@@ -43,7 +47,23 @@ KeyCheck::KeyCheck(const v1::JobSpec& job) : sequence_examples_(RecordFormatOf(j
   }
 }
 
+void KeyCheck::AddSample(std::string_view record) {
+  const absl::StatusOr<std::vector<FeatureInfo>> members = ListMembers(record);
+  if (!members.ok()) return;
+  ++records_;
+  for (const FeatureInfo& member : *members) context_.insert(member.key);
+  std::erase_if(wanted_, [&](const Wanted& wanted) {
+    if (wanted.key == "__key__") return true;
+    for (const absl::string_view alternative : absl::StrSplit(wanted.key, ';')) {
+      const absl::string_view extension = alternative.substr(0, alternative.find('/'));
+      if (context_.contains(absl::AsciiStrToLower(extension))) return true;
+    }
+    return false;
+  });
+}
+
 void KeyCheck::Add(std::string_view record) {
+  if (samples_) return AddSample(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.
   absl::StatusOr<std::vector<FeatureInfo>> features = ListFeatures(record, RecordFormat::kSequenceExample);
   if (!features.ok() && !sequence_examples_) features = ListFeatures(record, RecordFormat::kExample);

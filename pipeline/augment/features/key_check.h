@@ -36,8 +36,9 @@ class KeyCheck {
     bool variable_length = false;
   };
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
+  void AddSample(std::string_view record);
 
-  const bool sequence_examples_;
+  const bool sequence_examples_, samples_;
   std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
   std::set<std::string> context_, lists_;  // keys found

@@ -4,7 +4,7 @@ namespace penstock {
 
 RecordRange PlanRange(const ShardIndex& index, uint64_t record, absl::FunctionRef<bool(uint64_t record)> wanted,
                       const RangeLimits& limits) {
-  RecordRange range{record, 1, 1, index.FramedLength(record)};
+  RecordRange range{record, 1, 1, index.StoredBytes(record)};
   uint64_t useful = range.bytes, looked = 0;
   // Records beyond the range that were examined: the bytes and the number of the wanted ones, and the unwanted bytes
   // since the last of them.
@@ -13,9 +13,9 @@ RecordRange PlanRange(const ShardIndex& index, uint64_t record, absl::FunctionRe
   const auto look = [&](uint64_t k, uint64_t from, uint64_t to) {
     const uint64_t bytes = index.RangeBytes(from, to - from);
     if (bytes > limits.most_bytes || looked++ >= limits.most_looked) return false;
-    if (!wanted(k)) return (gap += index.FramedLength(k)) <= limits.most_gap_bytes;
+    if (!wanted(k)) return (gap += index.StoredBytes(k)) <= limits.most_gap_bytes;
     gap = 0;
-    more += index.FramedLength(k);
+    more += index.StoredBytes(k);
     ++more_wanted;
     if ((bytes - useful - more) * limits.waste_share > bytes) return true;
     useful += more;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
-#include "pipeline/records/shard_index.h"
+#include "pipeline/sources/shard_index.h"
 
 namespace penstock {
 

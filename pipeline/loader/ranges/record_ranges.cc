@@ -81,7 +81,7 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
   std::vector<Piece> pieces;
   std::sort(range->wanted.begin(), range->wanted.end());
   for (const uint64_t number : range->wanted) {
-    const uint64_t begin = range->OffsetOf(number), end = begin + index.FramedLength(number);
+    const uint64_t begin = range->OffsetOf(number), end = begin + index.StoredBytes(number);
     const bool joins = !pieces.empty() && pieces.back().end - pieces.back().begin < kBlockBytes &&
                        begin - pieces.back().end < kSkippedFrom && end - pieces.back().begin <= 2 * kBlockBytes;
     if (joins) {

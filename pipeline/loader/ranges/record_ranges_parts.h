@@ -86,7 +86,9 @@ struct RecordRanges::Range {
   uint64_t freed = 0;  // bytes of blocks that are released with it, once it was dropped
   std::vector<Task> waiting;
 
-  uint64_t OffsetOf(uint64_t number) const { return reader->index().RangeBytes(records.first, number - records.first); }
+  uint64_t OffsetOf(uint64_t number) const {
+    return reader->index().RecordOffset(number) - reader->index().RecordOffset(records.first);
+  }
 };
 
 // Dropped ranges. The destructor releases them and cancels those in flight. It must run outside the lock, because a

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
-#include "pipeline/records/shard_index.h"
+#include "pipeline/sources/shard_index.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "penstock/v1/submitted_job.pb.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
 
 namespace penstock {

@@ -102,11 +102,11 @@ absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::s
 }
 
 bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
-  if (options.compression != Compression::kAuto) return options.compression == Compression::kNone;
+  if (options.compression != Compression::kAuto && options.compression != Compression::kNone) return false;
   const absl::StatusOr<std::unique_ptr<StoredFile>> file = store_.storage()->OpenAndWait(path);
   if (!file.ok()) return false;
-  const absl::StatusOr<Compression> found = DetectCompression(**file);
-  return found.ok() && *found == Compression::kNone;
+  const absl::StatusOr<ShardKind> found = DetectShardKind(**file, options.compression);
+  return found.ok() && *found == ShardKind{Compression::kNone, ContainerKind::kTfRecord};
 }
 
 absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& request, const std::string& path) {

@@ -14,8 +14,8 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
-#include "pipeline/records/index_job.h"
-#include "pipeline/records/index_store.h"
+#include "pipeline/sources/index_job.h"
+#include "pipeline/sources/index_store.h"
 #include "server/worker/link/coordinator_link.h"
 
 namespace penstock {

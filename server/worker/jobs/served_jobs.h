@@ -17,7 +17,7 @@
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 #include "server/common/snapshot_proto.h"
 #include "server/worker/indexes/shard_indexes.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "penstock/v1/control.pb.h"
-#include "pipeline/records/dataset_files.h"
+#include "pipeline/sources/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/link/coordinator_link.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"

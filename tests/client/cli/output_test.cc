@@ -39,7 +39,7 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
   EXPECT_EQ(
       MessageToJson(shard),
       "{\"root\": \"\", \"path\": \"a/b\", \"size\": 0, \"records\": 1152921504606846976, \"content_hash\": \"0\", "
-      "\"data_bytes\": 0, \"max_record_bytes\": 0}");
+      "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\"}");
 }
 
 TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {

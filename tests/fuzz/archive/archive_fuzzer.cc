@@ -16,10 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/little_endian.h"
 #include "pipeline/import/npy_file.h"
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/zip_file.h"
-#include "pipeline/records/framing.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/support/allocation_peak.h"

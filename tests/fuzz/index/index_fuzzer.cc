@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "pipeline/records/framing.h"
-#include "pipeline/records/shard_index.h"
+#include "base/little_endian.h"
+#include "pipeline/sources/shard_index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string blob(reinterpret_cast<const char*>(data), size);
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PS_CHECK(index->MemoryBytes() <= 64 * size + 4096);
   const uint64_t records = index->record_count();
   for (uint64_t k = 0; k < records; ++k) {
-    PS_CHECK(index->RecordOffset(k) + index->FramedLength(k) == index->RecordOffset(k + 1));
+    PS_CHECK(index->RecordOffset(k) + index->StoredBytes(k) == index->RecordOffset(k + 1));
   }
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
   const auto again = penstock::ShardIndex::Parse(index->Serialize());

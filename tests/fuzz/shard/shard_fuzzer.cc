@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "base/check.h"
-#include "pipeline/records/crc32c.h"
-#include "pipeline/records/framing.h"
-#include "pipeline/records/index_builder.h"
-#include "pipeline/records/shard_reader.h"
-#include "pipeline/records/verify.h"
+#include "base/little_endian.h"
+#include "pipeline/sources/crc32c.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/shard_reader.h"
+#include "pipeline/sources/tfrecord/framing.h"
+#include "pipeline/sources/verify.h"
 #include "tests/fuzz/bytes_file.h"
 
 namespace {

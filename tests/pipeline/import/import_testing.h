@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "pipeline/import/shard_set.h"
 #include "pipeline/records/example_parser.h"
-#include "pipeline/records/record_walker.h"
+#include "pipeline/sources/record_walker.h"
 
 namespace penstock {
 

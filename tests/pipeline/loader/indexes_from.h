@@ -8,7 +8,7 @@
 
 #include "base/status_macros.h"
 #include "pipeline/loader/dataset_reader.h"
-#include "pipeline/records/index_store.h"
+#include "pipeline/sources/index_store.h"
 
 namespace penstock {
 

@@ -32,7 +32,7 @@ TEST(RangePlan, AFewThatNobodyWantsAreReadOverAndManyAreNot) {
   const auto most = [](uint64_t record) { return record % 10 != 5; };
   EXPECT_EQ(PlanRange(index, 0, most, limits).wanted, 90u);
   const auto few = [](uint64_t record) { return record % 10 == 0; };
-  EXPECT_EQ(PlanRange(index, 50, few, limits), (RecordRange{50, 1, 1, index.FramedLength(50)}));
+  EXPECT_EQ(PlanRange(index, 50, few, limits), (RecordRange{50, 1, 1, index.StoredBytes(50)}));
   RangeLimits narrow;
   narrow.most_gap_bytes = 3000;
   const auto hole = [](uint64_t record) { return record < 50 || record >= 54; };
@@ -73,7 +73,7 @@ TEST(RangePlan, KeepsItsPromisesForAnyWishes) {
     uint64_t wanted = 0, waste = 0;
     for (uint64_t k = range.first; k < range.first + range.count; ++k) {
       wanted += wishes.contains(k) ? 1 : 0;
-      waste += wishes.contains(k) ? 0 : index.FramedLength(k);
+      waste += wishes.contains(k) ? 0 : index.StoredBytes(k);
     }
     EXPECT_EQ(range.wanted, wanted);
     EXPECT_LE(waste * limits.waste_share, range.bytes);

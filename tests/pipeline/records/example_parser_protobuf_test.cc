@@ -13,8 +13,8 @@
 
 #include "absl/strings/escaping.h"
 #include "base/philox.h"
+#include "base/wire.h"
 #include "pipeline/records/example_parser.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

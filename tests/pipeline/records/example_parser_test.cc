@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "base/wire.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

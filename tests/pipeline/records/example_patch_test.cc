@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wire.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/example_parser.h"
-#include "pipeline/records/wire.h"
 
 namespace penstock {
 namespace {

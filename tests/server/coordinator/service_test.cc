@@ -14,7 +14,7 @@
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/records/shard_index.h"
+#include "pipeline/sources/shard_index.h"
 #include "server/coordinator/service/coordinator.h"
 #include "tests/server/coordinator/job_specs.h"
 

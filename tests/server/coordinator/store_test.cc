@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/records/shard_index.h"
+#include "pipeline/sources/shard_index.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/sqlite_store.h"
 #include "tests/support/fake_store.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "pipeline/loader/load_job.h"
-#include "pipeline/records/index_store.h"
+#include "pipeline/sources/index_store.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"

@@ -1,0 +1,16 @@
+#include "pipeline/records/record_parser.h"
+
+#include "base/status_macros.h"
+
+namespace penstock {
+
+absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> requests, const ParserOptions& options) {
+  if (options.format == RecordFormat::kSample) {
+    PS_ASSIGN_OR_RETURN(SampleParser parser, SampleParser::Create(std::move(requests), options));
+    return RecordParser(std::move(parser));
+  }
+  PS_ASSIGN_OR_RETURN(ExampleParser parser, ExampleParser::Create(std::move(requests), options));
+  return RecordParser(std::move(parser));
+}
+
+}  // namespace penstock

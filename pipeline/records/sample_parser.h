@@ -1,0 +1,89 @@
+// Parses samples of WebDataset archives for the features that a job requests.
+//
+// A record is the bytes of a sample in its archive, from the first header of its first member to the end of the padding
+// of its last one (pipeline/sources/tar/sample_name.h). Keys of requests:
+//   "jpg", "left.jpg"        a member by its extension, in any case
+//   "jpg;png"                the first of these that the sample has
+//   "json/label"             a field of a JSON member: the extension, and then a JSON pointer (RFC 6901)
+//   "__key__"                folder and name of the sample's members, up to the first dot: BYTES
+//
+// Values by member and kind:
+//   npy, or ending in .npy    FLOAT from float16, float32 and float64; INT64 from integers and bool; BYTES: the data
+//   json, or ending in .json  FLOAT from numbers; INT64 from integers and booleans; BYTES from strings
+//   any other                 BYTES: the whole member; INT64, FLOAT: its text, one decimal number
+//
+// The BYTES of JSON without a pointer are the whole member. A JSON array has all its values; null is missing.
+#ifndef PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_
+#define PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/records/example_parser.h"
+#include "pipeline/records/json_fields.h"
+
+namespace penstock {
+
+// Immutable. Any number of threads may use it, each with its own ParsedExample. It reads each member without a copy.
+// Values of JSON members and the key are copies, in FeatureValue::own.
+class SampleParser {
+ public:
+  // Creates a parser. Returns InvalidArgument for a request without a kind, a sequence request, element_bytes with
+  // numbers, a key that is none of the above, and members of pickled objects (pyd, pkl, pickle, pth, pt), because
+  // reading them means executing them. Two requests may name the same key. Ignores options.format.
+  static absl::StatusOr<SampleParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options = {});
+
+  const std::vector<FeatureRequest>& requests() const { return requests_; }
+
+  // Parses `record` into *out. Returns InvalidArgument, with the key if there is one, if the record is malformed, two
+  // members have the same extension, or a value has another kind than requested. Returns ResourceExhausted if the
+  // values exceed the limit. After an error, *out is unspecified. Members without a request are not parsed.
+  absl::Status Parse(std::string_view record, ParsedExample* out) const;
+
+ private:
+  // An extension that requests name.
+  struct Member {
+    std::string extension;
+    JsonFields fields;
+  };
+  struct Alternative {
+    size_t member = 0;                 // index in members_
+    std::optional<size_t> json_field;  // number in the member's fields
+  };
+  // Values of one record on their way to the requests.
+  struct Sample;
+
+  SampleParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
+      : requests_(std::move(requests)), options_(options) {}
+
+  // Returns the index in members_ of the member with this extension. Adds it if it is new.
+  size_t MemberIndex(std::string extension);
+  absl::StatusOr<Alternative> ParseAlternative(const FeatureRequest& request, std::string_view text);
+  absl::Status ParseRequest(size_t request, Sample* sample, FeatureValue* out) const;
+  absl::Status ParseJsonField(const FeatureRequest& request, const Alternative& alternative, Sample* sample,
+                              FeatureValue* out) const;
+
+  std::vector<FeatureRequest> requests_;
+  ParserOptions options_;
+  std::vector<Member> members_;
+  std::vector<std::vector<Alternative>> alternatives_;  // by request; empty for "__key__"
+};
+
+// Returns the members of a record as BYTES in the order of their extensions, for display. A member npy has the kind and
+// number of its elements, and a member that webdataset decodes as an integer (cls, cls2, class, count, index, inx, id)
+// is INT64, if its content fits. Returns InvalidArgument for a malformed record and for two members with one extension.
+absl::StatusOr<std::vector<FeatureInfo>> ListMembers(std::string_view record);
+
+// Returns the key of a record: folder and name of its members, up to the first dot.
+absl::StatusOr<std::string> KeyOfSample(std::string_view record);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_

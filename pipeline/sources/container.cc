@@ -1,0 +1,20 @@
+#include "pipeline/sources/container.h"
+
+#include "pipeline/sources/tar/tar_container.h"
+#include "pipeline/sources/tfrecord/tfrecord_container.h"
+
+namespace penstock {
+
+const Container& Container::Of(ContainerKind kind) {
+  static const TfRecordContainer tfrecord;
+  static const TarContainer tar;
+  switch (kind) {
+    case ContainerKind::kTar:
+      return tar;
+    case ContainerKind::kTfRecord:
+      break;
+  }
+  return tfrecord;
+}
+
+}  // namespace penstock

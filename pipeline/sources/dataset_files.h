@@ -1,0 +1,60 @@
+// Finds the files of a dataset: expands globs inside the configured data roots only.
+#ifndef PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_
+#define PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+// A folder that datasets may be read from. Shards are identified by (root name, relative path), so that machines may
+// store the same data at different paths.
+struct DataRoot {
+  std::string name;
+  // Absolute, with symlinks resolved, without a trailing '/' (except "/"). For objects: "s3://bucket/folder". "s3:/"
+  // contains all objects of the scheme, as "/" contains all files.
+  std::string path;
+  // The operator's spelling, made absolute. Absolute globs may begin with it or with `path`. May be empty.
+  std::string given = {};
+};
+
+// Parses "name=path" or "path", which takes its name from the path's last component. The path may be a URL of objects,
+// which are not accessed yet. A relative path is relative to the working folder. Returns an error if it is not a
+// folder, if the name is empty or contains '/', or if two roots have the same name.
+absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std::vector<std::string>& specs);
+
+struct DatasetFile {
+  std::string root;                   // name of its root
+  std::string relative_path;          // below the root, as matched
+  std::string path;                   // the path to open: absolute, with symlinks resolved
+  std::optional<FileInfo> info = {};  // set if the storage returned it together with the names
+
+  bool operator==(const DatasetFile&) const = default;
+};
+
+// Returns all regular files that the globs match, sorted by the bytes of (root, relative_path). Each file appears once,
+// even if two names lead to it; the first name counts.
+//   - A relative glob is tried in every root. An absolute one, or a URL, must begin with a root's path.
+//   - `*`, `?` and `[...]` match within a path component, as in fnmatch(3). Only a dot matches a leading dot.
+//   - Folders and index sidecars (".psidx") are skipped. A match that is neither file nor folder is an error.
+// Returns InvalidArgument for a glob with "..", for a URL of another kind, and for a glob outside the roots. Returns
+// PermissionDenied for a symlink that leads out of the roots, which the message lists. Returns NotFound for a glob
+// without a match, with its name and the roots.
+absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std::vector<std::string>& globs,
+                                                     const std::vector<DataRoot>& roots);
+
+// Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the same errors as
+// ExpandGlobs, and NotFound for a root that is not configured. Each error names the file.
+absl::StatusOr<std::string> ResolveInRoots(Storage* storage, std::string_view root, std::string_view relative_path,
+                                           const std::vector<DataRoot>& roots);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_

@@ -1,0 +1,82 @@
+#include "pipeline/sources/file_kind.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_mark.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kImages[] = "`penstock import` makes shards of images";
+constexpr char kArrays[] = "`penstock import` makes shards of arrays";
+constexpr char kOthers[] = "leave it out, or write its content as TFRecords (penstock.ShardWriter in Python does)";
+constexpr char kTables[] = "docs/import.md#tables shows how to write its rows as shards";
+constexpr char kDamagedTar[] = "its first header is damaged: write it again";
+constexpr char kZstd[] =
+    "compress it with gzip, which can be read from any place: `zstd -dc SHARD.tar.zst | gzip > SHARD.tar.gz`";
+
+struct Kind {
+  size_t offset;
+  std::string_view bytes;
+  const char *name, *way_out;
+};
+
+constexpr Kind kKinds[] = {
+    {0, "\xFF\xD8\xFF", "a JPEG image", kImages},
+    {0, "\x89PNG\r\n", "a PNG image", kImages},
+    {0, "GIF8", "a GIF image", kImages},
+    {8, "WEBP", "a WebP image", kImages},
+    {0, "PK\x03\x04", "a zip archive", "unzip it; `penstock import` makes shards of images in folders"},
+    {0, "\x93NUMPY", "a NumPy array", kArrays},
+    {0, "PAR1", "a Parquet file", kTables},
+    {0, "\x89HDF\r\n", "an HDF5 file", kOthers},
+    {0, "ARROW1", "an Arrow file", kTables},
+    {0, "\xFF\xFF\xFF\xFF", "an Arrow stream", kTables},  // the format of Hugging Face's data sets
+    {0, "\x28\xB5\x2F\xFD", "a Zstandard stream", kZstd},
+    {257, "ustar", "a damaged tar archive", kDamagedTar},
+};
+
+constexpr char kOtherKind[] = "penstock.other_kind_of_file";
+
+// Returns whether all bytes are printable or line ends.
+bool IsText(std::string_view bytes) {
+  constexpr size_t kLeast = 12;  // size of a record's header
+  return bytes.size() >= kLeast && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+           return (c >= 0x20 && c != 0x7F) || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
+// Returns whether it is a zip archive whose first member is an array. The local header has the name's length at 26 and
+// the name at 30.
+bool IsNpz(std::string_view bytes) {
+  constexpr size_t kHeader = 30;
+  if (bytes.substr(0, 4) != "PK\x03\x04" || bytes.size() < kHeader) return false;
+  const size_t length = static_cast<unsigned char>(bytes[26]) + 256 * static_cast<unsigned char>(bytes[27]);
+  const std::string_view name = bytes.substr(kHeader, length);
+  return name.size() > 4 && name.substr(name.size() - 4) == ".npy";
+}
+
+}  // namespace
+
+std::string WhatElseItIs(std::string_view first_bytes, bool compressed) {
+  const auto text = [compressed](const char* name, const char* way_out) {
+    return absl::StrCat("this is ", name, compressed ? " (compressed)" : "", ", neither a TFRecord nor a tar shard; ",
+                        way_out);
+  };
+  if (IsNpz(first_bytes)) return text("an .npz file", kArrays);
+  for (const Kind& kind : kKinds) {
+    if (first_bytes.size() >= kind.offset && first_bytes.substr(kind.offset, kind.bytes.size()) == kind.bytes) {
+      return text(kind.name, kind.way_out);
+    }
+  }
+  return IsText(first_bytes) ? text("text", kTables) : "";
+}
+
+absl::Status OtherKindOfFile(std::string_view message) {
+  return Marked(kOtherKind, absl::DataLossError({message.data(), message.size()}));
+}
+
+bool IsOtherKindOfFile(const absl::Status& status) { return HasMark(status, kOtherKind); }
+
+}  // namespace penstock

@@ -1,0 +1,75 @@
+#include "pipeline/sources/index_builder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/record_walker.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kBlockRecords = 4096;
+
+}  // namespace
+
+void ContentHasher::Add(std::string_view identity) {
+  block_.append(identity);
+  ++records_;
+  if (records_ % kBlockRecords == 0) Flush();
+}
+
+void ContentHasher::Flush() {
+  state_ = HashWords({state_, Hash64(block_)});
+  block_.clear();
+}
+
+uint64_t ContentHasher::Finish() {
+  if (!block_.empty()) Flush();
+  return HashWords({state_, records_});
+}
+
+absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options) {
+  PS_ASSIGN_OR_RETURN(const FileInfo before, file.Info());
+  RestartRecorder recorder(options.restart_spacing, options.max_window_bytes);
+  PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file,
+                                                       {.compression = options.compression,
+                                                        .max_record_bytes = options.max_record_bytes,
+                                                        .check_data = options.verify_data,
+                                                        .progress = options.progress},
+                                                       &recorder));
+  ShardIndex index(walker->kind());
+  ContentHasher hasher;
+  absl::Status broken;
+  for (;;) {
+    if (options.stop.stop_requested()) return absl::CancelledError(absl::StrCat(file.path(), ": not indexed: stopped"));
+    PS_ASSIGN_OR_RETURN(const RecordWalker::Step step, walker->Next());
+    if (step == RecordWalker::Step::kEnd) break;
+    if (step == RecordWalker::Step::kBroken || !walker->data_is_right()) {
+      broken = walker->BrokenStatus();
+      break;
+    }
+    index.AppendGap(walker->offset() - index.stream_size());
+    index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->data_crc());
+    hasher.Add(walker->identity());
+  }
+  PS_ASSIGN_OR_RETURN(const FileInfo after, file.Info());
+  if (after != before) {
+    return absl::AbortedError(
+        absl::StrCat(file.path(), " changed while it was indexed; index it again when its writer is done"));
+  }
+  PS_RETURN_IF_ERROR(broken);
+  index.file_size = before.size;
+  index.mtime_ns = before.mtime_ns;
+  index.tag = before.tag;
+  index.content_hash = hasher.Finish();
+  if (index.kind().compression != Compression::kNone) index.restart_points = recorder.Take();
+  // An empty stream may consist of several members, but has no restart points.
+  if (index.stream_size() == 0) index.restart_points.clear();
+  index.Compact();
+  return index;
+}
+
+}  // namespace penstock

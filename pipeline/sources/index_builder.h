@@ -1,0 +1,65 @@
+// Builds a shard's index in one sequential pass.
+#ifndef PENSTOCK_PIPELINE_SOURCES_INDEX_BUILDER_H_
+#define PENSTOCK_PIPELINE_SOURCES_INDEX_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "pipeline/sources/compression.h"
+#include "pipeline/sources/record_limits.h"
+#include "pipeline/sources/shard_index.h"
+
+namespace penstock {
+
+struct IndexOptions {
+  // kAuto detects the compression by content.
+  Compression compression = Compression::kAuto;
+  // A longer record is an error, reported before any allocation for it. At most kLargestMaxRecordBytes.
+  uint64_t max_record_bytes = kDefaultMaxRecordBytes;
+  // Whether to verify the CRC of each record's data too. If not, the data of large records in plain shards is not even
+  // read.
+  bool verify_data = false;
+  // Compressed shards: the approximate maximum of stream bytes between two restart points. Reading a record inflates at
+  // most this much before it. Doubled as often as needed to stay below max_window_bytes.
+  uint64_t restart_spacing = uint64_t{2} << 20;
+  // Compressed shards: upper bound on the memory of all restart windows of a shard.
+  uint64_t max_window_bytes = uint64_t{8} << 20;
+  // Called periodically and at the end, with the file bytes read since the last call. May be empty.
+  std::function<void(uint64_t bytes)> progress = {};
+  // A stop request ends the walk soon, with Cancelled.
+  std::stop_token stop = {};
+};
+
+// Reads the whole shard, verifies every length CRC of TFRecords and every header of tar, and returns the index.
+//   DataLoss           the shard is damaged; the message names file, record, offset, the damage, and how many
+//                      records before it are readable
+//   ResourceExhausted  a record is longer than max_record_bytes
+//   Aborted            the file changed during the read
+//   Cancelled          options.stop
+//   others             reading failed; from the file
+absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options = {});
+
+// The content hash of a shard: XXH64 over blocks of 4096 records' identities (RecordWalker::identity), with blocks
+// chained and the number of records last. The same in every release.
+class ContentHasher {
+ public:
+  void Add(std::string_view identity);
+  uint64_t Finish();
+
+ private:
+  void Flush();
+
+  std::string block_;
+  uint64_t state_ = 0;
+  uint64_t records_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_BUILDER_H_

@@ -1,0 +1,20 @@
+// Converts a job file's settings for reading shards to the types of the index. Separate, because the other files do not
+// depend on protobuf.
+#ifndef PENSTOCK_PIPELINE_SOURCES_INDEX_JOB_H_
+#define PENSTOCK_PIPELINE_SOURCES_INDEX_JOB_H_
+
+#include <cstdint>
+
+#include "penstock/v1/job.pb.h"
+#include "pipeline/sources/index_builder.h"
+
+namespace penstock {
+
+Compression CompressionOf(v1::Dataset::Compression compression);
+
+// `max_record_bytes` comes from the job's limits; 0 means the default.
+IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_JOB_H_

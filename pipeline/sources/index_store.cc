@@ -1,0 +1,150 @@
+#include "pipeline/sources/index_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The largest possible index of a readable shard: 2^32 records of 2 bytes.
+constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
+
+std::string AbsolutePath(const Storage& storage, const std::string& path) {
+  if (!storage.IsLocal(path)) return path;
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+// Sums the progress of all threads and reports it, one call at a time.
+class ProgressMeter {
+ public:
+  ProgressMeter(uint64_t files, uint64_t bytes, const std::function<void(const IndexProgress&)>& tell)
+      : tell_(tell), progress_{.files_total = files, .bytes_total = bytes} {}
+
+  void Add(uint64_t files, uint64_t bytes) {
+    MutexLock lock(&mutex_);
+    progress_.files_done += files;
+    progress_.bytes_done = std::min(progress_.bytes_done + bytes, progress_.bytes_total);
+    if (tell_) tell_(progress_);
+  }
+
+ private:
+  const std::function<void(const IndexProgress&)>& tell_;
+  Mutex mutex_;
+  IndexProgress progress_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Calls LoadOrBuild for one file of several.
+absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string& path, uint64_t size,
+                                     IndexOptions options, ProgressMeter* meter) {
+  uint64_t told = 0;
+  options.progress = [&](uint64_t bytes) {
+    const uint64_t n = std::min(bytes, size - told);  // a file that grows meanwhile counts with its earlier size
+    told += n;
+    meter->Add(0, n);
+  };
+  absl::StatusOr<LoadedIndex> result = store.LoadOrBuild(path, options);
+  meter->Add(1, size - told);
+  return result;
+}
+
+}  // namespace
+
+IndexStore IndexStore::InStateDir(Storage* storage, std::string state_dir) {
+  return IndexStore(storage, AbsolutePath(*storage, state_dir) + "/indexes");
+}
+
+IndexStore IndexStore::BesideShards(Storage* storage) { return IndexStore(storage, ""); }
+
+std::string IndexStore::SidecarPath(const std::string& path) const {
+  const std::string absolute = AbsolutePath(*storage_, path);
+  const absl::string_view suffix(kIndexSuffix.data(), kIndexSuffix.size());
+  if (folder_.empty()) return absl::StrCat(absolute, suffix);
+  // A file name has at most 255 bytes. The hash alone distinguishes shards.
+  const std::string name = fs::path(absolute).filename().string().substr(0, 200);
+  return absl::StrCat(folder_, "/", name, ".", absl::Hex(Hash64(absolute), absl::kZeroPad16), suffix);
+}
+
+absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
+  PS_ASSIGN_OR_RETURN(const StoredName shard, storage_->StatAndWait(path));
+  const std::string sidecar = SidecarPath(path);
+  PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(storage_, sidecar, kMaxSidecarBytes));
+  absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
+  if (!index.ok()) {
+    return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
+  }
+  if (index->file_info() != shard.info) {
+    return absl::NotFoundError(absl::StrCat(path, " changed since ", sidecar, " was made; index it again"));
+  }
+  return index;
+}
+
+absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) const {
+  if (!folder_.empty()) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder_));
+  }
+  return storage_->Put(SidecarPath(path), index.Serialize()).status();
+}
+
+absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {
+  if (!options.verify_data) {
+    absl::StatusOr<ShardIndex> index = Load(path);
+    // Building the index again repairs every error of a sidecar.
+    if (index.ok() && index->longest_record() <= options.max_record_bytes &&
+        (options.compression == Compression::kAuto || options.compression == index->kind().compression)) {
+      return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
+    }
+  }
+  PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
+  LoadedIndex loaded{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
+  loaded.save_status = Save(path, *loaded.index);
+  return loaded;
+}
+
+std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
+                                                      const IndexOptions& options, int threads,
+                                                      const std::function<void(const IndexProgress&)>& progress) {
+  std::vector<absl::StatusOr<LoadedIndex>> results(paths.size(), absl::UnknownError("not reached"));
+  std::vector<uint64_t> sizes(paths.size(), 0);
+  uint64_t total = 0;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const absl::StatusOr<StoredName> shard = store.storage()->StatAndWait(paths[i]);
+    if (shard.ok()) sizes[i] = shard->info.size;  // otherwise LoadOrBuild reports the error
+    total += sizes[i];
+  }
+  ProgressMeter meter(paths.size(), total, progress);
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < paths.size(); i = next++) {
+      results[i] = BuildOne(store, paths[i], sizes[i], options, &meter);
+    }
+  };
+  std::vector<std::jthread> pool;
+  const size_t extra = std::min<size_t>(std::max(threads, 1), std::max<size_t>(paths.size(), 1)) - 1;
+  try {
+    for (size_t i = 0; i < extra; ++i) pool.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system provides no more threads. The existing ones do all of the work.
+  }
+  work();
+  pool.clear();  // joins
+  return results;
+}
+
+}  // namespace penstock

@@ -1,0 +1,83 @@
+// Stores indexes on disk, so that a shard is walked only once and not at each start.
+#ifndef PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
+#define PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/shard_index.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+// The suffix of a sidecar's file name. Dataset globs never match it.
+constexpr std::string_view kIndexSuffix = ".psidx";
+
+// An index and its origin.
+struct LoadedIndex {
+  std::shared_ptr<const ShardIndex> index;
+  // Built by this call, not read from its sidecar.
+  bool built = false;
+  // Set only if built: the error of writing the sidecar. The index is valid, but the caller should report the error to
+  // the operator, because the next start will build it again.
+  absl::Status save_status = {};
+};
+
+// Thread-safe. Any number of processes may share the folder, because sidecars are replaced atomically.
+class IndexStore {
+ public:
+  // Stores sidecars in `state_dir`/indexes, which is created if needed. The name has the shard's file name and a hash
+  // of its full path.
+  static IndexStore InStateDir(Storage* storage, std::string state_dir);
+  // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx".
+  static IndexStore BesideShards(Storage* storage);
+
+  // Returns the storage of the shards.
+  Storage* storage() const { return storage_; }
+
+  // Returns the path of the sidecar of the shard at `path`, whether or not it exists. Makes `path` absolute first,
+  // without resolving symlinks.
+  std::string SidecarPath(const std::string& path) const;
+
+  // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, or if the shard's size, mtime or tag
+  // has changed since it was indexed. Returns DataLoss if the sidecar is damaged.
+  absl::StatusOr<ShardIndex> Load(const std::string& path) const;
+
+  // Writes the sidecar atomically.
+  absl::Status Save(const std::string& path, const ShardIndex& index) const;
+
+  // Returns the index of a valid sidecar that satisfies `options` (same compression, no longer record than allowed).
+  // Otherwise builds the index and saves it. Errors are those of BuildShardIndex and of the file. With
+  // options.verify_data it always builds the index, because a sidecar does not record whether data was verified.
+  absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
+
+ private:
+  IndexStore(Storage* storage, std::string folder) : storage_(storage), folder_(std::move(folder)) {}
+
+  Storage* storage_;
+  std::string folder_;  // empty: beside the shards
+};
+
+struct IndexProgress {
+  uint64_t files_done = 0, files_total = 0;
+  uint64_t bytes_done = 0,
+           bytes_total = 0;  // shard files; existing sidecars count at once
+};
+
+// Calls LoadOrBuild for all `paths` on `threads` threads (at least 1) and returns the results in the order of `paths`.
+// A damaged shard does not stop the others. `progress` may be empty; those threads call it, one at a time.
+// options.progress is ignored.
+std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
+                                                      const IndexOptions& options, int threads,
+                                                      const std::function<void(const IndexProgress&)>& progress = {});
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_

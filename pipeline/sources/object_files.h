@@ -1,0 +1,24 @@
+// Globs below a data root of objects ("s3://bucket/folder"). Internal to records/; see dataset_files.h.
+#ifndef PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_
+#define PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pipeline/sources/dataset_files.h"
+
+namespace penstock {
+
+// Returns whether a component of a glob has a wildcard or an escape.
+inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
+
+// Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
+// and requests all others by name.
+//   Unimplemented   a wildcard, but the storage cannot list (HTTP)
+absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+                           std::vector<DatasetFile>* files);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_

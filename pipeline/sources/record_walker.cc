@@ -1,0 +1,176 @@
+#include "pipeline/sources/record_walker.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/crc32c.h"
+#include "pipeline/sources/file_kind.h"
+#include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/record_limits.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kPiece = 256 << 10;
+constexpr uint64_t kProgressStep = uint64_t{4} << 20;
+
+}  // namespace
+
+RecordWalker::RecordWalker(Input input) : input_(std::move(input)) {}
+
+RecordWalker::~RecordWalker() = default;
+
+absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAccessFile* file,
+                                                                  const WalkOptions& options) {
+  return Start(file, options, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAccessFile* file,
+                                                                  const WalkOptions& options,
+                                                                  RestartRecorder* recorder) {
+  if (options.max_record_bytes > kLargestMaxRecordBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a record limit of ", options.max_record_bytes,
+                                                   " bytes is above the largest, ", kLargestMaxRecordBytes));
+  }
+  Input input{.file = file, .options = options, .kind = {}, .source = nullptr, .inflate = nullptr};
+  PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression));
+  if (input.kind.compression == Compression::kNone) {
+    PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());
+    input.source = std::make_unique<PlainSource>(file, info.size);
+  } else {
+    PS_ASSIGN_OR_RETURN(auto stream, InflateStream::Start(file, input.kind.compression, recorder));
+    input.inflate = stream.get();
+    input.source = std::move(stream);
+  }
+  const Container& container = Container::Of(input.kind.container);
+  return container.Walk(std::move(input));
+}
+
+absl::Status RecordWalker::ReadFully(char* out, size_t length, size_t* got) {
+  *got = 0;
+  while (*got < length) {
+    const absl::StatusOr<size_t> n = input_.source->Read(out + *got, length - *got);
+    if (!n.ok()) {
+      if (!absl::IsDataLoss(n.status())) return n.status();
+      stream_damage_ = n.status();
+      return absl::OkStatus();
+    }
+    if (*n == 0) return absl::OkStatus();
+    *got += *n;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecordWalker::SkipFully(uint64_t length, uint64_t* got) {
+  *got = 0;
+  while (*got < length) {
+    const absl::StatusOr<uint64_t> n = input_.source->Skip(length - *got);
+    if (!n.ok()) {
+      if (!absl::IsDataLoss(n.status())) return n.status();
+      stream_damage_ = n.status();
+      return absl::OkStatus();
+    }
+    if (*n == 0) return absl::OkStatus();
+    *got += *n;
+    ReportProgress(false);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecordWalker::ReadPieces(uint64_t length, std::string* data, std::initializer_list<uint32_t*> crcs,
+                                      uint64_t* got) {
+  *got = 0;
+  if (data == nullptr) scratch_.resize(kPiece);
+  const size_t before = data != nullptr ? data->size() : 0;
+  while (*got < length) {
+    const size_t want = static_cast<size_t>(std::min<uint64_t>(length - *got, kPiece));
+    if (data != nullptr) data->resize(before + *got + want);
+    char* const piece = data != nullptr ? data->data() + before + *got : scratch_.data();
+    size_t n = 0;
+    PS_RETURN_IF_ERROR(ReadFully(piece, want, &n));
+    for (uint32_t* const crc : crcs) *crc = Crc32cExtend(*crc, {piece, n});
+    *got += n;
+    ReportProgress(false);
+    if (n < want) break;
+  }
+  return absl::OkStatus();
+}
+
+std::string RecordWalker::OtherKind() const {
+  char first[kKindBytes];
+  if (input_.inflate == nullptr) {
+    const absl::StatusOr<size_t> got = input_.file->ReadAt(0, kKindBytes, first);
+    return got.ok() ? WhatElseItIs({first, *got}, false) : "";
+  }
+  const auto again = InflateStream::Start(input_.file, input_.kind.compression, nullptr);
+  const absl::StatusOr<size_t> got = again.ok() ? (*again)->Read(first, kKindBytes) : again.status();
+  return got.ok() ? WhatElseItIs({first, *got}, true) : "";
+}
+
+RecordWalker::Step RecordWalker::Break(Damage damage, std::string detail) {
+  data_is_right_ = true;
+  // A stream of any kind has the container TFRecord if it is not known to have another.
+  const bool other_possible = record_ == 0 && kind().container == ContainerKind::kTfRecord;
+  if (std::string other = other_possible ? OtherKind() : ""; !other.empty()) {
+    damage = Damage::kOtherKind;
+    detail = std::move(other);
+  }
+  damage_ = damage;
+  detail_ = std::move(detail);
+  ReportProgress(true);
+  return Step::kBroken;
+}
+
+RecordWalker::Step RecordWalker::BreakShort(Damage truncated, uint64_t got, uint64_t wanted, std::string_view place) {
+  if (stream_damage_.ok()) {
+    return Break(truncated,
+                 absl::StrCat(absl::string_view(place.data(), place.size()), "after ", got, " of ", wanted, " bytes"));
+  }
+  const bool at_border = truncated == Damage::kTruncatedHeader && got == 0;
+  Damage damage = Damage::kCompression;
+  switch (input_.inflate->damage()) {
+    case InflateStream::Damage::kTruncated:
+      damage = at_border ? Damage::kTrailer : truncated;
+      break;
+    case InflateStream::Damage::kTrailer:
+      damage = at_border ? Damage::kTrailer : Damage::kCompression;
+      break;
+    case InflateStream::Damage::kCorrupt:
+    case InflateStream::Damage::kNone:
+      break;
+  }
+  // Removes the path, because every message begins with it.
+  std::string_view what(stream_damage_.message().data(), stream_damage_.message().size());
+  const std::string prefix = input_.file->path() + ": ";
+  if (what.substr(0, prefix.size()) == prefix) what.remove_prefix(prefix.size());
+  return Break(damage, std::string(place).append(what));
+}
+
+void RecordWalker::ReportProgress(bool end) {
+  if (!options().progress) return;
+  const uint64_t now = input_.source->file_position();
+  if (now - reported_ < kProgressStep && !end) return;
+  if (now > reported_) options().progress(now - reported_);
+  reported_ = now;
+}
+
+absl::Status RecordWalker::BrokenStatus() const {
+  const BrokenRecord broken{
+      .record = record_, .offset = offset_, .length = length_, .damage = data_is_right_ ? damage_ : Damage::kDataCrc};
+  if (broken.damage == Damage::kOtherKind) {
+    return OtherKindOfFile(absl::StrCat(input_.file->path(), ": ", detail_));
+  }
+  std::string message =
+      absl::StrCat(input_.file->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
+                   record_ == 1 ? " record before it is readable" : " records before it are readable");
+  if (broken.damage == Damage::kTooLong) return absl::ResourceExhaustedError(message);
+  return absl::DataLossError(message);
+}
+
+}  // namespace penstock

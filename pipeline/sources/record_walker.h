@@ -1,0 +1,127 @@
+// Reads records from front to back without an index. Used to build indexes, to verify shards, and to inspect a shard's
+// first records.
+#ifndef PENSTOCK_PIPELINE_SOURCES_RECORD_WALKER_H_
+#define PENSTOCK_PIPELINE_SOURCES_RECORD_WALKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "pipeline/sources/byte_source.h"
+#include "pipeline/sources/compression.h"
+#include "pipeline/sources/record_limits.h"
+#include "pipeline/sources/shard_kind.h"
+#include "pipeline/sources/verify.h"
+
+namespace penstock {
+
+class InflateStream;
+class RestartRecorder;
+
+struct WalkOptions {
+  Compression compression = Compression::kAuto;
+  uint64_t max_record_bytes = kDefaultMaxRecordBytes;
+  // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested.
+  bool check_data = true;
+  // See IndexOptions::progress.
+  std::function<void(uint64_t bytes)> progress = {};
+};
+
+// The walk over one shard. A container implements Next. Not thread-safe.
+class RecordWalker {
+ public:
+  enum class Step {
+    kRecord,  // at a complete record
+    kEnd,     // no more records
+    kBroken,  // this record and all later ones are lost; damage() and detail() give the reason
+  };
+  // The stream of a shard, opened at its front.
+  struct Input {
+    const RandomAccessFile* file;
+    WalkOptions options;
+    ShardKind kind;
+    std::unique_ptr<ByteSource> source;
+    InflateStream* inflate;  // source, if compressed
+  };
+
+  // Starts at the front. `file` must outlive the walker. The content decides the container.
+  static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options);
+  // Also records restart points. `recorder` may be null.
+  static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options,
+                                                             RestartRecorder* recorder);
+  explicit RecordWalker(Input input);
+  virtual ~RecordWalker();
+
+  // Moves to the next record. With `data`, stores its bytes there and verifies their CRC. Errors come only from the
+  // file. After kEnd and kBroken, Next must not be called again.
+  virtual absl::StatusOr<Step> Next(std::string* data) = 0;
+  absl::StatusOr<Step> Next() { return Next(nullptr); }
+
+  const ShardKind& kind() const { return input_.kind; }
+  // The number and the offset of the current record. At kEnd: the number of records and the size of the stream.
+  uint64_t record() const { return record_; }
+  uint64_t offset() const { return offset_; }
+  // Valid at kRecord: the bytes of its data.
+  uint64_t length() const { return length_; }
+  // Valid at kRecord: the bytes that identify its content. ContentHasher takes them.
+  std::string_view identity() const { return identity_; }
+  // Valid at kRecord, for a container without checksums of its own: the CRC-32C of the data.
+  uint32_t data_crc() const { return data_crc_; }
+  // The number of parts of the stream that belong to no record, as far as it was read (tar: members).
+  uint64_t skipped() const { return skipped_; }
+  // At kRecord: returns false if the data was read and its CRC is wrong.
+  bool data_is_right() const { return data_is_right_; }
+  // Valid at kBroken.
+  Damage damage() const { return damage_; }
+  const std::string& detail() const { return detail_; }
+  // At kBroken, and at kRecord with damaged data: returns "PATH: record 4 at offset 300: " with the damage and its
+  // consequence. The code is DataLoss, or ResourceExhausted for a record above the limit.
+  absl::Status BrokenStatus() const;
+
+ protected:
+  const WalkOptions& options() const { return input_.options; }
+  // Reads exactly `length` bytes. Returns OK with *got < length at the end of the stream, or before damage (which is
+  // stored).
+  absl::Status ReadFully(char* out, size_t length, size_t* got);
+  absl::Status SkipFully(uint64_t length, uint64_t* got);
+  // Reads `length` bytes piece by piece, so that memory grows with the existing data and not with a header's length.
+  // Appends them to `data`, unless it is null. Adds them to each of `crcs`.
+  absl::Status ReadPieces(uint64_t length, std::string* data, std::initializer_list<uint32_t*> crcs, uint64_t* got);
+  // Returns whether the stream ended with damage of its compression.
+  bool stream_is_damaged() const { return !stream_damage_.ok(); }
+  Step Break(Damage damage, std::string detail);
+  // Chooses the damage for a stream that ended, or was damaged, after `got` bytes of a part. `place` is empty or names
+  // the part in the detail, with ": " after it.
+  Step BreakShort(Damage truncated, uint64_t got, uint64_t wanted, std::string_view place = {});
+  void ReportProgress(bool end);
+
+  uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0;
+  std::string_view identity_;
+  uint32_t data_crc_ = 0;
+  bool data_is_right_ = true;
+
+ private:
+  // Returns the kind of a file that is not a shard, or "" if it is unknown.
+  std::string OtherKind() const;
+
+  const Input input_;
+  absl::Status stream_damage_;  // DataLoss that ended the stream
+  Damage damage_ = Damage::kDataCrc;
+  std::string detail_;
+  uint64_t reported_ = 0;
+  std::string scratch_;
+};
+
+// Returns one line about a damaged record: "record 4 at offset 300: ...".
+std::string DescribeDamage(const BrokenRecord& broken, std::string_view detail);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_RECORD_WALKER_H_

@@ -1,0 +1,297 @@
+#include "pipeline/sources/shard_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/little_endian.h"
+#include "base/status_macros.h"
+#include "base/wire.h"
+#include "pipeline/sources/record_limits.h"
+
+// The blob. Numbers are varints (LEB128) unless noted:
+//   "PSIX", u32 version, u8 compression,
+//   in version 3, which is written only for other containers than TFRecord: u8 container,
+//   file size, u64 mtime_ns, u64 content hash,
+//   in version 2, which is written only if there is a tag, and in version 3: bytes of the tag, the tag,
+//   records, the length of each,
+//   in version 3: sections, for each: its number, its bytes, content. A reader skips the sections that it does not
+//   know.
+//     1: for each gap: its record as difference to the last, its bytes
+//     2: the CRC-32C of each record's data as u32
+//   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
+//     window bytes, window,
+//   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
+namespace penstock {
+namespace {
+
+constexpr std::string_view kMagic = "PSIX";
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersionWithTag = 2;
+constexpr uint32_t kVersionWithSections = 3;
+// All gaps of a shard together.
+constexpr uint64_t kMaxGapBytes = uint64_t{1} << 60;
+constexpr uint64_t kGapSection = 1;
+constexpr uint64_t kCrcSection = 2;
+// ETags and generations are short.
+constexpr uint64_t kMaxTagBytes = 1024;
+constexpr uint8_t kStreamStart = 0x80;
+constexpr size_t kChecksumBytes = 8;
+// No compressed window is larger than this: 32 KiB and zlib's own overhead.
+constexpr uint64_t kMaxWindowBytes = 33 << 10;
+
+absl::Status Damaged(std::string_view what) {
+  return absl::DataLossError(absl::StrCat("damaged shard index: ", absl::string_view(what.data(), what.size())));
+}
+
+template <typename T>
+void AppendFixed(T value, std::string* out) {
+  char bytes[sizeof(T)];
+  StoreLittleEndian(value, bytes);
+  out->append(bytes, sizeof(bytes));
+}
+
+template <typename T>
+bool ReadFixed(WireReader* in, T* value) {
+  std::string_view bytes;
+  if (!in->ReadBytes(sizeof(T), &bytes)) return false;
+  *value = LoadLittleEndian<T>(bytes.data());
+  return true;
+}
+
+void AppendSection(uint64_t number, std::string_view content, std::string* out) {
+  AppendVarint(number, out);
+  AppendVarint(content.size(), out);
+  out->append(content);
+}
+
+absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t file_size,
+                                std::vector<RestartPoint>* points) {
+  uint64_t count = 0;
+  // Each takes at least 4 bytes, so a forged count allocates nothing.
+  if (!in->ReadVarint(&count) || count > in->left() / 4) return Damaged("restart points");
+  points->reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t stream_step = 0, file_step = 0, window_bytes = 0;
+    uint8_t bits = 0;
+    std::string_view window;
+    if (!in->ReadVarint(&stream_step) || !in->ReadVarint(&file_step) || !ReadFixed(in, &bits) ||
+        !in->ReadVarint(&window_bytes) || window_bytes > kMaxWindowBytes ||
+        !in->ReadBytes(static_cast<size_t>(window_bytes), &window)) {
+      return Damaged("a restart point");
+    }
+    RestartPoint point;
+    const uint64_t last_stream = i == 0 ? 0 : points->back().stream_offset;
+    const uint64_t last_file = i == 0 ? 0 : points->back().file_offset;
+    if (stream_step > stream_size - last_stream || file_step > file_size - last_file || (i == 0 && stream_step != 0) ||
+        (i > 0 && stream_step == 0)) {
+      return Damaged("the order of restart points");
+    }
+    point.stream_offset = last_stream + stream_step;
+    point.file_offset = last_file + file_step;
+    point.stream_start = (bits & kStreamStart) != 0;
+    point.bits = bits & 0x7f;
+    if (point.bits > 7 || (point.bits > 0 && (point.stream_start || point.file_offset == 0)) ||
+        (point.stream_start && !window.empty())) {
+      return Damaged("the bits of a restart point");
+    }
+    point.window = std::string(window);
+    points->push_back(std::move(point));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+uint64_t ShardIndex::RecordOffset(uint64_t k) const {
+  PS_CHECK(k <= lengths_.size());
+  if (k == lengths_.size()) return stream_size_;
+  const uint64_t from = k - k % kOffsetStride;
+  uint64_t offset = offsets_[k / kOffsetStride];
+  for (uint64_t i = from; i < k; ++i) offset += StoredBytes(i);
+  if (gaps_.empty()) return offset;
+  const auto after = [](uint64_t record, const Gap& gap) { return record < gap.record; };
+  for (auto gap = std::upper_bound(gaps_.begin(), gaps_.end(), from, after); gap != gaps_.end() && gap->record <= k;
+       ++gap) {
+    offset += gap->bytes;
+  }
+  return offset;
+}
+
+void ShardIndex::AppendGap(uint64_t bytes) {
+  if (bytes == 0) return;
+  if (gaps_.empty() || gaps_.back().record != lengths_.size()) gaps_.push_back({lengths_.size(), 0});
+  gaps_.back().bytes += bytes;
+  stream_size_ += bytes;
+}
+
+void ShardIndex::AppendRecord(uint32_t length, uint32_t data_crc) {
+  if (lengths_.size() % kOffsetStride == 0) offsets_.push_back(stream_size_);
+  lengths_.push_back(length);
+  if (has_crcs()) crcs_.push_back(data_crc);
+  stream_size_ += uint64_t{length} + frame_bytes_;
+  data_bytes_ += length;
+  longest_ = std::max(longest_, length);
+}
+
+void ShardIndex::Compact() {
+  lengths_.shrink_to_fit();
+  offsets_.shrink_to_fit();
+  crcs_.shrink_to_fit();
+  gaps_.shrink_to_fit();
+  restart_points.shrink_to_fit();
+}
+
+size_t ShardIndex::MemoryBytes() const {
+  size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
+                 crcs_.capacity() * sizeof(crcs_[0]) + gaps_.capacity() * sizeof(Gap) +
+                 restart_points.capacity() * sizeof(RestartPoint);
+  for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
+  return bytes;
+}
+
+std::string ShardIndex::Serialize() const {
+  std::string out(kMagic);
+  const bool sections = kind_.container != ContainerKind::kTfRecord;
+  AppendFixed(sections ? kVersionWithSections : tag.empty() ? kVersion : kVersionWithTag, &out);
+  AppendFixed(static_cast<uint8_t>(kind_.compression), &out);
+  if (sections) AppendFixed(static_cast<uint8_t>(kind_.container), &out);
+  AppendVarint(file_size, &out);
+  AppendFixed(mtime_ns, &out);
+  AppendFixed(content_hash, &out);
+  if (sections || !tag.empty()) {
+    AppendVarint(tag.size(), &out);
+    out += tag;
+  }
+  AppendVarint(lengths_.size(), &out);
+  for (const uint32_t length : lengths_) AppendVarint(length, &out);
+  if (sections) {
+    AppendVarint(2, &out);
+    std::string gaps, crcs;
+    uint64_t record = 0;
+    for (const Gap& gap : gaps_) {
+      AppendVarint(gap.record - record, &gaps);
+      AppendVarint(gap.bytes, &gaps);
+      record = gap.record;
+    }
+    for (const uint32_t crc : crcs_) AppendFixed(crc, &crcs);
+    AppendSection(kGapSection, gaps, &out);
+    AppendSection(kCrcSection, crcs, &out);
+  }
+  AppendVarint(restart_points.size(), &out);
+  uint64_t stream_offset = 0, file_offset = 0;
+  for (const RestartPoint& point : restart_points) {
+    AppendVarint(point.stream_offset - stream_offset, &out);
+    AppendVarint(point.file_offset - file_offset, &out);
+    AppendFixed(static_cast<uint8_t>(point.bits | (point.stream_start ? kStreamStart : 0)), &out);
+    AppendVarint(point.window.size(), &out);
+    out += point.window;
+    stream_offset = point.stream_offset;
+    file_offset = point.file_offset;
+  }
+  AppendFixed(Hash64(out), &out);
+  return out;
+}
+
+absl::Status ShardIndex::ParseSections(WireReader* in, uint64_t records, std::vector<Gap>* gaps,
+                                       std::string_view* crcs) {
+  uint64_t sections = 0;
+  if (!in->ReadVarint(&sections)) return Damaged("its sections");
+  for (uint64_t i = 0; i < sections; ++i) {
+    uint64_t number = 0;
+    std::string_view content;
+    if (!in->ReadVarint(&number) || !in->ReadLengthPrefixed(&content)) return Damaged("a section");
+    if (number == kCrcSection) *crcs = content;
+    if (number != kGapSection) continue;
+    WireReader gap_reader(content);
+    uint64_t stream = 0;
+    while (!gap_reader.done()) {
+      uint64_t step = 0, bytes = 0;
+      if (!gap_reader.ReadVarint(&step) || !gap_reader.ReadVarint(&bytes)) return Damaged("a gap");
+      const uint64_t last = gaps->empty() ? 0 : gaps->back().record;
+      if (step >= records - last || (step == 0 && !gaps->empty()) || bytes == 0 || bytes > kMaxGapBytes - stream) {
+        return Damaged("a gap");
+      }
+      stream += bytes;
+      gaps->push_back({last + step, bytes});
+    }
+  }
+  if (crcs->size() != 4 * records) return Damaged("its CRCs");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
+  if (blob.size() < kMagic.size() + sizeof(kVersion) + kChecksumBytes || blob.substr(0, kMagic.size()) != kMagic) {
+    return absl::DataLossError("not a shard index");
+  }
+  const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
+  if (version < kVersion || version > kVersionWithSections) {
+    return absl::FailedPreconditionError(absl::StrCat("a shard index of version ", version,
+                                                      "; this release reads versions up to ", kVersionWithSections));
+  }
+  const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
+  if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
+    return Damaged("wrong checksum");
+  }
+
+  WireReader in(body.substr(kMagic.size() + sizeof(kVersion)));
+  const bool has_sections = version == kVersionWithSections;
+  uint8_t compression = 0, container = 0;
+  if (!ReadFixed(&in, &compression) || (has_sections && !ReadFixed(&in, &container))) return Damaged("header");
+  if (compression < static_cast<uint8_t>(Compression::kNone) ||
+      compression > static_cast<uint8_t>(Compression::kZlib)) {
+    return Damaged("unknown compression");
+  }
+  if (has_sections && container != static_cast<uint8_t>(ContainerKind::kTar)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a shard index of container ", container, ", which this release does not know"));
+  }
+  ShardIndex index({static_cast<Compression>(compression), static_cast<ContainerKind>(container)});
+  uint64_t records = 0;
+  if (!in.ReadVarint(&index.file_size) || !ReadFixed(&in, &index.mtime_ns) || !ReadFixed(&in, &index.content_hash)) {
+    return Damaged("header");
+  }
+  if (version != kVersion) {
+    uint64_t tag_bytes = 0;
+    std::string_view tag;
+    if (!in.ReadVarint(&tag_bytes) || (tag_bytes == 0 && !has_sections) || tag_bytes > kMaxTagBytes ||
+        !in.ReadBytes(static_cast<size_t>(tag_bytes), &tag)) {
+      return Damaged("the tag");
+    }
+    index.tag = std::string(tag);
+  }
+  if (!in.ReadVarint(&records) || records > in.left()) return Damaged("header");
+  std::vector<uint32_t> lengths;
+  lengths.reserve(records);
+  for (uint64_t i = 0; i < records; ++i) {
+    uint64_t length = 0;
+    if (!in.ReadVarint(&length) || length > kLargestMaxRecordBytes) return Damaged("a length");
+    lengths.push_back(static_cast<uint32_t>(length));
+  }
+  std::vector<Gap> gaps;
+  std::string_view crcs;
+  if (has_sections) PS_RETURN_IF_ERROR(index.ParseSections(&in, records, &gaps, &crcs));
+  auto gap = gaps.begin();
+  for (uint64_t i = 0; i < records; ++i) {
+    if (gap != gaps.end() && gap->record == i) index.AppendGap((gap++)->bytes);
+    index.AppendRecord(lengths[i], has_sections ? LoadLittleEndian<uint32_t>(crcs.data() + 4 * i) : 0);
+  }
+  PS_RETURN_IF_ERROR(ParseRestartPoints(&in, index.stream_size_, index.file_size, &index.restart_points));
+  if (!in.done()) return Damaged("bytes after its end");
+  const bool plain = index.kind_.compression == Compression::kNone;
+  // A tar archive has blocks after its last record.
+  const bool whole = index.kind_.container == ContainerKind::kTfRecord;
+  if (plain && (whole ? index.stream_size_ != index.file_size : index.stream_size_ > index.file_size)) {
+    return Damaged("its records do not add up to the file");
+  }
+  if (plain ? !index.restart_points.empty() : (index.stream_size_ > 0 && index.restart_points.empty())) {
+    return Damaged("restart points do not fit the compression");
+  }
+  index.Compact();
+  return index;
+}
+
+}  // namespace penstock

@@ -1,0 +1,132 @@
+// The position of each record of a shard, so that record k is readable without reading the records before it.
+#ifndef PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_H_
+#define PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "base/prefetch.h"
+#include "pipeline/sources/shard_kind.h"
+#include "pipeline/sources/tfrecord/framing.h"
+
+namespace penstock {
+
+class WireReader;
+
+// A position where inflating a compressed shard can start (as in zlib's examples/zran.c).
+struct RestartPoint {
+  uint64_t stream_offset = 0;  // in the decompressed stream
+  uint64_t file_offset = 0;    // the first byte that is not completely consumed; see `bits`
+  // 0..7: the number of high bits of the byte before `file_offset` that belong to the next block.
+  uint8_t bits = 0;
+  // Whether a gzip member (or the zlib stream) begins at file_offset, with its header. Then no window is needed.
+  bool stream_start = false;
+  // Up to 32 KiB of the stream before stream_offset, as a zlib stream (RFC 1950).
+  std::string window = {};
+
+  bool operator==(const RestartPoint&) const = default;
+};
+
+// Plain data: copyable, and safe to read from many threads once built. Takes about 4 bytes per record, 8 for a
+// container without checksums, plus the restart windows of a compressed shard.
+//
+// "The stream" is the file itself for a plain shard, otherwise its decompressed content. A record's stored bytes are
+// its data and what the container adds to it. Gaps between records hold nothing that is read.
+class ShardIndex {
+ public:
+  explicit ShardIndex(const ShardKind& kind = {}) : kind_(kind), frame_bytes_(FrameBytesOf(kind.container)) {}
+
+  const ShardKind& kind() const { return kind_; }
+  // The state of the indexed file (FileInfo). If a file has another state, only indexing it again shows whether this
+  // index is valid for it.
+  uint64_t file_size = 0;
+  int64_t mtime_ns = 0;
+  std::string tag;
+  FileInfo file_info() const { return {file_size, mtime_ns, tag}; }
+  // Hash of the identities of all records in their order (see ContentHasher in index_builder.h). Equal hashes mean that
+  // two files hold the same records, whatever their compression.
+  uint64_t content_hash = 0;
+  // In order of stream_offset, the first at 0. Empty for plain shards and for empty shards.
+  std::vector<RestartPoint> restart_points;
+
+  uint64_t record_count() const { return lengths_.size(); }
+  // Returns the data bytes of record k, without its frame. k < record_count(), here and below.
+  uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
+  // Returns the CRC-32C of record k's data. Only for a container without checksums (kTar).
+  uint32_t DataCrc(uint64_t k) const { return crcs_[k]; }
+  // Returns the stored bytes of record k, which a read of the record needs.
+  uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
+  // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). O(1).
+  uint64_t RecordOffset(uint64_t k) const;
+  // Prefetches the memory that RecordOffset and RecordLength of k read into the processor's cache.
+  void WillLookAt(uint64_t k) const {
+    PrefetchLine(&lengths_[k]);
+    PrefetchLine(&offsets_[k / kOffsetStride]);
+  }
+  // Returns the bytes of the stream from the first stored byte of records [first, first + count) to their last.
+  uint64_t RangeBytes(uint64_t first, uint64_t count) const {
+    if (count == 0) return 0;
+    const uint64_t last = first + count - 1;
+    return RecordOffset(last) + StoredBytes(last) - RecordOffset(first);
+  }
+  // Returns the end of the last record in the stream.
+  uint64_t stream_size() const { return stream_size_; }
+  // Returns the bytes of all records' data, without frames.
+  uint64_t data_bytes() const { return data_bytes_; }
+  // Returns the length of the longest record, or 0 for an empty shard.
+  uint32_t longest_record() const { return longest_; }
+
+  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record.
+  // `data_crc` counts only for a container without checksums.
+  void AppendGap(uint64_t bytes);
+  void AppendRecord(uint32_t length, uint32_t data_crc = 0);
+  // Frees spare capacity. Call it after the last AppendRecord.
+  void Compact();
+  // Returns the heap bytes of the index.
+  size_t MemoryBytes() const;
+
+  // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
+  // record, 4 more for a container without checksums. TFRecord shards get a version that all releases read.
+  std::string Serialize() const;
+  // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
+  // Returns FailedPrecondition for a version or a container of a later release. Never allocates more than a small
+  // multiple of the blob's size.
+  static absl::StatusOr<ShardIndex> Parse(std::string_view blob);
+
+  bool operator==(const ShardIndex&) const = default;
+
+ private:
+  static constexpr uint64_t kOffsetStride = 64;
+
+  // Bytes before record `record` that belong to no record.
+  struct Gap {
+    uint64_t record = 0;
+    uint64_t bytes = 0;
+
+    bool operator==(const Gap&) const = default;
+  };
+
+  // Parses the sections of an index with `records` records.
+  static absl::Status ParseSections(WireReader* in, uint64_t records, std::vector<Gap>* gaps, std::string_view* crcs);
+  bool has_crcs() const { return frame_bytes_ == 0; }
+
+  ShardKind kind_;
+  uint32_t frame_bytes_ = 0;
+  uint32_t longest_ = 0;
+  std::vector<uint32_t> lengths_;
+  std::vector<uint64_t> offsets_;  // one for each kOffsetStride records
+  std::vector<uint32_t> crcs_;     // only for a container without checksums
+  std::vector<Gap> gaps_;          // ascending by record, one for each record
+  uint64_t stream_size_ = 0;
+  uint64_t data_bytes_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_H_

@@ -1,0 +1,84 @@
+#include "pipeline/sources/shard_kind.h"
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/tar/tar_header.h"
+#include "pipeline/sources/tfrecord/framing.h"
+
+namespace penstock {
+namespace {
+
+bool LooksLikeGzip(const unsigned char* bytes) {
+  return bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == Z_DEFLATED;
+}
+
+// RFC 1950, 2.2: deflate, a window of at most 32 KiB, no preset dictionary, valid check bits.
+bool LooksLikeZlib(const unsigned char* bytes) {
+  return (bytes[0] & 0x0f) == Z_DEFLATED && (bytes[0] >> 4) <= 7 && (bytes[1] & 0x20) == 0 &&
+         (bytes[0] * 256 + bytes[1]) % 31 == 0;
+}
+
+// The first bytes of a stream.
+struct FirstBytes {
+  char bytes[kTarBlockBytes] = {};
+  size_t count = 0;
+
+  bool IsRecord() const { return count >= kRecordHeaderBytes && HeaderCrcIsRight(bytes); }
+  bool IsTar() const { return count == kTarBlockBytes && IsTarHeader(bytes); }
+};
+
+// Returns the first bytes of the decompressed stream, or nullopt if it is damaged there.
+absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& file, Compression compression) {
+  FirstBytes first;
+  absl::StatusOr<size_t> got = size_t{0};
+  const auto stream = InflateStream::Start(&file, compression, nullptr);
+  if (stream.ok()) {
+    while (first.count < kTarBlockBytes) {
+      got = (*stream)->Read(first.bytes + first.count, kTarBlockBytes - first.count);
+      if (!got.ok() || *got == 0) break;
+      first.count += *got;
+    }
+  }
+  const absl::Status& status = stream.ok() ? got.status() : stream.status();
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  if (!status.ok() && first.count == 0) return std::optional<FirstBytes>();
+  return std::optional<FirstBytes>(first);
+}
+
+}  // namespace
+
+std::string_view ContainerName(ContainerKind container) {
+  return container == ContainerKind::kTar ? "tar" : "TFRecord";
+}
+
+uint32_t FrameBytesOf(ContainerKind container) {
+  return container == ContainerKind::kTar ? 0 : static_cast<uint32_t>(kRecordFrameBytes);
+}
+
+absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression) {
+  FirstBytes first;
+  PS_ASSIGN_OR_RETURN(first.count, file.ReadAt(0, sizeof(first.bytes), first.bytes));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(first.bytes);
+  const bool detect = compression == Compression::kAuto;
+  if (detect && !first.IsRecord() && first.count >= 3 && LooksLikeGzip(bytes)) compression = Compression::kGzip;
+  const bool try_zlib =
+      detect && compression == Compression::kAuto && !first.IsRecord() && first.count >= 2 && LooksLikeZlib(bytes);
+  if (compression == Compression::kGzip || compression == Compression::kZlib || try_zlib) {
+    const Compression tried = try_zlib ? Compression::kZlib : compression;
+    PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, tried));
+    const bool tar = inflated.has_value() && inflated->IsTar();
+    if (!try_zlib || tar || (inflated.has_value() && (inflated->count == 0 || inflated->IsRecord()))) {
+      return ShardKind{tried, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
+    }
+  }
+  const bool tar = !first.IsRecord() && first.IsTar();
+  return ShardKind{Compression::kNone, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
+}
+
+}  // namespace penstock

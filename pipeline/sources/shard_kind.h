@@ -1,0 +1,44 @@
+// The kind of a shard: its container and its compression, detected by its content.
+#ifndef PENSTOCK_PIPELINE_SOURCES_SHARD_KIND_H_
+#define PENSTOCK_PIPELINE_SOURCES_SHARD_KIND_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "pipeline/sources/compression.h"
+
+namespace penstock {
+
+// The numbers are those of penstock.v1.Container and are stored in indexes. Never change one.
+enum class ContainerKind : uint8_t {
+  kTfRecord = 0,  // records with lengths and CRCs (tfrecord/framing.h)
+  kTar = 1,       // samples of a WebDataset: neighboring members with one key (tar/tar_container.h)
+};
+
+// Returns "TFRecord" or "tar".
+std::string_view ContainerName(ContainerKind container);
+// Returns the bytes that the container adds to each record's data.
+uint32_t FrameBytesOf(ContainerKind container);
+
+struct ShardKind {
+  Compression compression = Compression::kNone;
+  ContainerKind container = ContainerKind::kTfRecord;
+
+  bool operator==(const ShardKind&) const = default;
+};
+
+// Returns the kind of a file by its content, never by its name.
+//   - If the first 12 bytes are a record header with a valid CRC, the file is a plain TFRecord file, even if they
+//     resemble a compressed format: a plain record of 559,903 bytes begins like gzip.
+//   - Otherwise gzip's magic means gzip. Two bytes like those of zlib mean zlib only if their decompressed content
+//     begins with a record or a tar header, or is empty.
+//   - A stream that begins with a tar header is tar; every other stream is TFRecord. Reading then reports the error of
+//     the first record.
+// With another `compression` than kAuto, the result has that compression.
+absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_KIND_H_

@@ -1,0 +1,243 @@
+#include "pipeline/sources/shard_reader.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "base/prefetch.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/damage.h"
+#include "pipeline/sources/inflate_stream.h"
+
+namespace penstock {
+namespace {
+
+// Reads a file only past caches.
+class PastCaches final : public RandomAccessFile {
+ public:
+  explicit PastCaches(const RandomAccessFile* file) : file_(file) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return file_->ReadAtPastCaches(offset, length, out);
+  }
+  absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const RandomAccessFile* const file_;
+};
+
+}  // namespace
+
+ShardReader::ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
+                         const ShardReaderOptions& options)
+    : file_(std::move(file)),
+      index_(std::move(index)),
+      container_(Container::Of(index_->kind().container)),
+      options_(options) {}
+
+ShardReader::~ShardReader() = default;
+
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<RandomAccessFile> file,
+                                                               std::shared_ptr<const ShardIndex> index,
+                                                               const ShardReaderOptions& options) {
+  std::unique_ptr<ShardReader> reader(new ShardReader(std::move(file), std::move(index), options));
+  PS_RETURN_IF_ERROR(reader->CheckUnchanged());
+  return reader;
+}
+
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<StoredFile> file,
+                                                               std::shared_ptr<const ShardIndex> index,
+                                                               const ShardReaderOptions& options) {
+  const StoredFile* const stored = file.get();
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader,
+                      Open(std::unique_ptr<RandomAccessFile>(std::move(file)), std::move(index), options));
+  reader->stored_ = stored;
+  return reader;
+}
+
+absl::Status ShardReader::CheckUnchanged() const {
+  PS_ASSIGN_OR_RETURN(const FileInfo info, file_->Info());
+  if (info == index_->file_info()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path(), " changed since it was indexed: it had ", index_->file_size,
+                                                    " bytes and mtime ", index_->mtime_ns, " ns, now ", info.size,
+                                                    " bytes and mtime ", info.mtime_ns, " ns; index it again"));
+}
+
+absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
+  const uint64_t records = index_->record_count();
+  if (first <= records && count <= records - first) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat(path(), " has ", records, " records; there is no record ", std::max(first, records)));
+}
+
+absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const char* stored) const {
+  absl::StatusOr<std::string_view> data = container_.DataOf(*index_, k, stored);
+  if (data.ok()) return data;
+  return AtPlace(absl::StrCat(path(), ", record ", k, " at offset ", index_->RecordOffset(k)), data.status());
+}
+
+absl::StatusOr<const RestartPoint*> ShardReader::RestartPointOf(uint64_t offset) const {
+  const std::vector<RestartPoint>& points = index_->restart_points;
+  const auto point = std::upper_bound(points.begin(), points.end(), offset,
+                                      [](uint64_t o, const RestartPoint& p) { return o < p.stream_offset; });
+  // The first point is at 0, and a shard with records has one, so a point precedes `offset`.
+  if (point == points.begin()) {
+    return absl::DataLossError(absl::StrCat(path(), ": its index has no restart points"));
+  }
+  return &*std::prev(point);
+}
+
+absl::StatusOr<std::unique_ptr<InflateStream>> ShardReader::TakeCursor(uint64_t offset) const {
+  PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(offset));
+  {
+    MutexLock lock(&mutex_);
+    auto best = cursors_.end();
+    for (auto it = cursors_.begin(); it != cursors_.end(); ++it) {
+      const uint64_t at = (*it)->position();
+      if (at > offset || at < point->stream_offset) continue;
+      if (best == cursors_.end() || at > (*best)->position()) best = it;
+    }
+    if (best != cursors_.end()) {
+      std::unique_ptr<InflateStream> cursor = std::move(*best);
+      cursors_.erase(best);
+      return cursor;
+    }
+  }
+  return InflateStream::Resume(file_.get(), index_->kind().compression, *point);
+}
+
+void ShardReader::ReturnCursor(std::unique_ptr<InflateStream> cursor) const {
+  std::unique_ptr<InflateStream> evicted;  // destroyed after the lock is released
+  MutexLock lock(&mutex_);
+  if (options_.max_cursors == 0) {
+    evicted = std::move(cursor);
+    return;
+  }
+  if (cursors_.size() >= options_.max_cursors) {
+    evicted = std::move(cursors_.front());
+    cursors_.erase(cursors_.begin());
+  }
+  cursors_.push_back(std::move(cursor));
+}
+
+absl::Status ShardReader::ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
+  PS_ASSIGN_OR_RETURN(auto cursor, TakeCursor(offset));
+  PS_RETURN_IF_ERROR(Inflate(cursor.get(), offset, length, out, got));
+  ReturnCursor(std::move(cursor));
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out,
+                                  uint64_t* got) const {
+  const uint64_t ahead = offset - cursor->position();
+  PS_ASSIGN_OR_RETURN(const uint64_t skipped, cursor->Skip(ahead));
+  if (skipped < ahead) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
+  while (*got < length) {
+    PS_ASSIGN_OR_RETURN(const size_t n, cursor->Read(out + *got, length - *got));
+    if (n == 0) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
+    *got += n;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
+  *got = 0;
+  if (index_->kind().compression != Compression::kNone) {
+    return ReadInflated(offset, length, out, got);
+  }
+  PS_ASSIGN_OR_RETURN(*got, file_->ReadAt(offset, length, out));
+  if (*got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
+  return absl::OkStatus();
+}
+
+void ShardReader::WillRead(uint64_t k) const {
+  if (index_->kind().compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
+  PrefetchObject(file_.get());
+  index_->WillLookAt(k);
+  file_->WillRead(index_->RecordOffset(k), index_->StoredBytes(k));
+}
+
+absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  uint64_t got = 0;
+  const absl::Status read = ReadStream(index_->RecordOffset(k), index_->StoredBytes(k), buffer, &got);
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (!read.ok()) return AtRecord(k, read);
+  return DataOf(k, buffer);
+}
+
+absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  const uint64_t offset = index_->RecordOffset(k), length = index_->StoredBytes(k);
+  const PastCaches file(file_.get());
+  const auto read = [&]() -> absl::Status {
+    uint64_t got = 0;
+    if (index_->kind().compression == Compression::kNone) {
+      PS_ASSIGN_OR_RETURN(got, file.ReadAt(offset, length, buffer));
+      return got == length ? absl::OkStatus() : absl::DataLossError(absl::StrCat(path(), " ends early"));
+    }
+    PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(offset));
+    PS_ASSIGN_OR_RETURN(const auto cursor, InflateStream::Resume(&file, index_->kind().compression, *point));
+    return Inflate(cursor.get(), offset, length, buffer, &got);
+  };
+  const absl::Status status = read();
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (!status.ok()) return AtRecord(k, status);
+  return DataOf(k, buffer);
+}
+
+void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options,
+                                  CallDone<std::string_view> done) const {
+  if (const absl::Status status = CheckRange(k, 1); !status.ok()) {
+    std::move(done)(status);
+    return;
+  }
+  const uint64_t length = index_->StoredBytes(k);
+  stored_->Read(index_->RecordOffset(k), length, buffer, options,
+                [this, k, length, buffer, done = std::move(done)](absl::StatusOr<size_t> got) mutable {
+                  if (got.ok() && *got == length) {
+                    std::move(done)(DataOf(k, buffer));
+                  } else if (got.ok()) {
+                    std::move(done)(AtRecord(k, absl::DataLossError(absl::StrCat(path(), " ends early"))));
+                  } else if (absl::IsAborted(got.status()) || absl::IsCancelled(got.status())) {
+                    std::move(done)(got.status());
+                  } else {
+                    std::move(done)(AtRecord(k, got.status()));
+                  }
+                });
+}
+
+void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,
+                                 const CallOptions& options,
+                                 absl::AnyInvocable<void(const absl::Status&) &&> done) const {
+  if (const absl::Status status = CheckRange(first, count); !status.ok()) return std::move(done)(status);
+  const uint64_t length = index_->RangeBytes(first, count);
+  stored_->ReadParts(index_->RecordOffset(first), std::move(parts), options,
+                     [this, length, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
+                       if (got.ok() && *got < length)
+                         return std::move(done)(absl::DataLossError(path() + " ends early"));
+                       std::move(done)(got.status());
+                     });
+}
+
+absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  record->resize(index_->StoredBytes(k));
+  PS_ASSIGN_OR_RETURN(const std::string_view data, ReadRecord(k, record->data()));
+  const size_t bytes = data.size();
+  record->erase(0, static_cast<size_t>(data.data() - record->data()));
+  record->resize(bytes);
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const {
+  const absl::Status placed(status.code(),
+                            absl::StrCat("record ", k, " at offset ", index_->RecordOffset(k), ": ", status.message()));
+  return absl::IsDataLoss(placed) ? WithFault(Fault::kWrongCrc, placed) : placed;
+}
+
+}  // namespace penstock

@@ -1,0 +1,113 @@
+// Reads any record of an indexed shard.
+#ifndef PENSTOCK_PIPELINE_SOURCES_SHARD_READER_H_
+#define PENSTOCK_PIPELINE_SOURCES_SHARD_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "pipeline/sources/shard_index.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+class Container;
+class InflateStream;
+
+struct ShardReaderOptions {
+  // Compressed shards: the number of stream positions kept between reads, so that sequential reads need no restart.
+  // Each takes about 112 KiB. With 0, every read starts at a restart point.
+  size_t max_cursors = 4;
+};
+
+// Thread-safe. One object per shard serves all threads. Results of reads, besides OK:
+//   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
+//                       The message names file, record and offset. Other records may be readable.
+//   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
+//   OutOfRange          the shard has no such record
+//   others              reading failed (from the file); a retry may succeed
+class ShardReader {
+ public:
+  // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
+  // supports asynchronous reads.
+  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<StoredFile> file,
+                                                           std::shared_ptr<const ShardIndex> index,
+                                                           const ShardReaderOptions& options = {});
+  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<RandomAccessFile> file,
+                                                           std::shared_ptr<const ShardIndex> index,
+                                                           const ShardReaderOptions& options = {});
+  ~ShardReader();
+
+  const ShardIndex& index() const { return *index_; }
+  const std::string& path() const { return file_->path(); }
+
+  // Reads record k's data into *record, replacing its content.
+  absl::Status ReadRecord(uint64_t k, std::string* record) const;
+
+  // Reads record k without an allocation or a copy. `buffer` has index().StoredBytes(k) bytes, and the result points
+  // into it.
+  absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer) const;
+
+  // Reads record k from the storage itself (RandomAccessFile::ReadAtPastCaches). For a compressed shard it starts at
+  // the restart point and ignores kept positions. Blocks until it is done.
+  absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer) const;
+
+  // ReadRecordLater reads a record of a plain shard in a StoredFile asynchronously. `done` receives the result, either
+  // during the call or on a thread of the storage. The reader and `buffer` must live until then. Aborted: the file
+  // changed since it was opened.
+  bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
+  void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
+
+  // Requires HasReadLater(). Reads the stored bytes of records [first, first + count), index().RangeBytes() in total,
+  // into consecutive parts without checking them; RecordOf checks them. Lifetimes are those of ReadRecordLater.
+  void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const CallOptions& options,
+                      absl::AnyInvocable<void(const absl::Status&) &&> done) const;
+  // Returns record k's data, a part of `stored`, if the stored bytes are complete and valid; otherwise DataLoss.
+  absl::StatusOr<std::string_view> RecordOf(uint64_t k, const char* stored) const { return DataOf(k, stored); }
+
+  // Announces that record k will be read soon, and passes the hint to the file of a plain shard. Does not block.
+  void WillRead(uint64_t k) const;
+
+ private:
+  ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
+              const ShardReaderOptions& options);
+
+  // Returns FailedPrecondition if the file changed since it was indexed.
+  absl::Status CheckUnchanged() const;
+  absl::Status CheckRange(uint64_t first, uint64_t count) const;
+  // Reads bytes [offset, offset + length) of the stream. On an error, *got is the number of bytes read.
+  absl::Status ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  absl::Status ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  // Returns `status` with the record and its offset before its message.
+  absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
+  // Returns the data in the stored bytes of record k if they are valid.
+  absl::StatusOr<std::string_view> DataOf(uint64_t k, const char* stored) const;
+  // Reads bytes [offset, offset + length) of the decompressed stream from `cursor`, which must be at or before
+  // `offset`.
+  absl::Status Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  // Returns the restart point at or before `offset`.
+  absl::StatusOr<const RestartPoint*> RestartPointOf(uint64_t offset) const;
+  // Returns a stream at or before `offset`: a kept one if it is nearer than the restart point.
+  absl::StatusOr<std::unique_ptr<InflateStream>> TakeCursor(uint64_t offset) const;
+  void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
+
+  const std::unique_ptr<RandomAccessFile> file_;
+  const StoredFile* stored_ = nullptr;  // file_, if it is a StoredFile
+  const std::shared_ptr<const ShardIndex> index_;
+  const Container& container_;
+  const ShardReaderOptions options_;
+  mutable Mutex mutex_;
+  // In order of use, the least recently used first.
+  mutable std::vector<std::unique_ptr<InflateStream>> cursors_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_READER_H_

@@ -1,0 +1,90 @@
+#include "pipeline/sources/snapshot.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxShards = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMaxRecords = uint64_t{1} << 62;
+
+}  // namespace
+
+absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
+  if (shards.size() > kMaxShards) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a snapshot of ", shards.size(), " shards; at most ", kMaxShards, " are possible"));
+  }
+  Snapshot snapshot;
+  snapshot.starts_.reserve(shards.size() + 1);
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const SnapshotShard& shard = shards[s];
+    if (s > 0 &&
+        std::tie(shards[s - 1].root, shards[s - 1].relative_path) >= std::tie(shard.root, shard.relative_path)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the shards of a snapshot must ascend by the bytes of (root, path), each once; ", shard.root,
+                       ":", shard.relative_path, " follows ", shards[s - 1].root, ":", shards[s - 1].relative_path));
+    }
+    if (shard.container != shards[0].container) {
+      const auto name = [](const SnapshotShard& of) {
+        return absl::StrCat(of.root, ":", of.relative_path,
+                            of.container == ContainerKind::kTar ? " is a tar archive" : " is a TFRecord file");
+      };
+      return absl::InvalidArgumentError(absl::StrCat("dataset.files: ", name(shards[0]), ", and ", name(shard),
+                                                     "; the shards of a job must be of one kind: make a job of each"));
+    }
+    const uint64_t before = snapshot.starts_.back();
+    if (shard.record_count >= kMaxRecords - before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shard ", shard.root, ":", shard.relative_path, " brings the snapshot above 2^62 records"));
+    }
+    snapshot.starts_.push_back(before + shard.record_count);
+    snapshot.data_bytes_ += shard.data_bytes;
+  }
+  snapshot.shards_ = std::move(shards);
+  snapshot.FillPlaces();
+  return snapshot;
+}
+
+void Snapshot::FillPlaces() {
+  if (total_records() == 0) return;
+  const uint64_t last = total_records() - 1;
+  while ((last >> shift_) >= 2 * shards_.size()) ++shift_;
+  places_.reserve((last >> shift_) + 2);
+  uint32_t shard = 0;
+  for (uint64_t run = 0; run <= last >> shift_; ++run) {
+    while (starts_[shard + 1] <= run << shift_) ++shard;
+    places_.push_back(shard);
+  }
+  places_.push_back(static_cast<uint32_t>(shards_.size() - 1));
+}
+
+RecordRef Snapshot::ToShard(uint64_t record) const {
+  PS_CHECK(record < total_records());
+  // The last shard that starts at or before the record. Empty shards start where the next one does.
+  const uint32_t* const place = &places_[record >> shift_];
+  const auto after = std::upper_bound(starts_.begin() + place[0] + 1, starts_.begin() + place[1] + 1, record);
+  const size_t shard = static_cast<size_t>(after - starts_.begin()) - 1;
+  return {static_cast<uint32_t>(shard), record - starts_[shard]};
+}
+
+uint64_t Snapshot::Fingerprint() const {
+  penstock::Fingerprint print;
+  print.Add(std::string_view("penstock snapshot 1")).Add(shards_.size());
+  for (const SnapshotShard& shard : shards_) {
+    print.Add(std::string_view(shard.root)).Add(std::string_view(shard.relative_path));
+    print.Add(shard.record_count).Add(shard.content_hash);
+  }
+  return print.value();
+}
+
+}  // namespace penstock

@@ -1,0 +1,28 @@
+// The container tar: samples of a WebDataset. A record is a sample: neighboring members with one key (sample_name.h).
+// Its data are its bytes in the archive, from the first header to the end of the padding of its last member. Members
+// that belong to no sample are skipped.
+#ifndef PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
+#define PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/record_walker.h"
+#include "pipeline/sources/shard_index.h"
+
+namespace penstock {
+
+// The identity of a sample for its content hash: for each member its name, a zero byte, u64 size and u32 CRC-32C of its
+// data, all little-endian. Times and owners of members do not count.
+class TarContainer final : public Container {
+ public:
+  std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
+  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const char* stored) const override;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_

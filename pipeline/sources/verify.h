@@ -1,0 +1,75 @@
+// Walks a shard record by record and reports all damage in it.
+#ifndef PENSTOCK_PIPELINE_SOURCES_VERIFY_H_
+#define PENSTOCK_PIPELINE_SOURCES_VERIFY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "pipeline/sources/compression.h"
+#include "pipeline/sources/record_limits.h"
+#include "pipeline/sources/shard_kind.h"
+
+namespace penstock {
+
+enum class Damage : uint8_t {
+  kDataCrc,          // the data changed: only this record is lost
+  kLengthCrc,        // the length is unreliable: this record and all later ones are lost
+  kTooLong,          // longer than the limit: this record and all later ones are not read
+  kTruncatedHeader,  // the file (or the stream) ends inside the header; this record is lost
+  kTruncatedData,    // the file (or the stream) ends inside the data or its CRC; this record is lost
+  kCompression,      // the compressed data is damaged: this record and all later ones are lost
+  kMember,           // tar: a header is malformed: this sample and all later ones are lost
+  kOtherKind,        // a file of another kind, which the detail names: nothing is read
+  kTrailer,          // the compressed stream's own end is invalid; all records before it were readable
+};
+
+struct BrokenRecord {
+  uint64_t record = 0;
+  uint64_t offset = 0;  // offset of the record's frame in the stream
+  uint64_t length = 0;  // from its header; 0 if the header is damaged
+  Damage damage = Damage::kDataCrc;
+};
+
+struct VerifyReport {
+  std::string path;
+  ShardKind kind;
+  uint64_t file_size = 0;
+  // Number of records with a complete frame, whether or not their data is valid. They come first. If `broken` ends with
+  // damage that loses all later records, that record follows them.
+  uint64_t framed_records = 0;
+  uint64_t readable_records = 0;  // records with only valid CRCs
+  uint64_t data_bytes = 0;        // data of the readable records
+  uint64_t skipped_members = 0;   // tar: members that belong to no sample
+  std::vector<BrokenRecord> broken;
+  // The message of zlib, of the limit or of the file's kind about the last entry of `broken`; otherwise empty.
+  std::string detail;
+
+  bool ok() const { return broken.empty(); }
+  // Returns whether the file was identified as another kind of file.
+  bool other_kind() const { return !broken.empty() && broken[0].damage == Damage::kOtherKind; }
+  // Returns the numbers of the readable records in ascending order.
+  std::vector<uint64_t> ReadableRecords() const;
+  // Returns one line about broken[i]: record, offset, damage and its consequence.
+  std::string Describe(size_t i) const;
+  // Returns one line about the file: the numbers of records, of readable records and of damaged ones.
+  std::string Summary() const;
+};
+
+struct VerifyOptions {
+  Compression compression = Compression::kAuto;
+  uint64_t max_record_bytes = kDefaultMaxRecordBytes;
+  // See IndexOptions::progress.
+  std::function<void(uint64_t bytes)> progress = {};
+};
+
+// Verifies every CRC of every record. Damage is in the report. Returns an error only if the file could not be read.
+absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_VERIFY_H_

@@ -1,0 +1,133 @@
+"""WebDataset archives: Penstock and the webdataset package read the same samples from the same files."""
+
+import io
+import json
+import os
+import tarfile
+
+import pytest
+import webdataset
+from fixtures import BIN
+
+import penstock
+
+JOB = """
+name: "webdataset"
+dataset { files: "*.tar" }
+features { key: "__key__" column: "key" type: BYTES }
+features { key: "left.jpg" column: "image" type: BYTES default { bytes_values: "none" } }
+features { key: "cls" column: "label" type: INT64 default { ints: -1 } }
+features { key: "json" column: "text" type: BYTES default { bytes_values: "none" } }
+features { key: "json/label" column: "field" type: INT64 default { ints: -1 } }
+features { key: "json/box" column: "box" type: FLOAT variable_length: true }
+order { seed: 3 }
+batch { size: 4 last: PARTIAL }
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "webdataset.textproto"
+    path.write_text(JOB)
+    (tmp_path / "data").mkdir()
+    return path
+
+
+def samples(count, folder="train"):
+    """Returns names and contents of members. Samples differ in their members, and some members are empty."""
+    members = []
+    for i in range(count):
+        key = f"{folder}/{i:04}"
+        members.append((f"{key}.Left.JPG", bytes(range(i % 256)) * (i % 7)))
+        if i % 3:
+            members.append((f"{key}.cls", f"{i}\n".encode()))
+        if i % 4:
+            members.append((f"{key}.json", json.dumps({"label": i, "box": [i / 2] * (i % 5)}).encode()))
+    return members
+
+
+def add(archive, name, data=b"", **fields):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    archive.addfile(info, io.BytesIO(data))
+
+
+def from_webdataset(files):
+    """Returns each sample by its key, undecoded."""
+    dataset = webdataset.WebDataset([str(file) for file in files], shardshuffle=False, nodesplitter=None)
+    found = {}
+    for sample in dataset:
+        assert sample["__key__"] not in found
+        fields = json.loads(sample["json"]) if "json" in sample else {}
+        found[sample["__key__"]] = (
+            sample.get("left.jpg", b"none"),
+            int(sample.get("cls", -1)),
+            sample.get("json", b"none"),
+            fields.get("label", -1),
+            fields.get("box", []),
+        )
+    return found
+
+
+def from_penstock(job):
+    found = {}
+    for batch in penstock.Loader(str(job), data_root=str(job.parent / "data"), allow_missing=True):
+        for i, key in enumerate(batch["key"]):
+            name = os.fsdecode(key)
+            assert name not in found
+            row = (batch["image"][i], int(batch["label"][i]), batch["text"][i], int(batch["field"][i]))
+            found[name] = (*row, batch["box"][i].tolist())
+    return found
+
+
+def check(job, count):
+    expected = from_webdataset(sorted((job.parent / "data").glob("*.tar")))
+    assert len(expected) == count
+    assert from_penstock(job) == expected
+
+
+@pytest.mark.parametrize("fmt", [tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT], ids=["ustar", "pax", "gnu"])
+def test_formats_of_tarfile(job, fmt):
+    with tarfile.open(job.parent / "data" / "a.tar", "w", format=fmt) as archive:
+        add(archive, "train", type=tarfile.DIRTYPE)
+        for name, data in samples(30):
+            add(archive, name, data)
+        add(archive, "__meta__/index.json", b"{}")
+        add(archive, "README", b"has no extension")
+        for name, data in samples(10, "a.folder/" * 14):
+            add(archive, name, data)
+            add(archive, name + ".link", type=tarfile.SYMTYPE, linkname="target")
+        if fmt != tarfile.USTAR_FORMAT:
+            for name, data in samples(10, "long" * 70 + "\u00e9"):
+                add(archive, name, data)
+    check(job, 40 if fmt == tarfile.USTAR_FORMAT else 50)
+
+
+def test_an_archive_without_an_end_mark(job):
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        for name, data in samples(9):
+            add(archive, name, data)
+        end = archive.offset
+    (job.parent / "data" / "a.tar").write_bytes(written.getvalue()[:end])
+    check(job, 9)
+
+
+def test_names_with_unusual_dots(job):
+    with tarfile.open(job.parent / "data" / "a.tar", "w") as archive:
+        for name in "v1.0/0001.cls", "./0002.cls", "/0003.cls", "folder/.cls", "__a__.cls", ".cls", "a.b/.cls", "__a__/b.cls":
+            add(archive, name, b"5")
+    check(job, 5)
+
+
+def test_tar_writer(job):
+    for shard in range(3):
+        with webdataset.TarWriter(str(job.parent / "data" / f"{shard}.tar")) as writer:
+            for i in range(7):
+                fields = {"label": i, "box": [0.5] * i}
+                writer.write({"__key__": f"{shard}/{i}", "left.jpg": b"\xff\xd8", "cls": i, "json": fields})
+    check(job, 21)
