@@ -11,6 +11,8 @@
 #include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/example_patch.h"
+#include "pipeline/records/sample_example.h"
+#include "pipeline/sources/shard_kind.h"
 
 namespace penstock {
 namespace {
@@ -42,16 +44,22 @@ class RecordFilesMaker final : public RecordMaker {
 
   absl::Status Make(uint64_t item, MadeRecord* out) override {
     PS_ASSIGN_OR_RETURN(const std::string_view record, TakeRecord(reader_, ahead_, item, item, &fetched_, &buffer_));
-    if (!preparer_) {
-      out->bytes = record;
-      return absl::OkStatus();
-    }
-    const absl::Status made = Rewrite(record, out);
+    const absl::Status made = MakeFrom(record, out);
     if (made.ok()) return made;
     return absl::Status(made.code(), absl::StrCat(reader_->Describe(item), ": ", made.message()));
   }
 
  private:
+  absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
+    if (reader_->snapshot().container() == ContainerKind::kTar) {
+      PS_ASSIGN_OR_RETURN(example_, ExampleOfSample(record));
+      record = example_;
+    }
+    if (preparer_) return Rewrite(record, out);
+    out->bytes = record;
+    return absl::OkStatus();
+  }
+
   absl::Status Rewrite(std::string_view record, MadeRecord* out) {
     PS_RETURN_IF_ERROR(parser_->Parse(record, &parsed_));
     if (parsed_[0].bytes.size() != 1) {
@@ -80,6 +88,7 @@ class RecordFilesMaker final : public RecordMaker {
   std::optional<ImagePreparer> preparer_;
   std::optional<ExampleParser> parser_;
   ParsedExample parsed_;
+  std::string example_;  // the current sample of a tar shard
   FetchedItem fetched_;
   RecordBuffer buffer_;
 };

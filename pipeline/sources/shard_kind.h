@@ -16,6 +16,7 @@ enum class ContainerKind : uint8_t {
   kTfRecord = 0,  // records with lengths and CRCs (tfrecord/framing.h)
   kTar = 1,       // samples of a WebDataset: neighboring members with one key (tar/tar_container.h)
 };
+inline constexpr ContainerKind kLastContainer = ContainerKind::kTar;
 
 // Returns "TFRecord" or "tar".
 std::string_view ContainerName(ContainerKind container);

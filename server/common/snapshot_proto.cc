@@ -13,7 +13,7 @@ SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
   out.record_count = shard.records();
   out.content_hash = shard.content_hash();
   out.data_bytes = shard.data_bytes();
-  out.container = shard.container() == v1::TAR ? ContainerKind::kTar : ContainerKind::kTfRecord;
+  out.container = static_cast<ContainerKind>(shard.container());  // the numbers are equal
   return out;
 }
 

@@ -91,6 +91,17 @@ void WriteExamples(const std::string& folder) {
   seeds.Write("empty", "");
 }
 
+// Writes the index of the shard at `path` to `out`, without the checksum, which the fuzz target appends.
+void WriteIndex(const std::string& path, Compression compression, const std::string& out) {
+  const auto file = OpenFile(path);
+  PS_CHECK(file.ok());
+  auto index = BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
+  PS_CHECK(index.ok());
+  index->mtime_ns = 0;  // makes the same seed each time
+  const std::string blob = index->Serialize();
+  PS_CHECK(WriteFileAtomically(out, std::string_view(blob).substr(0, blob.size() - 8)).ok());
+}
+
 void WriteShards(const std::string& folder) {
   const Seeds shards(folder, "shard"), indexes(folder, "index");
   const std::vector<std::string> few = {SmallExample(1), "", SmallExample(2), std::string(300, 'x')};
@@ -102,16 +113,18 @@ void WriteShards(const std::string& folder) {
       PS_CHECK(writer.ok());
       for (const std::string& record : few) PS_CHECK(empty || (*writer)->Write(record).ok());
       PS_CHECK((*writer)->Close().ok());
-      const auto file = OpenFile(path);
-      PS_CHECK(file.ok());
-      auto index = BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
-      PS_CHECK(index.ok());
-      index->mtime_ns = 0;  // makes the same seed each time
-      std::string blob = index->Serialize();
-      // The fuzz target appends the checksum.
-      indexes.Write(empty ? std::string(name) + "-empty" : name, std::string_view(blob).substr(0, blob.size() - 8));
+      WriteIndex(path, compression, indexes.Path(empty ? std::string(name) + "-empty" : name));
     }
   }
+  std::string tar;
+  AppendTarMember("train", "", &tar, '5');
+  for (const std::string key : {"0001", "0002"}) {
+    AppendTarMember(key + ".jpg", "photograph", &tar);
+    AppendTarMember(key + ".cls", "7", &tar);
+    AppendTarMember("README", "no sample", &tar);
+  }
+  shards.Write("tar", tar);
+  WriteIndex(shards.Path("tar"), Compression::kNone, indexes.Path("tar"));
 }
 
 void WriteImages(const std::string& folder) {

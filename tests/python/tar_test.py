@@ -162,6 +162,28 @@ def test_a_key_that_no_sample_has_is_named(data):
         rows(data, job=job)
 
 
+def test_import_makes_examples_of_samples(data):
+    done = run("import", f"{data}/*", "--untouched", "--out", data.parent / "shards", "--order", "sorted")
+    assert done.returncode == 0, done.stderr
+    job = data.parent / "examples.textproto"
+    text = JOB.replace('"*.tar*"', '"*.tfrecord"').replace("png;jpg", "jpg").replace('key: "cls"', 'key: "cls"')
+    text = text.replace('features { key: "json/width" column: "width" type: FLOAT }', 'features { key: "json" type: BYTES }')
+    job.write_text(text.replace('key: "NPY" column: "vector" type: FLOAT shape: 3', 'key: "npy" type: BYTES'))
+    shards = sorted(data.parent.glob("shards/*tfrecord*"))
+    assert shards, list(data.parent.glob("shards/*"))
+    job.write_text(job.read_text().replace('"*.tfrecord"', f'"{shards[0].name[:5]}*"'))
+    seen = 0
+    for batch in penstock.Loader(str(job), data_root=str(data.parent / "shards")):
+        for i, key in enumerate(batch["key"]):
+            shard, number = int(key[4:5]), int(key[6:])
+            expected = {name.rsplit(".", 1)[1]: content for name, content in members(shard, number)}
+            assert batch["image"][i] == expected["jpg"]
+            assert batch["label"][i] == int(expected["cls"])
+            assert (batch["json"][i], batch["npy"][i]) == (expected["json"], expected["npy"])
+            seen += 1
+    assert seen == 40
+
+
 def test_pickled_members_are_rejected(data):
     job = data.parent / "pickled.textproto"
     job.write_text(JOB.replace('key: "cls"', 'key: "pkl"'))

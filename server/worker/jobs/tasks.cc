@@ -127,7 +127,7 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
   shard->set_content_hash(index.content_hash);
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());
-  shard->set_container(index.kind().container == ContainerKind::kTar ? v1::TAR : v1::TFRECORD);
+  shard->set_container(static_cast<v1::Container>(index.kind().container));  // the numbers are equal
   const absl::Status put = tools.link->PutIndex(index.content_hash, index.Serialize());
   // Otherwise other workers index the shard themselves.
   if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));

@@ -1,0 +1,37 @@
+#include "pipeline/records/sample_example.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/records/example_parser.h"
+#include "pipeline/records/sample_parser.h"
+#include "pipeline/sources/tar/sample_name.h"
+
+namespace penstock {
+
+absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> members, ListMembers(record));
+  PS_ASSIGN_OR_RETURN(const std::string key, KeyOfSample(record));
+  std::map<std::string, std::string_view> contents;  // by extension
+  PS_RETURN_IF_ERROR(ForEachSampleMember(record, [&](const SampleName& name, std::string_view data) {
+    contents[name.extension] = data;
+    return absl::OkStatus();
+  }));
+  ExampleBuilder example;
+  example.Bytes("__key__", key);
+  for (const FeatureInfo& member : members) {
+    // The numbers of an array are its own format.
+    const bool is_integer = member.kind == FeatureKind::kInt64 && !member.key.ends_with("npy");
+    if (is_integer) {
+      example.Int64(member.key, member.least);
+    } else {
+      example.Bytes(member.key, contents[member.key]);
+    }
+  }
+  return example.Serialize();
+}
+
+}  // namespace penstock

@@ -1,0 +1,20 @@
+// Converts samples of WebDataset archives to Examples.
+#ifndef PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
+#define PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+// Returns the sample in `record` as a serialized tf.train.Example. Each member becomes a feature with its extension as
+// the key: INT64 if it is an integer by its extension and its content (ListMembers), otherwise BYTES with the whole
+// member. "__key__" is a feature of BYTES. Returns InvalidArgument for a malformed record and for two members with one
+// extension.
+absl::StatusOr<std::string> ExampleOfSample(std::string_view record);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
