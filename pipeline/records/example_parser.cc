@@ -293,14 +293,7 @@ absl::StatusOr<ExampleParser> ExampleParser::Create(std::vector<FeatureRequest> 
 
 absl::Status ExampleParser::Parse(std::string_view record, ParsedExample* out) const {
   out->resize(requests_.size());
-  for (FeatureValue& value : *out) {
-    value.missing = true;
-    value.ints.clear();
-    value.floats.clear();
-    value.bytes.clear();
-    value.splits.clear();
-    value.entry = {};
-  }
+  for (FeatureValue& value : *out) value.Clear();
   // Finds the relevant entries first and parses their values afterwards, so that only the last of duplicate keys is
   // parsed.
   const bool walked =

@@ -59,6 +59,16 @@ struct FeatureValue {
   // For the parser: the serialized map entry that was used, in the record. Null if there is none.
   std::string_view entry;
 
+  // Removes all values and keeps their memory.
+  void Clear() {
+    missing = true;
+    ints.clear();
+    floats.clear();
+    bytes.clear();
+    own.clear();
+    splits.clear();
+    entry = {};
+  }
   // Returns the number of values of any kind.
   size_t count() const { return ints.size() + floats.size() + bytes.size(); }
 };

@@ -410,15 +410,7 @@ absl::Status SampleParser::ParseRequest(size_t number, Sample* sample, FeatureVa
 
 absl::Status SampleParser::Parse(std::string_view record, ParsedExample* out) const {
   out->resize(requests_.size());
-  for (FeatureValue& value : *out) {
-    value.missing = true;
-    value.ints.clear();
-    value.floats.clear();
-    value.bytes.clear();
-    value.own.clear();
-    value.splits.clear();
-    value.entry = {};
-  }
+  for (FeatureValue& value : *out) value.Clear();
   Sample sample{.budget = ValueBudget(options_.max_value_bytes),
                 .key = {},
                 .members = std::vector<std::optional<std::string_view>>(members_.size()),

@@ -59,7 +59,9 @@ TEST(OwnMemory, CountsWhatIsTouchedOnTheHeapAndInMemoryFiles) {
 
 TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {
   if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
-  if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) GTEST_SKIP();
+  if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) {
+    GTEST_SKIP() << "the environment tunes this heap";
+  }
   KeepFreedMemory(64 << 20);
   EXPECT_LT(FaultsOf(24), 4 * 24 * 256 / 10);
 }

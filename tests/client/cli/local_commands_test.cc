@@ -227,7 +227,8 @@ TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
     for (const char* command : {"init", "index", "verify"}) {
       const Outcome refused = Run({command, file});
       EXPECT_EQ(refused.code, 1) << command;
-      EXPECT_THAT(refused.out + refused.err, HasSubstr(absl::StrCat(file, ": this is ", kind, ", neither a TFRecord nor a tar shard")));
+      EXPECT_THAT(refused.out + refused.err,
+                  HasSubstr(absl::StrCat(file, ": this is ", kind, ", neither a TFRecord nor a tar shard")));
       EXPECT_THAT(refused.out + refused.err, HasSubstr("penstock import"));
     }
   }
