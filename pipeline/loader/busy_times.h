@@ -1,4 +1,4 @@
-// Times in which the loader's threads had rows to make, and their CPU time.
+// Times in which the loader's makers had rows to make, and their CPU time.
 #ifndef PENSTOCK_PIPELINE_LOADER_BUSY_TIMES_H_
 #define PENSTOCK_PIPELINE_LOADER_BUSY_TIMES_H_
 
@@ -12,39 +12,40 @@
 
 namespace penstock {
 
-// For threads with the numbers 0 to `threads` - 1. Not thread-safe; guarded by its owner's lock.
+// For makers with the numbers 0 to `makers` - 1. Not thread-safe; guarded by its owner's lock.
 class BusyTimes {
  public:
-  BusyTimes(size_t threads, Clock* clock) : clock_(clock), threads_(threads), counted_(static_cast<double>(threads)) {}
+  BusyTimes(size_t makers, Clock* clock) : clock_(clock), makers_(makers), counted_(static_cast<double>(makers)) {}
 
-  // Called by the thread itself when it begins, and when it ends without a row.
-  void Begins(int thread);
-  void Ends(int thread);
-  // Record that the thread has a row from now on, or has none. No effect if that is not a change.
-  void HasRow(int thread);
-  void HasNone(int thread);
+  // The maker runs on the calling thread from now on, or rests. Between the two it stays on that thread.
+  void Runs(int maker);
+  void Rests(int maker);
+  // Record that the maker has a row from now on, or has none. No effect if that is not a change.
+  void HasRow(int maker);
+  void HasNone(int maker);
 
-  // Sets the number of threads that make rows. busy_seconds counts each moment by the share of these threads.
-  void Count(int threads);
+  // Sets the number of makers that make rows. busy_seconds counts each moment by the share of these makers.
+  void Count(int makers);
 
   // Sets cpu_seconds, busy_seconds and owing_seconds, up to now.
   void AddTo(LoaderStats* stats) const;
 
  private:
-  struct Thread {
-    bool runs = false;  // `cpu_clock` can be read
+  struct Maker {
+    bool runs = false;  // `cpu_clock`, of its thread, can be read
     clockid_t cpu_clock = {};
-    Nanos cpu = 0;  // after the thread has ended
+    Nanos cpu_began = 0;  // time of that clock when the maker began to run
     Nanos busy_since = -1;
   };
 
   Clock* const clock_;
-  std::vector<Thread> threads_;
+  std::vector<Maker> makers_;
   double counted_;
-  double counted_busy_ = 0;  // seconds by share of threads, before their number last changed
-  int busy_threads_ = 0;
-  Nanos owing_since_ = 0;  // while there are busy threads
-  Nanos busy_ = 0;         // sum over threads, up to their busy_since, since the number of threads last changed
+  double counted_busy_ = 0;  // seconds by share of makers, before their number last changed
+  Nanos cpu_ = 0;            // of makers that rest
+  int busy_makers_ = 0;
+  Nanos owing_since_ = 0;  // while there are busy makers
+  Nanos busy_ = 0;         // sum over makers, up to their busy_since, since the number of makers last changed
   Nanos owing_ = 0;        // up to owing_since_
 };
 

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,8 +25,6 @@ struct FetchedRecord {
   // DatasetReader::FetchRecord. OK: this is the first read.
   absl::Status damage;
   Nanos took = 0;  // from the request to storage until its answer
-  // Bad records of this row. If a substitute replaces one of them, the bad record is not read a second time.
-  std::vector<std::pair<uint64_t, absl::Status>> faults;
 
   uint64_t held_bytes() const { return held == nullptr ? 0 : held->bytes(); }
   bool Has(uint64_t wanted) const { return record == wanted; }
@@ -38,13 +34,6 @@ struct FetchedRecord {
     bytes = absl::CancelledError("was not read");
     buffer.reset();
   }
-};
-
-// State of reading a row's record, kept between tries.
-struct ReadAttempts {
-  int failed = 0;
-  absl::Status damage;                     // not OK: read the missing record again, past all caches
-  std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency
 };
 
 }  // namespace penstock

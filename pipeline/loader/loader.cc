@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/loader_core.h"
@@ -53,21 +53,12 @@ class SessionImpl final : public Loader::Session {
 
 class LoaderImpl final : public Loader {
  public:
-  LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes)
-      : core_(std::make_shared<LoaderCore>(options, sizes)) {}
-  // Starts up to `threads` threads, as many as the system grants. Returns its error if it grants none.
-  absl::Status Start(int threads) {
-    for (int i = 0; i < threads; ++i) {
-      absl::StatusOr<std::thread> thread =
-          StartThread(absl::StrCat("ps-load-", i), [core = core_.get(), i] { core->RunThread(i); });
-      if (!thread.ok()) return i == 0 ? thread.status() : absl::OkStatus();
-      threads_.push_back(*std::move(thread));
-    }
-    return absl::OkStatus();
-  }
+  // `threads`: the makers' threads, if the loader has its own.
+  LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes, std::unique_ptr<ThreadPool> threads)
+      : threads_(std::move(threads)),
+        core_(std::make_shared<LoaderCore>(options, sizes, threads_ != nullptr ? threads_.get() : options.executor)) {}
   ~LoaderImpl() override {
     core_->Stop();
-    for (std::thread& thread : threads_) thread.join();
     core_->LetDiskCacheGo();
   }
 
@@ -83,8 +74,8 @@ class LoaderImpl final : public Loader {
   std::vector<JobTimes> Jobs() const override { return core_->Jobs(); }
 
  private:
+  const std::unique_ptr<ThreadPool> threads_;  // null: an executor was injected
   const std::shared_ptr<LoaderCore> core_;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace
@@ -114,10 +105,10 @@ RowResult& RowResult::operator=(RowResult&& other) noexcept {
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& options) {
   LoaderCore::Sizes sizes;
-  sizes.threads = options.threads > 0 ? options.threads : AvailableCpus();
-  const uint64_t threads = static_cast<uint64_t>(sizes.threads);
-  sizes.thread_scratch_bytes = std::min(kMaxThreadScratch, options.memory_budget_bytes / (16 * threads));
-  const uint64_t scratch = threads * sizes.thread_scratch_bytes;
+  sizes.makers = options.threads > 0 ? options.threads : AvailableCpus();
+  const uint64_t threads = static_cast<uint64_t>(sizes.makers);
+  sizes.maker_scratch_bytes = std::min(kMaxThreadScratch, options.memory_budget_bytes / (16 * threads));
+  const uint64_t scratch = threads * sizes.maker_scratch_bytes;
   const uint64_t total = options.memory_budget_bytes;
   uint64_t left = total;
   bool fits = true;
@@ -133,9 +124,12 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& opti
                      " threads: raise it, or make the caches smaller"));
   }
   sizes.rows_bytes = left - scratch;
-  auto loader = std::make_unique<LoaderImpl>(options, sizes);
-  PS_RETURN_IF_ERROR(loader->Start(sizes.threads));
-  return loader;
+  std::unique_ptr<ThreadPool> own;
+  if (options.executor == nullptr) {
+    PS_RETURN_IF_ERROR(CheckThreads(1, "a loader"));
+    own = std::make_unique<ThreadPool>(sizes.makers, "ps-load");  // as many threads as the system grants
+  }
+  return std::make_unique<LoaderImpl>(options, sizes, std::move(own));
 }
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,7 @@ struct RowResult {
   std::vector<std::string> ragged;
 };
 
-// Receives the rows of a session. The loader calls it on its threads, never with one of its locks held.
+// Receives the rows of a session. The loader calls it on its makers' threads, never with one of its locks held.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -110,6 +111,9 @@ struct LoaderSessionOptions {
   Borrow borrow = Borrow::kNone;
 };
 
+// The steps of a maker: it chooses a row, makes it and delivers it.
+enum class MakerStep { kChoose, kMake, kDeliver };
+
 struct LoaderOptions {
   int threads = 0;  // 0: the CPUs of the cgroup's quota
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
@@ -132,11 +136,16 @@ struct LoaderOptions {
   uint64_t max_row_bytes = kMaxRowBytes;     // tests use less
   Clock* clock = Clock::Real();
   std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
+  // Runs the makers, one task for each of `threads`. Outlives the loader and all rows. Its tasks may block on storage
+  // with low latency. Null: the loader has that many threads of its own.
+  Executor* executor = nullptr;
+  // For simulations, with an executor on virtual time: the time that passes before a maker's step. Null: none.
+  std::function<Nanos(MakerStep step)> step_time = nullptr;
 };
 
 // Settings of a loader that may change while it runs. They do not affect the content of rows.
 struct LoaderSetting {
-  int threads = 1;          // threads that make rows, at most LoaderOptions::threads; the others wait
+  int threads = 1;          // makers that work, at most LoaderOptions::threads; the others wait
   int reads_under_way = 1;  // as in LoaderOptions
 };
 

@@ -71,7 +71,7 @@ void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
   MutexLock lock(&mutex_);
   budget_.SetTotal(std::max(budget_.total(), all_bytes_ - std::min(all_bytes_, held)));
   may_revoke_ = true;
-  if (waiting_threads_ > 0) work_.NotifyAll();
+  if (!scheduler_.empty()) WakeAll();
 }
 
 CacheSizes LoaderCore::SetCaches(const CacheSizes& sizes) {
@@ -142,7 +142,7 @@ absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "needs ", bytes, " bytes of memory, but this session can have ", most, " at most: of the budget of ",
         options_.memory_budget_bytes, " bytes, ", all_bytes_ - total, " are for caches, ",
-        static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
+        static_cast<uint64_t>(sizes_.makers) * sizes_.maker_scratch_bytes, " for ", sizes_.makers,
         " threads, and the rest is reserved for other sessions; raise "
         "memory_budget_bytes, or lower the job's limits"));
   }
@@ -159,7 +159,7 @@ CacheUse LoaderCore::TakeCacheUse() {
   MutexLock lock(&mutex_);
   use.rows_need = std::max(rows_need_, budget_.reserved());
   use.rows_peak = budget_.TakeLatePeak();
-  for (const auto& activity : activities_) {
+  for (const auto& activity : activity_.all()) {
     if (std::optional<CacheJob> job = activity->ForCaches(); job.has_value()) use.jobs.push_back(*job);
   }
   return use;

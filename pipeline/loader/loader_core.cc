@@ -15,10 +15,8 @@ namespace {
 // Rows per session that may wait without a charge. A session can therefore continue even if other sessions use all
 // memory.
 constexpr size_t kFreeRows = 64;
-// Bytes of a waiting row in the scheduler: its entry, the node of the tree, and the allocator's overhead.
-constexpr uint64_t kListedRow = sizeof(ScheduledRow) + 80;
-// Shortest time between two looks at idle threads. Each look costs some time per session.
-constexpr Nanos kIdleLook = kMillisecond;
+// Bytes of a waiting row in the scheduler: its task, the node of the tree, and the allocator's overhead.
+constexpr uint64_t kListedRow = sizeof(RowTask) + 112;
 
 // Returns the bytes of a finished row in addition to its content: the result, its entry in a sink, its lease.
 uint64_t OverheadOf(const LoadJob& job) {
@@ -39,7 +37,7 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   maker.decoded = decoded;
   maker.disk = options.disk_cache.get();
   maker.rows = rows;
-  maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
+  maker.thread_scratch_bytes = sizes.maker_scratch_bytes;
   maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
   return maker;
@@ -60,10 +58,11 @@ std::string AboutShards(const Snapshot& snapshot) {
 
 }  // namespace
 
-LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
+LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executor* executor)
     : options_(WithoutDiskCache(options)),
       disk_cache_(options.disk_cache),
       sizes_(sizes),
+      executor_(executor),
       all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
@@ -71,11 +70,18 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       ranges_(options.ranges_under_way > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
       budget_(sizes.rows_bytes),
-      times_(static_cast<size_t>(sizes.threads), options.clock),
-      wanted_threads_(sizes.threads),
-      reads_under_way_(std::max(1, options.reads_under_way)),
-      thread_jobs_(static_cast<size_t>(sizes.threads)),
-      threads_now_(static_cast<size_t>(sizes.threads)) {}
+      times_(static_cast<size_t>(sizes.makers), options.clock),
+      makers_(static_cast<size_t>(sizes.makers)),
+      states_(sizes.makers),
+      slots_(std::max(1, options.reads_under_way)),
+      activity_(sizes.makers, options.clock) {
+  for (int i = 0; i < sizes.makers; ++i) {
+    Maker& maker = makers_[static_cast<size_t>(i)];
+    maker.number = i;
+    maker.thread.reading_since = activity_.reading_since(i);
+    activity_.Idles();
+  }
+}
 
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
@@ -104,7 +110,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->overhead = overhead;
   session->estimate = making;
   LookAtIdle(true);
-  session->activity = ActivityOf(job);
+  session->activity = activity_.Of(job);
   session->activity->OpensReader(options.end_epoch);
   // Also if files are local: they may become remote.
   if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
@@ -145,8 +151,17 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   }
   stop_reads.request_stop();  // may end some reads inside the call
   if (ranges_ != nullptr) ranges_->CloseSession(id);
-  std::vector<ScheduledRow> dropped;  // destroyed after the lock is released
-  MutexLock lock(&mutex_);
+  std::vector<std::unique_ptr<RowTask>> dropped;  // destroyed after the lock is released
+  std::optional<Closed> closed;
+  {
+    MutexLock lock(&mutex_);
+    closed = RemoveRows(id, std::move(quiet), &dropped);
+  }
+  Finish(std::move(closed));
+}
+
+std::optional<LoaderCore::Closed> LoaderCore::RemoveRows(uint64_t id, Task quiet,
+                                                         std::vector<std::unique_ptr<RowTask>>* dropped) {
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
   PS_CHECK(!session->closing);
   LookAtIdle(true);
@@ -154,11 +169,11 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   CountShares(session.get(), -1);
   session->activity->ClosesReader(session->options.end_epoch);
   session->quiet = std::move(quiet);
-  dropped = scheduler_.RemoveSession(id);
-  for (const ScheduledRow& row : dropped) holders_ -= row.held_bytes() > 0 ? 1 : 0;
+  *dropped = scheduler_.RemoveSession(id);
+  for (const auto& row : *dropped) holders_ -= row->held_bytes() > 0 ? 1 : 0;
   TrimListed(session.get());
   ++session->calls;
-  EndCall(std::move(session));
+  return EndCall(std::move(session));
 }
 
 size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
@@ -170,20 +185,15 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
   session.requested.Add(rows);
-  if (rows.size() <= free) {
-    scheduler_.Add(id, rows);
-  } else {
+  size_t taken = rows.size();
+  if (rows.size() > free) {
     const uint64_t charged = budget_.TakeCommon(id, kListedRow, rows.size() - free);
     session.listed += charged * kListedRow;
-    const size_t taken = free + static_cast<size_t>(charged);
-    scheduler_.Add(id, {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken)});
-    if (taken < rows.size()) {
-      if (taken > 0 && waiting_threads_ > 0) work_.NotifyOne();
-      return taken;
-    }
+    taken = free + static_cast<size_t>(charged);
   }
-  if (waiting_threads_ > 0) work_.NotifyOne();  // a thread that takes a row notifies the next one
-  return rows.size();
+  scheduler_.Add(id, rows, taken);
+  if (taken > 0) WakeOne();  // a maker that takes a row wakes the next one
+  return taken;
 }
 
 void LoaderCore::TrimListed(OpenedSession* session) {
@@ -228,25 +238,25 @@ void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {
   MutexLock lock(&mutex_);
   if (ranges) range_bytes_ -= bytes;
   budget_.ReleaseCommon(account, bytes);
-  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+  WakeForRows();
 }
 
 bool LoaderCore::WaitsForMemory() {
   MutexLock lock(&mutex_);
-  return waiting_threads_ > 0 && !scheduler_.empty();
+  return !states_.idle().empty() && !scheduler_.empty();
 }
 
 void LoaderCore::NowRevocable() {
   MutexLock lock(&mutex_);
   may_revoke_ = true;
-  if (waiting_threads_ > 0) work_.NotifyOne();
+  WakeForRows();
 }
 
 void LoaderCore::SetHead(uint64_t id, uint64_t step) {
   MutexLock lock(&mutex_);
   scheduler_.SetHead(id, step);
   may_revoke_ = true;
-  if (waiting_threads_ > 0) work_.NotifyOne();
+  WakeForRows();
 }
 
 size_t LoaderCore::Pending(uint64_t id) {
@@ -259,15 +269,14 @@ void LoaderCore::Release(uint64_t account, uint64_t bytes) {
   MutexLock lock(&mutex_);
   LookAtIdle();
   budget_.Release(account, bytes);
-  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+  WakeForRows();
 }
 
 void LoaderCore::Stop() {
   MutexLock lock(&mutex_);
   PS_CHECK(sessions_.empty());
   stop_ = true;
-  work_.NotifyAll();
-  spare_.NotifyAll();
+  while (states_.running() > 0) all_ended_.Wait(&mutex_);
 }
 
 void LoaderCore::LetDiskCacheGo() {
@@ -281,34 +290,38 @@ void LoaderCore::LetDiskCacheGo() {
 }
 
 void LoaderCore::Set(const LoaderSetting& setting) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
-  reads_under_way_ = std::max(1, setting.reads_under_way);
-  const int threads = std::clamp(setting.threads, 1, sizes_.threads);
-  if (threads != wanted_threads_) {
+  slots_.SetMost(std::max(1, setting.reads_under_way));
+  const int makers = std::clamp(setting.threads, 1, sizes_.makers);
+  if (makers != states_.wanted()) {
     LookAtIdle(true);
-    wanted_threads_ = threads;
-    times_.Count(threads);
-    // Threads that wait for rows check whether they are now surplus.
-    work_.NotifyAll();
-    spare_.NotifyAll();
+    const MakerStates::Changed changed = states_.SetWanted(makers);
+    times_.Count(makers);
+    for (const int maker : changed.stopped) {
+      times_.HasNone(maker);
+      activity_.Resumes();
+    }
+    for (const int maker : changed.started) Post(maker);
   }
-  for (int room = reads_under_way_ - reads_; room > 0 && ReadNext(&seen); --room) {
+  for (int room = slots_.room(); room > 0 && ReadNext(); --room) {
   }
 }
 
-void LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {
-  if (--session->calls > 0 || !session->closing) return;
+std::optional<LoaderCore::Closed> LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {
+  if (--session->calls > 0 || !session->closing) return std::nullopt;
   sessions_.erase(session->id);
   budget_.Close(session->id);
   if (sessions_.empty()) rows_need_ = 0;
-  work_.NotifyAll();  // its reserve is available
-  mutex_.Unlock();
-  Task quiet = std::move(session->quiet);
-  session.reset();  // may be the last user of the job
+  if (!scheduler_.empty()) WakeAll();  // its reserve is available
+  return Closed{std::move(session)};
+}
+
+void LoaderCore::Finish(std::optional<Closed> closed) {
+  if (!closed.has_value()) return;
+  Task quiet = std::move(closed->session->quiet);
+  closed.reset();  // may be the last user of the job
   Sweep();
   std::move(quiet)();
-  mutex_.Lock();
 }
 
 void LoaderCore::Sweep() {
@@ -331,58 +344,29 @@ void LoaderCore::Sweep() {
   ReleaseFreed(before);
 }
 
-std::shared_ptr<JobActivity> LoaderCore::ActivityOf(const std::shared_ptr<const LoadJob>& job) {
-  std::erase_if(activities_, [](const auto& activity) { return activity->gone(); });
-  for (const auto& activity : activities_) {
-    if (activity->IsOf(job)) return activity;
-  }
-  return activities_.emplace_back(std::make_shared<JobActivity>(job));
-}
-
 void LoaderCore::LookAtIdle(bool always) {
-  if (idle_.threads() == 0 && !always) return;
-  const Nanos now = options_.clock->Now();
-  if (!always && now - idle_looked_ < kIdleLook) return;
-  idle_looked_ = now;
-  const Nanos idle = idle_.Take(now);
-  if (idle == 0) return;
   using Idle = JobActivity::Idle;
-  // Rows that wait until another session's thread has made them do not wait for storage.
-  size_t parked = 0, for_others = 0;
-  for (const auto& [id, session] : sessions_) parked += session->parked.size();
-  for (const auto& [key, rows] : being_made_) for_others += rows.size();
-  for (const auto& activity : activities_) {
-    Idle why = Idle::kUnasked;
+  // Called while the lock is held.
+  const auto why = [this](const JobActivity& job) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    // Rows that wait until another session's maker has made them do not wait for storage.
+    size_t parked = 0, for_others = 0;
+    for (const auto& [id, session] : sessions_) parked += session->parked.size();
+    for (const auto& [key, rows] : being_made_) for_others += rows.size();
+    Idle reason = Idle::kUnasked;
     for (const auto& [id, session] : sessions_) {
-      if (session->activity != activity || session->closing) continue;
-      if (scheduler_.waiting(id) > 0) {
-        why = short_of_memory_ ? Idle::kMemory : Idle::kStarting;
-        break;
-      }
-      if (!session->parked.empty()) why = parked > for_others ? Idle::kStorage : Idle::kStarting;
+      if (session->activity.get() != &job || session->closing) continue;
+      if (scheduler_.waiting(id) > 0) return short_of_memory_ ? Idle::kMemory : Idle::kStarting;
+      if (!session->parked.empty()) reason = parked > for_others ? Idle::kStorage : Idle::kStarting;
     }
-    activity->AddIdle(why, idle);
-  }
+    return reason;
+  };
+  activity_.AddIdle(always, why);
 }
 
 std::vector<JobTimes> LoaderCore::Jobs() {
-  std::vector<JobTimes> jobs;
   MutexLock lock(&mutex_);
   LookAtIdle(true);
-  std::erase_if(activities_, [](const auto& activity) { return activity->gone(); });
-  const Nanos now = options_.clock->Now();
-  for (const auto& activity : activities_) {
-    Nanos making = 0, reading = 0;
-    for (size_t i = 0; i < threads_now_.size(); ++i) {
-      const Nanos since = threads_now_[i].row_since.load();
-      if (thread_jobs_[i] != activity || since < 0) continue;
-      making += std::max<Nanos>(0, now - since);
-      const Nanos reads_since = threads_now_[i].reading_since.load();
-      if (reads_since >= since) reading += std::max<Nanos>(0, now - reads_since);
-    }
-    jobs.push_back(activity->Times(making, reading));
-  }
-  return jobs;
+  return activity_.Times();
 }
 
 LoaderStats LoaderCore::Stats() {
@@ -420,7 +404,7 @@ LoaderStats LoaderCore::Stats() {
                           mean * static_cast<double>(disk.hits) - disk.read_seconds);
   }
   const uint64_t caches = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes;
-  const uint64_t scratch = static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
+  const uint64_t scratch = static_cast<uint64_t>(sizes_.makers) * sizes_.maker_scratch_bytes;
   stats.memory_bytes += caches + scratch;
   stats.memory_peak_bytes = std::max(peak + caches, peak_before) + scratch;
   return stats;

@@ -1,13 +1,14 @@
-// The loader's shared state: sessions, waiting rows, budget and counters behind one lock, and the work of its threads.
+// The loader's shared state: sessions, waiting rows, budget and counters behind one lock, and the work of its makers.
 // Internal to the loader; other code uses loader.h. Sessions, requests and counters are in loader_core.cc, the work of
-// threads in loader_work.cc, parked rows in loader_parked.cc, and the division of memory between rows and caches in
+// makers in loader_work.cc, parked rows in loader_parked.cc, and the division of memory between rows and caches in
 // loader_caches.cc.
+//
+// A maker is a task of the executor that makes one row at a time, in steps: it chooses a row, makes it, delivers it,
+// and chooses again. Without a row it ends. WakeOne() posts it again.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -21,11 +22,14 @@
 #include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/busy_times.h"
 #include "pipeline/loader/cache_use.h"
-#include "pipeline/loader/job_activity.h"
 #include "pipeline/loader/loader.h"
+#include "pipeline/loader/loader_activity.h"
+#include "pipeline/loader/maker_states.h"
 #include "pipeline/loader/memory_budget.h"
+#include "pipeline/loader/read_slots.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_scheduler.h"
+#include "pipeline/loader/row_task.h"
 
 namespace penstock {
 
@@ -33,11 +37,12 @@ namespace penstock {
 class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_from_this<LoaderCore> {
  public:
   struct Sizes {
-    int threads = 1;
-    uint64_t rows_bytes = 0;            // budget for rows
-    uint64_t thread_scratch_bytes = 0;  // per thread, in addition to rows_bytes
+    int makers = 1;
+    uint64_t rows_bytes = 0;           // budget for rows
+    uint64_t maker_scratch_bytes = 0;  // per maker, in addition to rows_bytes
   };
-  LoaderCore(const LoaderOptions& options, const Sizes& sizes);
+  // `executor` runs the makers and outlives them.
+  LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executor* executor);
 
   absl::StatusOr<uint64_t> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions& options,
                                        RowSink* sink);
@@ -50,11 +55,10 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void SetHead(uint64_t id, uint64_t step);
   size_t Pending(uint64_t id);
 
-  // Runs thread number `thread` until Stop().
-  void RunThread(int thread);
-  void Stop();
-  // Call this after the threads have ended. Releases the disk cache, whose folder another loader may need. Delivered
-  // rows, and reads that end late, keep this object alive but not the cache.
+  // Ends all makers and waits for those that run. All sessions must be closed.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Call this after Stop(). Releases the disk cache, whose folder another loader may need. Delivered rows, and reads
+  // that end late, keep this object alive but not the cache.
   void LetDiskCacheGo() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Set(const LoaderSetting& setting);
@@ -65,7 +69,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void Release(uint64_t account, uint64_t bytes) override;
 
  private:
-  class ParkedRow;
+  class RowMemory;
+  class ShardWaiter;
   struct OpenedSession {
     uint64_t id = 0;
     std::shared_ptr<const LoadJob> job;
@@ -79,9 +84,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     RequestedSpan requested;
     int calls = 0;   // rows in progress or in delivery, and revocations
     int making = 0;  // rows in progress
-    // Rows that wait for their shard, their record, their turn to read, or another session's thread. A shard's reader
-    // holds only weak references to them.
-    std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
+    // Rows outside the scheduler's queue that no maker has, by RowId::number: they wait for their shard, their record,
+    // a read slot or another session.
+    std::unordered_map<uint64_t, std::unique_ptr<RowTask>> parked;
     std::stop_source stop_reads;
     // Calls of FetchAhead to skip, and the number that was skipped last.
     int look_later = 0, looked_in_vain = 0;
@@ -89,9 +94,14 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     bool closing = false;
     Task quiet;  // of CloseSession
   };
+  // A session whose last call has ended. Finish() ends it without the lock.
+  struct Closed {
+    std::shared_ptr<OpenedSession> session;
+  };
+  // A maker's row.
   struct Work {
     std::shared_ptr<OpenedSession> session;
-    RowScheduler::Picked picked;
+    std::unique_ptr<RowTask> row;
     uint64_t held = 0;              // reserved bytes
     std::vector<RowRequest> ahead;  // to announce to storage
     RequestedSpan requested;        // by the session so far
@@ -99,16 +109,31 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     bool fetch_ahead = false;       // records of rows after this one may be fetched now
     int sharers = 0;                // other sessions that read this row
     std::optional<RowKey> making;   // the row for which they wait
+    RowResult result;               // of the row that was made
   };
-  // Result of making a row, and the row if it was made.
+  // Result of one try to make a row.
   struct Outcome {
     RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
     uint64_t kept = 0;    // bytes that the finished row holds
     bool timed = false;   // its stages were measured, into the thread's times
     bool traced = false;  // with spans
-    RowResult result;
     MadeRow made;
+  };
+  // Only the maker's task uses it, while the maker runs.
+  struct Maker {
+    int number = 0;
+    MakerStep next = MakerStep::kChoose;
+    Work work;
+    MakerThread thread;
+  };
+  // What a maker does without the lock after it has chosen.
+  struct Turn {
+    enum class Next { kEnd, kChoose, kMake };
+    Next next = Next::kChoose;
+    std::optional<Closed> closed;
+    uint64_t release_kept = 0;                        // bytes of ranges to release
+    std::optional<RowScheduler::Blocked> revoke_for;  // a row that waits for memory
   };
 
   // Owner of leases for callers' lists, or for records that were fetched ahead.
@@ -133,24 +158,48 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Releases the memory for waiting rows that no row needs any longer.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Releases memory that is cached for future ranges. Unlocks mutex_ meanwhile. Returns false, without unlocking, if
-  // there is none.
-  bool ReleaseKept(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Releases the memory of a waiting row for rows that lack memory. Returns false if no such row holds memory.
   bool ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Blocks while the thread is surplus. A notification that it received was meant for another thread; passes it on.
-  void StandBy(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Process(Work* work, int number, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the time of idle threads since the last call to the state that each job was in. Call this before that state
+  // Posts an idle maker, if there is one. Call this after a change by which a row may be ready to start.
+  void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (!states_.idle().empty()) WakeOne();
+  }
+  // Wakes a maker if rows wait.
+  void WakeForRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!scheduler_.empty()) WakeOne();
+  }
+  // Posts a maker that runs from now on.
+  void Post(int maker);
+  // Runs a maker until it has nothing to do.
+  void Run(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does the maker's next step. Returns false if the maker has ended. Another thread may then run it already.
+  bool Step(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the maker's run. Nothing of the maker may be used without the lock afterwards.
+  void EndRun(int maker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Turn NextTurn(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives the maker the row that was picked. Returns false if the row now waits for another session.
+  bool TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets what the maker does for a row that waits for memory. Returns false if it can do nothing.
+  bool StartsRevoking(const RowScheduler::Blocked& blocked, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool StartsReleasing(const RowScheduler::Blocked& blocked, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the bytes that a row reserves at its start. A row that needs more than its session can ever have starts
+  // too, and fails.
+  uint64_t StartBytes(const RowTask& row) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RowScheduler::Need NeedOf(const RowTask& row, const RowScheduler::Blocked* behind) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the maker's row. Returns whether it is to be delivered; otherwise it waits.
+  bool Make(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Announce(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  Outcome MakeRow(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Deliver(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds the time of idle makers since the last call to the state that each job was in. Call this before that state
   // changes. Skips calls in quick succession, except with `always`.
   void LookAtIdle(bool always = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::shared_ptr<JobActivity> ActivityOf(const std::shared_ptr<const LoadJob>& job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates the counters, and the session's estimates, after a row was made.
-  void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(const Outcome& outcome, const RowRequest& row, Nanos took, OpenedSession* session)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   CacheSizes CacheLimitsNow() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
   uint64_t CachesHeld() const;
   // Moves `bytes` from caches of chosen size to rows. A cache keeps at least its initial size. Returns false, and
@@ -166,54 +215,69 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates the measurements of the caches' benefit after a row was made.
   void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Parks the row and returns true if another session's thread is making it. When that thread has ended, the row is in
-  // the cache, or this session makes it. Otherwise returns false; other sessions then wait for this row until
-  // EndMaking().
+  // Parks the row and returns true if another session's maker has it. When that maker has ended, the row is in the
+  // cache, or this session makes it. Otherwise returns false; other sessions then wait for this row until EndMaking().
   bool WaitsForOther(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndMaking(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds `change` to the counts of the session and of each session that reads the same rows.
   void CountShares(OpenedSession* session, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Parks the row of `picked` until its shard is ready, its record was fetched, or another session has made it.
-  std::shared_ptr<ParkedRow> Park(OpenedSession* session, RowScheduler::Picked picked)
+  // Parks a row in this state.
+  RowTask* Park(OpenedSession* session, std::unique_ptr<RowTask> row, RowState state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns a parked row to the scheduler. `hold` keeps its shard ready.
-  void Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Does the same with the lock held. Returns false if the row was removed with its session.
-  bool UnparkHere(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Parks a row before its record is fetched, and adds the object that receives the record. Counts a read in flight.
-  std::shared_ptr<ParkedRow> ParkToRead(OpenedSession* session, RowScheduler::Picked picked)
+  RowTask* ParkToRead(OpenedSession* session, std::unique_ptr<RowTask> row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Parks a row until its shard is ready. Pass the result to DatasetReader::WhenReady.
+  std::shared_ptr<ReadyWaiter> ParkForShard(OpenedSession* session, std::unique_ptr<RowTask> row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Does the same for a parked row whose read could not begin. Returns null if the row was removed with its session.
+  std::shared_ptr<ReadyWaiter> AwaitShard(RowId id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns a parked row to the scheduler. `hold` keeps its shard ready.
+  void Unpark(RowId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does the same with the lock held. Returns false if the row was removed with its session.
+  bool UnparkHere(RowId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts to fetch records of the session's next rows, within the limits of reads and memory. Otherwise storage would
   // be idle while the threads make rows whose records are here.
   void FetchAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns whether rows wait for storage.
-  bool WaitsForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return reads_ + in_ranges_ > 0; }
+  // A parked row whose record is fetched.
+  struct Fetching {
+    RowId id;
+    std::shared_ptr<const LoadJob> job;
+    RowRequest request;
+    std::shared_ptr<FetchedRecord> fetched;
+    std::stop_token stop;
+  };
+  static Fetching FetchingOf(const OpenedSession& session, const RowTask& row);
   // Fetches the record of a parked row. `held` bytes belong to the row until it is made.
-  void Fetch(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-             std::shared_ptr<FetchedRecord> fetched) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fetch(Fetching row, uint64_t record, uint64_t held) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a record that was fetched for a session's row since `start`.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a request for a single record to storage with high latency, and the bytes that it returned.
   void CountFetched(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends a read, or a row's wait for a range, and resumes the next row that waits to read.
   void EndRead(bool in_range) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Resumes the next row that waits to read, if another read may start. Returns whether it did. `seen` keeps rows alive
-  // until the lock is released.
-  bool ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Resumes the next row that waits to read, if another read may start. Returns whether it did.
+  bool ReadNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Grows the reservation of the row in progress to `bytes`. Returns kPutBack if memory is short at present, and
   // ResourceExhausted if the session can never have that much.
   absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Frees memory for a blocked urgent row: drops ranges and calls RowSink::Revoke. Unlocks mutex_ meanwhile.
-  void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends a call into the sink. If it was the last call of a session that closes, closes it and unlocks mutex_
-  // meanwhile.
-  void EndCall(std::shared_ptr<OpenedSession> session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Frees memory for a blocked urgent row: drops ranges and calls RowSink::Revoke.
+  void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls RowSink::Revoke of the session, if it is open. Returns the bytes freed.
+  uint64_t Revoke(uint64_t id, uint64_t bytes, bool for_others) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends a call into the sink. If it was the last call of a session that closes, removes the session; the caller must
+  // then call Finish() without the lock.
+  std::optional<Closed> EndCall(std::shared_ptr<OpenedSession> session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Finish(std::optional<Closed> closed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Begins to close a session: removes its rows from the scheduler's queue.
+  std::optional<Closed> RemoveRows(uint64_t id, Task quiet, std::vector<std::unique_ptr<RowTask>>* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops cache entries of jobs that no longer exist.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const LoaderOptions options_;            // without its disk cache
   std::shared_ptr<DiskCache> disk_cache_;  // null: none
   const Sizes sizes_;
+  Executor* const executor_;
   const uint64_t all_bytes_;  // for rows and caches
   ByteCache records_, decoded_;
   RowCache rows_;
@@ -224,8 +288,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Held while sizes of caches change. Acquired before mutex_.
   Mutex sizing_;
   Mutex mutex_;
-  CondVar work_;   // a row may have become ready to start
-  CondVar spare_;  // the number of threads has changed, or the loader stops
+  CondVar all_ended_;  // no maker runs
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
   // Budget for rows after caches last released memory to them. 0 when no session is open.
   uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -237,16 +300,14 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_map<RowKey, std::vector<std::weak_ptr<ParkedRow>>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
-  int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
-  int wanted_threads_ ABSL_GUARDED_BY(mutex_);   // threads with lower numbers make rows
-  int reads_under_way_ ABSL_GUARDED_BY(mutex_);  // largest number of reads in flight
+  // Rows that makers have and that other sessions read, with the rows of those that wait for them.
+  std::unordered_map<RowKey, std::vector<RowId>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Maker> makers_;
+  MakerStates states_ ABSL_GUARDED_BY(mutex_);
+  ReadSlots slots_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;                           // waiting rows that hold memory
-  int reads_ ABSL_GUARDED_BY(mutex_) = 0;                                // in flight
-  int in_ranges_ ABSL_GUARDED_BY(mutex_) = 0;                            // rows whose records are in flight in a range
-  std::deque<std::weak_ptr<ParkedRow>> unread_ ABSL_GUARDED_BY(mutex_);  // rows that are parked until a read ends
+  size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // waiting rows that hold memory
   // A revocation may free memory, because a sink received a row or a new head since the last one that freed nothing.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
@@ -259,17 +320,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   };
   std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);
 
-  // State for the explanation of jobs.
-  struct ThreadNow {
-    std::atomic<Nanos> row_since{-1};      // start of the row in progress; -1: none
-    std::atomic<Nanos> reading_since{-1};  // start of the current call of storage; -1: none
-  };
-  std::vector<std::shared_ptr<JobActivity>> activities_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<JobActivity>> thread_jobs_ ABSL_GUARDED_BY(mutex_);  // the job of each thread's last row
-  std::vector<ThreadNow> threads_now_;
-  IdleThreads idle_ ABSL_GUARDED_BY(mutex_);
-  Nanos idle_looked_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The thread that went idle last left waiting rows for which there was no memory.
+  LoaderActivity activity_;
+  // The maker that became idle last left waiting rows for which there was no memory.
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

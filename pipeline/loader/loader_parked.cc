@@ -4,33 +4,46 @@
 
 #include "base/check.h"
 #include "pipeline/loader/loader_core.h"
-#include "pipeline/loader/parked_row.h"
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock {
 namespace {
 
-// Rows whose records are checked between two rows that are made. Far more than are made in that time.
+// Rows whose records a maker checks between two rows. Far more than are made in that time.
 constexpr int kLookedForAtOnce = 16;
 // Largest number of calls to skip after all checked records were here.
 constexpr int kMostLookLater = 255;
 
 }  // namespace
 
+// Notifies the core when the shard of a parked row is ready. The row keeps it alive.
+class LoaderCore::ShardWaiter final : public ReadyWaiter {
+ public:
+  ShardWaiter(std::weak_ptr<LoaderCore> core, RowId row) : core_(std::move(core)), row_(row) {}
+  void OnReady(std::shared_ptr<const void> hold) override {
+    if (const std::shared_ptr<LoaderCore> core = core_.lock()) core->Unpark(row_, std::move(hold));
+  }
+
+ private:
+  const std::weak_ptr<LoaderCore> core_;
+  const RowId row_;
+};
+
 bool LoaderCore::WaitsForOther(Work* work) {
-  const OpenedSession& session = *work->session;
-  const RowRequest& request = work->picked.row.request;
+  OpenedSession& session = *work->session;
+  const RowRequest& request = work->row->request;
   work->sharers = session.shares;
   work->making.reset();
   // A row that holds memory continues with it.
-  if (work->sharers == 0 || rows_.limit() == 0 || work->picked.row.held_bytes() > 0) return false;
+  if (work->sharers == 0 || rows_.limit() == 0 || work->row->held_bytes() > 0) return false;
   const RowKey key{session.job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
   if (first) {
     work->making = key;
     return false;
   }
-  it->second.push_back(Park(work->session.get(), std::move(work->picked)));
+  it->second.push_back(work->row->id());
+  Park(&session, std::move(work->row), RowState::kAwaitsSession);
   return true;
 }
 
@@ -38,34 +51,51 @@ void LoaderCore::EndMaking(Work* work) {
   if (!work->making.has_value()) return;
   const auto it = being_made_.find(*work->making);
   work->making.reset();
-  for (const std::weak_ptr<ParkedRow>& waiting : it->second) {
-    if (const std::shared_ptr<ParkedRow> row = waiting.lock(); row != nullptr) UnparkHere(*row, nullptr);
-  }
+  for (const RowId row : it->second) UnparkHere(row, nullptr);
   being_made_.erase(it);
 }
 
-std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(OpenedSession* session, RowScheduler::Picked picked) {
+RowTask* LoaderCore::Park(OpenedSession* session, std::unique_ptr<RowTask> row, RowState state) {
   scheduler_.Park(session->id);
-  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(picked), session->job);
-  session->parked.emplace(parked.get(), parked);
+  row->MoveTo(state);
+  RowTask* const parked = row.get();
+  session->parked.emplace(parked->id().number, std::move(row));
   return parked;
 }
 
-std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* session, RowScheduler::Picked picked) {
-  ScheduledRow& row = picked.row;
-  if (row.reads.fetched == nullptr) row.reads.fetched = std::make_shared<FetchedRecord>();
-  row.reads.fetched->damage = std::exchange(row.reads.damage, absl::OkStatus());
-  row.looked_for = true;
-  const RequestedSpan::Place place{row.request.epoch, row.request.position};
+RowTask* LoaderCore::ParkToRead(OpenedSession* session, std::unique_ptr<RowTask> row) {
+  if (row->fetched == nullptr) row->fetched = std::make_shared<FetchedRecord>();
+  row->fetched->damage = std::exchange(row->progress.damage, absl::OkStatus());
+  row->looked_for = true;
+  const RequestedSpan::Place place{row->request.epoch, row->request.position};
   session->requested.alone = std::max(session->requested.alone.value_or(place), place);
-  ++reads_;
-  return Park(session, std::move(picked));
+  slots_.Begin();
+  return Park(session, std::move(row), RowState::kReading);
+}
+
+std::shared_ptr<ReadyWaiter> LoaderCore::ParkForShard(OpenedSession* session, std::unique_ptr<RowTask> row) {
+  auto waiter = std::make_shared<ShardWaiter>(weak_from_this(), row->id());
+  row->hold = waiter;
+  Park(session, std::move(row), RowState::kAwaitsShard);
+  return waiter;
+}
+
+std::shared_ptr<ReadyWaiter> LoaderCore::AwaitShard(RowId id) {
+  auto waiter = std::make_shared<ShardWaiter>(weak_from_this(), id);
+  MutexLock lock(&mutex_);
+  const auto session = sessions_.find(id.session);
+  if (session == sessions_.end() || session->second->closing) return nullptr;
+  const auto row = session->second->parked.find(id.number);
+  if (row == session->second->parked.end()) return nullptr;
+  row->second->MoveTo(RowState::kAwaitsShard);
+  row->second->hold = waiter;
+  return waiter;
 }
 
 void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
   bool began = false;
   for (int looked = 0; looked < kLookedForAtOnce; ++looked) {
-    RowScheduler::Picked picked;
+    std::unique_ptr<RowTask> row;
     {
       MutexLock lock(&mutex_);
       if (looked == 0 && session->look_later > 0) {
@@ -73,37 +103,32 @@ void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
         return;
       }
       // If other sessions read the same rows, the session that makes a row fetches its record; the others find it.
-      if (reads_ >= reads_under_way_ || session->shares > 0) return;
-      std::optional<RowScheduler::Picked> next = scheduler_.PickToLookFor(session->id);
-      if (!next.has_value()) return;
-      picked = *std::move(next);
+      if (!slots_.has_free() || session->shares > 0) return;
+      row = scheduler_.PickToLookFor(session->id);
+      if (row == nullptr) return;
     }
-    const std::optional<RowMaker::ToFetch> to_fetch =
-        maker_.RecordToFetch(*session->job, session->id, picked.row.request, thread);
+    const std::optional<RowMaker::ToFetch> to_fetch = maker_.RecordToFetch(*session->job, row.get(), thread);
     const uint64_t held = to_fetch.has_value() ? to_fetch->bytes + session->overhead : 0;
-    std::shared_ptr<ParkedRow> parked;
-    std::shared_ptr<FetchedRecord> fetched;
+    std::optional<Fetching> fetching;
     {
       MutexLock lock(&mutex_);
       // Leave memory for rows that can be made, even if they need more than estimated.
-      const uint64_t spare = static_cast<uint64_t>(wanted_threads_) * session->estimate;
-      picked.row.looked_for = picked.row.held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
-      const bool begin =
-          !picked.row.looked_for && reads_ < reads_under_way_ && budget_.Shortage(session->id, held + spare) == 0;
+      const uint64_t spare = static_cast<uint64_t>(states_.wanted()) * session->estimate;
+      row->looked_for = row->held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
+      const bool begin = !row->looked_for && slots_.has_free() && budget_.Shortage(session->id, held + spare) == 0;
       if (!begin) {
-        const bool go_on = picked.row.looked_for;
-        scheduler_.PutBack(std::move(picked));
-        if (waiting_threads_ > 0) work_.NotifyOne();
+        const bool go_on = row->looked_for;
+        scheduler_.PutBack(std::move(row));
+        WakeForRows();
         if (!go_on) return;
         continue;
       }
       PS_CHECK(budget_.Take(session->id, held));
       session->looked_in_vain = 0;
-      parked = ParkToRead(session, std::move(picked));
-      fetched = parked->picked_.row.reads.fetched;
+      fetching = FetchingOf(*session, *ParkToRead(session, std::move(row)));
     }
     began = true;
-    Fetch(std::move(parked), *session, to_fetch->record, held, std::move(fetched));
+    Fetch(*std::move(fetching), to_fetch->record, held);
   }
   if (began) return;
   // All records were here. Probably the next ones are too.
@@ -111,62 +136,64 @@ void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
   session->look_later = session->looked_in_vain = std::min(2 * session->looked_in_vain + 1, kMostLookLater);
 }
 
-void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) {
+void LoaderCore::Unpark(RowId id, std::shared_ptr<const void> hold) {
   MutexLock lock(&mutex_);
-  UnparkHere(row, std::move(hold));
+  UnparkHere(id, std::move(hold));
 }
 
-bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> hold) {
-  const auto session = sessions_.find(row.session());
+bool LoaderCore::UnparkHere(RowId id, std::shared_ptr<const void> hold) {
+  const auto session = sessions_.find(id.session);
   if (session == sessions_.end() || session->second->closing) return false;
-  const auto found = session->second->parked.find(&row);
+  const auto found = session->second->parked.find(id.number);
   if (found == session->second->parked.end()) return false;
   LookAtIdle();
-  RowScheduler::Picked picked = std::move(found->second->picked_);
-  if (hold != nullptr) picked.row.hold = std::move(hold);
+  std::unique_ptr<RowTask> row = std::move(found->second);
   session->second->parked.erase(found);
-  if (picked.row.held_bytes() > 0) ++holders_;
-  scheduler_.PutBackParked(std::move(picked));
+  if (hold != nullptr) row->hold = std::move(hold);
+  row->MoveTo(RowState::kQueued);
+  if (row->held_bytes() > 0) ++holders_;
+  scheduler_.PutBackParked(std::move(row));
   may_revoke_ = true;
-  if (waiting_threads_ > 0) work_.NotifyOne();
+  WakeOne();
   return true;
 }
 
-void LoaderCore::Fetch(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-                       std::shared_ptr<FetchedRecord> fetched) {
+LoaderCore::Fetching LoaderCore::FetchingOf(const OpenedSession& session, const RowTask& row) {
+  return {row.id(), session.job, row.request, row.fetched, session.stop_reads.get_token()};
+}
+
+void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
+  const std::shared_ptr<FetchedRecord> fetched = std::move(row.fetched);
   fetched->record = record;
-  fetched->held = std::make_unique<BudgetLease>(shared_from_this(), session.id, held);
-  const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
-                            .stop = session.stop_reads.get_token()};
+  fetched->held = std::make_unique<BudgetLease>(shared_from_this(), row.id.session, held);
+  const CallOptions options{.priority = row.request.urgent ? CallPriority::kUrgent : CallPriority::kNormal,
+                            .stop = row.stop};
   const Nanos start = options_.clock->Now();
-  const auto over = [core = weak_from_this(), row, start](bool in_range) {
+  const auto over = [core = weak_from_this(), id = row.id, start](bool in_range) {
     const std::shared_ptr<LoaderCore> self = core.lock();
     if (self == nullptr) return;
-    self->CountRead(row->session(), start);
+    self->CountRead(id.session, start);
     self->EndRead(in_range);
-    self->Unpark(*row, nullptr);
+    self->Unpark(id, nullptr);
   };
   if (ranges_ != nullptr && fetched->damage.ok()) {
     fetched->Drop();
-    if (ranges_->WhenOver(*session.job, record, [over] { over(true); })) {
-      // A row that waits for a range does not count as a read in flight.
-      std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
+    if (ranges_->WhenOver(*row.job, record, [over] { over(true); })) {
       MutexLock lock(&mutex_);
-      ++in_ranges_;  // after the end of the wait, if that was immediate
-      --reads_;
-      ReadNext(&seen);
+      slots_.MoveToRange();
+      ReadNext();
       return;
     }
     fetched->record = record;
   }
   FetchedRecord* const out = fetched.get();
-  const bool begun =
-      session.job->reader().FetchRecord(fetched, options, [core = weak_from_this(), row, out, record, start, over] {
+  const bool begun = row.job->reader().FetchRecord(
+      fetched, options, [core = weak_from_this(), job = row.job, request = row.request, out, record, start, over] {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
         self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
-        TraceRead(row->job(), row->request(), record, start, start + out->took, self->options_.trace.get());
+        TraceRead(*job, request, record, start, start + out->took, self->options_.trace.get());
         over(false);
       });
   if (begun) return;
@@ -174,7 +201,8 @@ void LoaderCore::Fetch(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   fetched->Drop();
   fetched->held.reset();
   EndRead(false);
-  session.job->reader().WhenReady(record, std::move(row));
+  std::shared_ptr<ReadyWaiter> waiter = AwaitShard(row.id);
+  if (waiter != nullptr) row.job->reader().WhenReady(record, std::move(waiter));
 }
 
 void LoaderCore::CountRead(uint64_t id, Nanos start) {
@@ -191,18 +219,20 @@ void LoaderCore::CountFetched(uint64_t bytes) {
 }
 
 void LoaderCore::EndRead(bool in_range) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
-  --(in_range ? in_ranges_ : reads_);
-  ReadNext(&seen);
-  if (!WaitsForStorage() && waiting_threads_ > 0) work_.NotifyAll();  // idle threads no longer wait for storage
+  if (in_range) {
+    slots_.EndInRange();
+  } else {
+    slots_.End();
+  }
+  ReadNext();
+  if (slots_.busy()) return;
+  for (const int maker : states_.idle()) times_.HasNone(maker);  // they no longer wait for storage
 }
 
-bool LoaderCore::ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) {
-  while (reads_ < reads_under_way_ && !unread_.empty()) {
-    seen->push_back(unread_.front().lock());
-    unread_.pop_front();
-    if (seen->back() != nullptr && UnparkHere(*seen->back(), nullptr)) return true;
+bool LoaderCore::ReadNext() {
+  while (const std::optional<RowId> row = slots_.TakeNext()) {
+    if (UnparkHere(*row, nullptr)) return true;
   }
   return false;
 }

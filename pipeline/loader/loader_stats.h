@@ -9,7 +9,10 @@
 namespace penstock {
 
 struct LoaderStats {
-  uint64_t rows = 0;         // made since the start
+  uint64_t rows = 0;  // made since the start
+  // Tries to make rows: one for each row, and one more each time that a row had to wait. Rows whose place in the plan
+  // was found: one for each row.
+  uint64_t tries = 0, planned_rows = 0;
   uint64_t failed_rows = 0;  // failed, masked or substituted
   uint64_t bytes_read = 0;   // from storage
   double read_seconds = 0;   // sums over threads

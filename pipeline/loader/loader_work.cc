@@ -1,237 +1,311 @@
-// The work of the loader's threads: they choose a row, reserve its memory, make it and deliver it.
+// The work of the loader's makers: they choose a row, reserve its memory, make it and deliver it.
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "pipeline/loader/borrowed_row.h"
 #include "pipeline/loader/loader_core.h"
-#include "pipeline/loader/parked_row.h"
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock {
 
-void LoaderCore::RunThread(int thread) {
-  MakerThread maker_thread;
-  maker_thread.reading_since = &threads_now_[static_cast<size_t>(thread)].reading_since;
-  Work work;
-  {
-    MutexLock lock(&mutex_);
-    times_.Begins(thread);
-  }
-  while (NextWork(&work, thread)) Process(&work, thread, &maker_thread);
-  MutexLock lock(&mutex_);
-  times_.Ends(thread);
+void LoaderCore::Post(int maker) {
+  Task run = [self = shared_from_this(), maker] { self->Run(&self->makers_[static_cast<size_t>(maker)]); };
+  if (options_.step_time == nullptr) return executor_->Post(std::move(run));
+  const MakerStep next = makers_[static_cast<size_t>(maker)].next;
+  executor_->PostAt(executor_->clock()->Now() + options_.step_time(next), std::move(run));
 }
 
-bool LoaderCore::NextWork(Work* work, int thread) {
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
-  MutexLock lock(&mutex_);
-  if (work->session != nullptr) {
-    std::shared_ptr<OpenedSession> session = std::move(work->session);
-    *work = Work();
-    may_revoke_ = true;
-    EndCall(std::move(session));
+void LoaderCore::WakeOne() {
+  const std::optional<int> maker = states_.Wake();
+  if (!maker.has_value()) return;
+  activity_.Resumes();
+  Post(*maker);
+}
+
+void LoaderCore::Run(Maker* maker) {
+  {
+    MutexLock lock(&mutex_);
+    times_.Runs(maker->number);
   }
-  MemoryBudget* const budget = &budget_;
-  const auto* const sessions = &sessions_;
-  // Returns the bytes that a row reserves at its start. A row that needs more than its session can ever have starts
-  // too, and fails.
-  const auto start_bytes_of = [budget, sessions](uint64_t id, const ScheduledRow& row) {
-    const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
-    return std::min(wanted, budget->LargestTake(id));
-  };
-  const auto need_of = [&](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
-    RowScheduler::Need need;
-    const uint64_t start_bytes = start_bytes_of(id, row), held = row.held_bytes();
-    need.bytes = start_bytes > held ? start_bytes - held : 0;
-    need.shortage = budget->Shortage(id, need.bytes);
-    need.reserved = budget->InsideReserve(id, need.bytes);
-    if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
-    // Grant shared memory only to a session that uses less of it than the blocked session, unless the memory is
-    // reserved for the blocked one.
-    const bool first = !behind->need.reserved && budget->Common(id) + need.bytes < budget->Common(behind->session);
-    if (!first) need.shortage = need.bytes;
-    return need;
-  };
-  while (!stop_) {
-    if (thread >= wanted_threads_) {
-      StandBy(thread);
-      continue;
-    }
-    RowScheduler::Choice choice = scheduler_.Pick(need_of);
-    if (choice.picked.has_value()) {
-      work->session = sessions_.at(choice.picked->session);
-      work->picked = *std::move(choice.picked);
-      if (WaitsForOther(work)) continue;
-      ScheduledRow& row = work->picked.row;
-      const uint64_t start_bytes = start_bytes_of(work->session->id, row), held = row.held_bytes();
-      if (held > 0) {
-        row.reads.fetched->held->Take();
-        --holders_;
-      }
-      work->held = std::max(start_bytes, held);
-      PS_CHECK(budget_.Take(work->session->id, work->held - held));
-      times_.HasRow(thread);
-      short_of_memory_ = false;
-      thread_jobs_[static_cast<size_t>(thread)] = work->session->activity;
-      ++work->session->calls;
-      ++work->session->making;
-      work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
-      work->requested = work->session->requested;
-      work->range_room = RangeRoom();
-      work->fetch_ahead = !choice.blocked.has_value();
-      TrimListed(work->session.get());
-      if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
-      // Other sessions may always find a row that fits. A blocked row whose memory is reserved does not wait for them.
-      if (choice.blocked.has_value() && choice.blocked->need.reserved) {
-        if (may_revoke_ && !revoking_) {
-          RevokeFor(*choice.blocked);
-        } else {
-          ReleaseKept(*choice.blocked);
-        }
-      }
+  while (Step(maker)) {
+    if (options_.step_time != nullptr) return Post(maker->number);
+  }
+}
+
+void LoaderCore::EndRun(int maker) {
+  times_.Rests(maker);
+  if (states_.Idle(maker)) {
+    activity_.Idles();
+  } else {
+    times_.HasNone(maker);
+    WakeForRows();  // the row that woke this maker is for another one
+  }
+  if (states_.running() == 0) all_ended_.NotifyAll();
+}
+
+bool LoaderCore::Step(Maker* maker) {
+  switch (maker->next) {
+    case MakerStep::kChoose: {
+      Turn turn = NextTurn(maker);
+      if (turn.next == Turn::Next::kEnd) return false;
+      Finish(std::move(turn.closed));
+      if (turn.revoke_for.has_value()) RevokeFor(*turn.revoke_for);
+      if (turn.release_kept > 0) ranges_->ReleaseKept(turn.release_kept);
+      if (turn.next == Turn::Next::kMake) maker->next = MakerStep::kMake;
       return true;
     }
-    if (ReadNext(&seen)) continue;
-    if (choice.blocked.has_value() && ReleaseKept(*choice.blocked)) continue;
-    if (ReleaseHolder(choice.blocked)) continue;
-    if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
-      RevokeFor(*choice.blocked);
-      continue;
-    }
-    LookAtIdle();
-    short_of_memory_ = !scheduler_.empty();
-    idle_.Begins(options_.clock->Now());
-    ++waiting_threads_;
-    // While records are in flight, storage is slow, and therefore this loader is busy.
-    if (WaitsForStorage()) {
-      times_.HasRow(thread);
-    } else {
-      times_.HasNone(thread);
-    }
-    work_.Wait(&mutex_);
-    --waiting_threads_;
-    idle_.Ends(options_.clock->Now());
+    case MakerStep::kMake:
+      maker->next = Make(maker) ? MakerStep::kDeliver : MakerStep::kChoose;
+      return true;
+    case MakerStep::kDeliver:
+      Deliver(maker);
+      maker->next = MakerStep::kChoose;
+      return true;
   }
   return false;
 }
 
-void LoaderCore::StandBy(int thread) {
-  times_.HasNone(thread);
-  // The notification that woke this thread may announce a row; pass it on.
-  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
-  while (!stop_ && thread >= wanted_threads_) spare_.Wait(&mutex_);
+uint64_t LoaderCore::StartBytes(const RowTask& row) const {
+  const uint64_t id = row.id().session;
+  const uint64_t wanted = row.need > 0 ? row.need : sessions_.at(id)->estimate;
+  return std::min(wanted, budget_.LargestTake(id));
 }
 
-bool LoaderCore::ReleaseKept(const RowScheduler::Blocked& blocked) {
+RowScheduler::Need LoaderCore::NeedOf(const RowTask& row, const RowScheduler::Blocked* behind) const {
+  RowScheduler::Need need;
+  const uint64_t id = row.id().session;
+  const uint64_t start_bytes = StartBytes(row), held = row.held_bytes();
+  need.bytes = start_bytes > held ? start_bytes - held : 0;
+  need.shortage = budget_.Shortage(id, need.bytes);
+  need.reserved = budget_.InsideReserve(id, need.bytes);
+  if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
+  // Grant shared memory only to a session that uses less of it than the blocked session, unless the memory is reserved
+  // for the blocked one.
+  const bool first = !behind->need.reserved && budget_.Common(id) + need.bytes < budget_.Common(behind->session);
+  if (!first) need.shortage = need.bytes;
+  return need;
+}
+
+LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
+  Turn turn;
+  MutexLock lock(&mutex_);
+  if (maker->work.session != nullptr) {
+    std::shared_ptr<OpenedSession> session = std::move(maker->work.session);
+    maker->work = Work();
+    may_revoke_ = true;
+    turn.closed = EndCall(std::move(session));
+    if (turn.closed.has_value()) return turn;
+  }
+  // Called while the lock is held.
+  const auto need_of = [this](const RowTask& row, const RowScheduler::Blocked* behind)
+                           ABSL_NO_THREAD_SAFETY_ANALYSIS { return NeedOf(row, behind); };
+  while (!stop_ && !states_.IsSurplus(maker->number)) {
+    RowScheduler::Choice choice = scheduler_.Pick(need_of);
+    if (choice.picked != nullptr) {
+      if (!TakeRow(std::move(choice), maker, &turn)) continue;
+      turn.next = Turn::Next::kMake;
+      return turn;
+    }
+    if (ReadNext()) continue;
+    if (choice.blocked.has_value() && StartsReleasing(*choice.blocked, &turn)) return turn;
+    if (ReleaseHolder(choice.blocked)) continue;
+    if (choice.blocked.has_value() && StartsRevoking(*choice.blocked, &turn)) return turn;
+    LookAtIdle();
+    short_of_memory_ = !scheduler_.empty();
+    // While records are in flight, storage is slow, and therefore this loader is busy.
+    if (slots_.busy()) {
+      times_.HasRow(maker->number);
+    } else {
+      times_.HasNone(maker->number);
+    }
+    break;
+  }
+  turn.next = Turn::Next::kEnd;
+  EndRun(maker->number);
+  return turn;
+}
+
+bool LoaderCore::TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) {
+  Work& work = maker->work;
+  work.session = sessions_.at(choice.picked->id().session);
+  work.row = std::move(choice.picked);
+  if (WaitsForOther(&work)) {
+    work.session.reset();
+    return false;
+  }
+  OpenedSession& session = *work.session;
+  const uint64_t start_bytes = StartBytes(*work.row), held = work.row->held_bytes();
+  if (held > 0) {
+    work.row->fetched->held->Take();
+    --holders_;
+  }
+  work.held = std::max(start_bytes, held);
+  PS_CHECK(budget_.Take(session.id, work.held - held));
+  work.row->MoveTo(RowState::kMaking);
+  times_.HasRow(maker->number);
+  short_of_memory_ = false;
+  activity_.TakesRowOf(maker->number, session.activity);
+  ++session.calls;
+  ++session.making;
+  work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
+  work.requested = session.requested;
+  work.range_room = RangeRoom();
+  work.fetch_ahead = !choice.blocked.has_value();
+  TrimListed(&session);
+  WakeForRows();
+  // Other sessions may always find a row that fits. A blocked row whose memory is reserved does not wait for them.
+  if (choice.blocked.has_value() && choice.blocked->need.reserved && !StartsRevoking(*choice.blocked, turn)) {
+    StartsReleasing(*choice.blocked, turn);
+  }
+  return true;
+}
+
+bool LoaderCore::StartsReleasing(const RowScheduler::Blocked& blocked, Turn* turn) {
   if (ranges_ == nullptr || ranges_->kept() == 0) return false;
-  mutex_.Unlock();
-  ranges_->ReleaseKept(std::max<uint64_t>(1, blocked.need.shortage));
-  mutex_.Lock();
+  turn->release_kept = std::max<uint64_t>(1, blocked.need.shortage);
+  return true;
+}
+
+bool LoaderCore::StartsRevoking(const RowScheduler::Blocked& blocked, Turn* turn) {
+  if (!may_revoke_ || revoking_) return false;
+  revoking_ = true;
+  may_revoke_ = false;
+  turn->revoke_for = blocked;
   return true;
 }
 
 bool LoaderCore::ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) {
   if (holders_ == 0) return false;
-  const RowScheduler::Holder holder =
-      scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
-  if (holder.row == nullptr) return false;
+  RowTask* const holder = scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
+  if (holder == nullptr) return false;
   // The record is read again when there is memory for it.
-  budget_.Release(holder.session, holder.row->reads.fetched->held->Take());
-  holder.row->reads.fetched->Drop();
+  budget_.Release(holder->id().session, holder->fetched->held->Take());
+  holder->fetched->Drop();
   --holders_;
   return true;
 }
 
 void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
-  revoking_ = true;
-  may_revoke_ = false;
   const uint64_t shortage = blocked.need.shortage;
-  uint64_t freed = 0;
-  if (ranges_ != nullptr) {
-    mutex_.Unlock();
-    freed = ranges_->Release(shortage);
-    mutex_.Lock();
+  uint64_t freed = ranges_ == nullptr ? 0 : ranges_->Release(shortage);
+  std::vector<MemoryBudget::Account> lenders;
+  {
+    MutexLock lock(&mutex_);
+    lenders = budget_.Lenders(blocked.session, blocked.need.bytes);
   }
-  for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session, blocked.need.bytes)) {
+  for (const MemoryBudget::Account lender : lenders) {
     if (freed >= shortage) break;
-    const auto it = sessions_.find(lender);
-    if (it == sessions_.end()) continue;
-    std::shared_ptr<OpenedSession> session = it->second;
-    ++session->calls;
-    mutex_.Unlock();
-    freed += session->sink->Revoke(shortage - freed, lender != blocked.session);
-    mutex_.Lock();
-    EndCall(std::move(session));
+    freed += Revoke(lender, shortage - freed, lender != blocked.session);
   }
-  if (ranges_ != nullptr && freed < shortage) {
-    mutex_.Unlock();
-    ranges_->BreakOff(shortage - freed);
-    mutex_.Lock();
-  }
+  if (ranges_ != nullptr && freed < shortage) ranges_->BreakOff(shortage - freed);
+  MutexLock lock(&mutex_);
   revoking_ = false;
   if (freed > 0) may_revoke_ = true;
 }
 
-LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
-  const OpenedSession& session = *work->session;
-  const LoadJob& job = *session.job;
-  ScheduledRow& row = work->picked.row;
-  const RowSchema& schema = job.pipeline().schema();
-  Outcome outcome;
-  const auto book = [&](uint64_t bytes) {
-    outcome.need = std::max(outcome.need, bytes + session.overhead);
-    return Grow(work, bytes + session.overhead);
-  };
-  const auto get_slot = [&]() -> RowSlot* {
-    if (!row.slot.has_value()) {
-      if (session.options.books_slots) {
-        row.slot = session.sink->Book(row.request);
-        row.slot->ragged.resize(schema.columns.size());
-      } else {
-        outcome.result.fixed = AllocateBlock(session.options.row_memory, job.fixed_bytes());
-        row.slot.emplace();
-        PointInto(schema, outcome.result.fixed.get(), &*row.slot);
-      }
+uint64_t LoaderCore::Revoke(uint64_t id, uint64_t bytes, bool for_others) {
+  std::shared_ptr<OpenedSession> session;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) return 0;
+    session = found->second;
+    ++session->calls;
+  }
+  const uint64_t freed = session->sink->Revoke(bytes, for_others);
+  std::optional<Closed> closed;
+  {
+    MutexLock lock(&mutex_);
+    closed = EndCall(std::move(session));
+  }
+  Finish(std::move(closed));
+  return freed;
+}
+
+// The memory of the row that a maker has.
+class LoaderCore::RowMemory final : public RowMaker::Memory {
+ public:
+  RowMemory(LoaderCore* core, Work* work) : core_(*core), work_(*work), session_(*work->session) {}
+
+  absl::StatusOr<RowMaker::Answer> Reserve(uint64_t bytes) override {
+    need_ = std::max(need_, bytes + session_.overhead);
+    return core_.Grow(&work_, bytes + session_.overhead);
+  }
+  RowSlot* Slot() override {
+    std::optional<RowSlot>& slot = work_.row->slot;
+    if (slot.has_value()) return &*slot;
+    const LoadJob& job = *session_.job;
+    const RowSchema& schema = job.pipeline().schema();
+    if (session_.options.books_slots) {
+      slot = session_.sink->Book(work_.row->request);
+      slot->ragged.resize(schema.columns.size());
+    } else {
+      work_.result.fixed = AllocateBlock(session_.options.row_memory, job.fixed_bytes());
+      slot.emplace();
+      PointInto(schema, work_.result.fixed.get(), &*slot);
     }
-    return &*row.slot;
-  };
-  using Borrow = LoaderSessionOptions::Borrow;
-  const auto borrow = [&](const std::shared_ptr<const CachedRow>& cached) {
-    const Borrow may = session.options.books_slots ? Borrow::kNone : session.options.borrow;
+    return &*slot;
+  }
+  bool Borrow(const std::shared_ptr<const CachedRow>& cached) override {
+    using Borrow = LoaderSessionOptions::Borrow;
+    const Borrow may = session_.options.books_slots ? Borrow::kNone : session_.options.borrow;
     if (may == Borrow::kNone || (may == Borrow::kSharedFiles && !cached->in_shared_file)) return false;
-    outcome.result.fixed = BorrowedRow::Block(cached);
+    work_.result.fixed = BorrowedRow::Block(cached);
     return true;
-  };
+  }
+  // Returns the most bytes that the row needed at once.
+  uint64_t need() const { return need_; }
+  // Returns the bytes that the finished row holds.
+  uint64_t Content(bool masked) const {
+    uint64_t bytes = 0;
+    if (work_.row->slot.has_value()) {  // borrowed rows have none
+      for (const std::string& column : work_.row->slot->ragged) bytes += column.empty() ? 0 : column.capacity();
+    }
+    if (!session_.options.books_slots && !masked) bytes += session_.job->fixed_bytes();
+    return bytes;
+  }
+
+ private:
+  LoaderCore& core_;
+  Work& work_;
+  const OpenedSession& session_;
+  uint64_t need_ = 0;
+};
+
+LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
+  Work& work = maker->work;
+  const OpenedSession& session = *work.session;
+  const LoadJob& job = *session.job;
+  RowTask& row = *work.row;
+  Outcome outcome;
   MadeRow* const made = &outcome.made;
-  StageTimes& times = thread->scratch.times();
+  StageTimes& times = maker->thread.scratch.times();
   outcome.traced = options_.trace != nullptr && options_.trace->on();
-  outcome.timed = thread->sampler.Next() || outcome.traced;
+  outcome.timed = maker->thread.sampler.Next() || outcome.traced;
   if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
   const DecidedRecords& decided = session.options.decided != nullptr ? *session.options.decided : *job.decided();
-  outcome.end = maker_.Make(job, session.id, decided, row.request, work->sharers, book, get_slot, borrow, thread,
-                            &row.reads, made);
+  RowMemory memory(this, &work);
+  outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->thread, &row, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually much less than was reserved. A cast may widen RAGGED numbers beyond that.
-    if (row.slot.has_value()) {  // borrowed rows have none
-      for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
-    }
-    if (!session.options.books_slots && !made->masked) outcome.kept += job.fixed_bytes();
-    const absl::StatusOr<RowMaker::Answer> answer = book(outcome.kept);
+    outcome.kept = memory.Content(made->masked);
+    const absl::StatusOr<RowMaker::Answer> answer = memory.Reserve(outcome.kept);
     if (!answer.ok()) {
       made->status = answer.status();
     } else if (*answer == RowMaker::Answer::kPutBack) {
       outcome.end = RowMaker::End::kPutBack;
     }
   }
+  outcome.need = memory.need();
+  RowResult& result = work.result;
   if (outcome.end != RowMaker::End::kMade) {
     outcome.kept = 0;
     if (!session.options.books_slots) row.slot.reset();
-    outcome.result.fixed.reset();
+    result.fixed.reset();
     return outcome;
   }
-  RowResult& result = outcome.result;
   result.request = row.request;
   result.status = made->status;
   result.masked = made->masked;
@@ -245,103 +319,107 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   result.record_id = made->record_id;
   result.source_record = made->source_record;
   if (!made->status.ok()) outcome.kept = 0;
-  outcome.kept = std::min(outcome.kept + session.overhead, work->held);
+  outcome.kept = std::min(outcome.kept + session.overhead, work.held);
   if (!made->status.ok() || made->masked) result.fixed.reset();
   if (made->status.ok() && row.slot.has_value()) result.ragged = std::move(row.slot->ragged);
   return outcome;
 }
 
-void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
-  OpenedSession& session = *work->session;
-  for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
-  if (ranges_ != nullptr && !session.job->reader().HasLowLatency()) {
-    ranges_->LookAhead(session.id, work->picked.row.request, work->requested, work->range_room,
-                       [&session](uint64_t epoch, uint64_t position, uint64_t record) {
-                         return session.sink->WillAsk(epoch, position, record);
-                       });
-  }
-  ThreadNow& thread_now = threads_now_[static_cast<size_t>(number)];
+void LoaderCore::Announce(Maker* maker) {
+  Work& work = maker->work;
+  OpenedSession& session = *work.session;
+  for (const RowRequest& row : work.ahead) maker_.Announce(*session.job, session.id, row, &maker->thread);
+  if (ranges_ == nullptr || session.job->reader().HasLowLatency()) return;
+  ranges_->LookAhead(session.id, work.row->request, work.requested, work.range_room,
+                     [&session](uint64_t epoch, uint64_t position, uint64_t record) {
+                       return session.sink->WillAsk(epoch, position, record);
+                     });
+}
+
+bool LoaderCore::Make(Maker* maker) {
+  Work& work = maker->work;
+  MakerThread& thread = maker->thread;
+  OpenedSession& session = *work.session;
+  Announce(maker);
   const Nanos start = options_.clock->Now();
-  thread_now.row_since.store(start);
-  Outcome outcome = MakeRow(work, thread);
-  if (outcome.timed) thread->stages = thread->scratch.times().own();
-  if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {
-    thread->scratch.Clear();
-    thread->record.Clear();
+  activity_.RowBegins(maker->number, start);
+  const Outcome outcome = MakeRow(maker);
+  if (outcome.timed) thread.stages = thread.scratch.times().own();
+  if (thread.scratch.held_bytes() + thread.record.capacity() > sizes_.maker_scratch_bytes) {
+    thread.scratch.Clear();
+    thread.record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
-  if (outcome.timed) thread->sampler.AddTime(took);
+  if (outcome.timed) thread.sampler.AddTime(took);
   if (outcome.traced) {
-    TraceRow({number, session.job.get(), work->picked.row.request, outcome.end, start, start + took}, outcome.made,
-             thread->scratch.times(), options_.trace.get());
+    TraceRow({maker->number, session.job.get(), work.row->request, outcome.end, start, start + took}, outcome.made,
+             thread.scratch.times(), options_.trace.get());
   }
-  ReadAttempts& reads = work->picked.row.reads;
   // The row has used the fetched record, or no longer needs it.
-  std::shared_ptr<FetchedRecord> fetched = reads.fetched;
-  if (fetched != nullptr) fetched->Drop();
+  if (work.row->fetched != nullptr) work.row->fetched->Drop();
   const uint64_t record = outcome.made.missing_record;
-  std::shared_ptr<ParkedRow> parked;
-  bool fetch = false;
-  std::vector<std::shared_ptr<ParkedRow>> seen;  // destroyed after the lock is released
+  std::optional<Fetching> fetching;
+  std::shared_ptr<ReadyWaiter> waiter;
   {
     MutexLock lock(&mutex_);
     --session.making;
-    EndMaking(work);
+    EndMaking(&work);
     session.activity->AddMaking(took, outcome.made.read_time);
-    thread_now.row_since.store(-1);
-    fetch = outcome.end == RowMaker::End::kNotRead && reads_ < reads_under_way_;
-    if (!fetch) budget_.Release(session.id, work->held - outcome.kept);
+    activity_.RowEnds(maker->number);
+    ++stats_.tries;
+    stats_.planned_rows += std::exchange(thread.planned_rows, 0);
+    const bool fetch = outcome.end == RowMaker::End::kNotRead && slots_.has_free();
+    if (!fetch) budget_.Release(session.id, work.held - outcome.kept);
     switch (outcome.end) {
       case RowMaker::End::kPutBack:
-        work->picked.row.need = outcome.need;
-        scheduler_.PutBack(std::move(work->picked));
-        return;
+        work.row->need = outcome.need;
+        work.row->MoveTo(RowState::kAwaitsMemory);
+        scheduler_.PutBack(std::move(work.row));
+        return false;
       case RowMaker::End::kNotReady:
-        parked = Park(&session, std::move(work->picked));
+        waiter = ParkForShard(&session, std::move(work.row));
         break;
-      case RowMaker::End::kNotRead: {
-        work->picked.row.need = std::max(work->picked.row.need, outcome.need);
+      case RowMaker::End::kNotRead:
+        work.row->need = std::max(work.row->need, outcome.need);
         if (fetch) {
-          parked = ParkToRead(&session, std::move(work->picked));
-          fetched = parked->picked_.row.reads.fetched;
+          fetching = FetchingOf(session, *ParkToRead(&session, std::move(work.row)));
         } else {
-          const bool urgent = work->picked.row.request.urgent;
-          parked = Park(&session, std::move(work->picked));
-          unread_.insert(urgent ? unread_.begin() : unread_.end(), parked);
+          const RowTask& row = *Park(&session, std::move(work.row), RowState::kAwaitsReadSlot);
+          slots_.Wait(row.id(), row.request.urgent);
         }
         break;
-      }
       case RowMaker::End::kMade:
-        Count(outcome, took, &session);
-        if (outcome.timed) session.activity->AddStages(thread->stages, outcome.made.read_time);
+        work.row->MoveTo(RowState::kDone);
+        Count(outcome, work.row->request, took, &session);
+        if (outcome.timed) session.activity->AddStages(thread.stages, outcome.made.read_time);
         // The row may have waited to read and needed no read. The next row can read instead.
-        ReadNext(&seen);
+        ReadNext();
         break;
     }
-    if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+    WakeForRows();
   }
-  if (fetch) {
-    Fetch(std::move(parked), session, record, work->held, std::move(fetched));
-    return;
-  }
-  if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
-  if (outcome.end != RowMaker::End::kMade) return;
-  if (work->fetch_ahead && !session.job->reader().HasLowLatency()) FetchAhead(&session, thread);
-  // This thread must not share any state of the row once the sink has it.
-  fetched.reset();
-  work->picked.row = ScheduledRow();
-  outcome.made = MadeRow();
-  outcome.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, outcome.kept);
-  session.sink->OnRow(std::move(outcome.result));
+  if (fetching.has_value()) Fetch(*std::move(fetching), record, work.held);
+  if (waiter != nullptr) session.job->reader().WhenReady(record, std::move(waiter));
+  if (outcome.end != RowMaker::End::kMade) return false;
+  work.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, outcome.kept);
+  return true;
 }
 
-void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* session) {
+void LoaderCore::Deliver(Maker* maker) {
+  Work& work = maker->work;
+  OpenedSession& session = *work.session;
+  if (work.fetch_ahead && !session.job->reader().HasLowLatency()) FetchAhead(&session, &maker->thread);
+  // The maker must not share any state of the row once the sink has it.
+  work.row.reset();
+  session.sink->OnRow(std::move(work.result));
+}
+
+void LoaderCore::Count(const Outcome& outcome, const RowRequest& row, Nanos took, OpenedSession* session) {
   scheduler_.Done(session->id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
   // The estimate rises at once and falls slowly, so that few rows have to reserve twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
-  session->activity->AddRow(outcome.made.bytes_read, outcome.result.request.epoch, outcome.result.request.position,
-                            session->shares + 1);
+  session->activity->AddRow(outcome.made.bytes_read, row.epoch, row.position, session->shares + 1);
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;

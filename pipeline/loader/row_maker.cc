@@ -23,16 +23,13 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
   return AtPlace(job.reader().Describe(record), status);
 }
 
-// Records that a fetched record is bad: the next one overwrites it.
-void NoteFault(uint64_t record, const absl::Status& status, ReadAttempts* reads) {
-  if (reads->fetched == nullptr) return;
-  const auto known = [record](const auto& fault) { return fault.first == record; };
-  auto& faults = reads->fetched->faults;
-  if (std::none_of(faults.begin(), faults.end(), known)) faults.emplace_back(record, status);
-}
-
 bool HasRagged(const RowSchema& schema) {
   return std::any_of(schema.columns.begin(), schema.columns.end(), [](const ColumnSpec& c) { return c.ragged; });
+}
+
+// Returns the bytes of a row and of its record with `record_bytes`.
+uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes) {
+  return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
 }
 
 const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
@@ -96,188 +93,324 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
   }
 }
 
-std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                               MakerThread* thread, const FetchedRecord* fetched,
-                                                               std::shared_ptr<const std::string>* cached,
-                                                               std::unique_ptr<RecordRanges::Taken>* taken,
-                                                               MadeRow* made) const {
-  const CacheKey key{job.record_space(), record};
-  *cached = options_.records->Find(key);
-  made->cached_record = *cached != nullptr;
-  if (*cached != nullptr) return std::string_view(**cached);
-  const auto keep = [&](std::string_view bytes) {
-    if (!options_.records->HasRoomFor(bytes.size())) return;
-    options_.records->Insert(key, std::make_shared<const std::string>(bytes));
-  };
-  // A fetched record is in memory already.
-  if (options_.disk != nullptr && fetched == nullptr) {
-    const Nanos start = options_.clock->Now();
-    char* const room = thread->record.Get(length + DiskCache::kReadOverhead);
-    const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
-    if (found.has_value()) {
-      made->read_began = start;
-      made->read_ended = options_.clock->Now();
-      made->read_time += made->read_ended - start;
-      made->disk_time = made->read_ended - start;
-      keep(*found);
-      return *found;
+// One try to make a row.
+class RowMaker::Try {
+ public:
+  Try(const MakerOptions& options, const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory,
+      MakerThread* thread, RowTask* task, MadeRow* made)
+      : options_(options),
+        job_(job),
+        decided_(decided),
+        sharers_(sharers),
+        memory_(*memory),
+        thread_(*thread),
+        task_(*task),
+        progress_(task->progress),
+        made_(*made) {}
+
+  End Run() {
+    made_.record_id = made_.source_record = progress_.key.record_id;
+    made_.fault = progress_.fault;
+    made_.fault_offset = progress_.fault_offset;
+    progress_.damage = absl::OkStatus();
+    if (const std::optional<End> end = TakeCachedRow(); end.has_value()) return *end;
+    while (true) {
+      switch (MakeFromSource()) {
+        case Step::kNone:
+          made_.substituted = progress_.substitutes > 0;
+          if (!made_.substituted) Cache();
+          return End::kMade;
+        case Step::kBadRecord:
+          if (!NextSource()) return End::kMade;
+          break;
+        case Step::kDamagedCopy:
+          made_.damaged_record = made_.missing_record;
+          made_.fault = absl::OkStatus();
+          return End::kMade;
+        case Step::kFailed:
+          return End::kMade;
+        case Step::kPutBack:
+          return End::kPutBack;
+        case Step::kNotReady:
+          return End::kNotReady;
+        case Step::kNotRead:
+          return End::kNotRead;
+      }
     }
   }
-  if (fetched == nullptr) {
-    if (DamagedCopies::Known known = job.reader().DamageOf(record); !known.damage.ok()) return known.damage;
-  }
-  absl::StatusOr<std::string_view> bytes;
-  const bool at_once = fetched == nullptr && job.reader().HasLowLatency();
-  if (!at_once && fetched == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
-  if (*taken != nullptr) {
-    bytes = (*taken)->bytes();
-    made->storage_time += (*taken)->took();
-  } else if (fetched != nullptr) {
-    bytes = fetched->bytes;
-    made->storage_time += fetched->took;
-  } else if (!at_once) {
-    return std::nullopt;
-  } else {
-    const Nanos start = options_.clock->Now();
-    if (thread->reading_since != nullptr) thread->reading_since->store(start, std::memory_order_relaxed);
-    bytes = job.reader().ReadRecord(record, &thread->record);
-    if (thread->reading_since != nullptr) thread->reading_since->store(-1, std::memory_order_relaxed);
-    made->read_began = start;
-    made->read_ended = options_.clock->Now();
-    const Nanos took = made->read_ended - start;
-    made->read_time += took;
-    made->storage_time += took;
-  }
-  if (!bytes.ok()) return bytes.status();
-  ++made->storage_reads;
-  made->bytes_read += bytes->size();
-  keep(*bytes);
-  if (options_.disk != nullptr) options_.disk->Offer(key, *bytes);
-  return bytes;
-}
 
-RowMaker::Attempt RowMaker::DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict,
-                                     ReadAttempts* reads, MadeRow* made) const {
-  made->status = damage;
-  if (!verdict) {
-    reads->damage = damage;
-    return Attempt::kNotRead;
-  }
-  if (job.verdict() == DamageVerdict::kGiven) return Attempt::kDamagedCopy;
-  job.decided()->Add(std::initializer_list<uint64_t>{source});
-  return Attempt::kRecord;
-}
+ private:
+  enum class Step { kNone, kBadRecord, kDamagedCopy, kFailed, kPutBack, kNotReady, kNotRead };
 
-RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key,
-                                uint64_t source, Book book, GetSlot get_slot, MakerThread* thread, ReadAttempts* reads,
-                                MadeRow* made) const {
-  made->missing_record = source;
-  if (decided.Contains(source)) {
-    const DamagedCopies::Known known = job.reader().DamageOf(source);
-    made->status = !known.damage.ok()
-                       ? known.damage
-                       : WithPlace(WithFault(Fault::kWrongCrc, absl::DataLossError(kEveryCopy)), job, source);
-    return Attempt::kRecord;
+  const RowSchema& schema() const { return job_.pipeline().schema(); }
+
+  // Returns how the try ends if the cache of rows has the row.
+  std::optional<End> TakeCachedRow() {
+    const uint64_t record = progress_.key.record_id;
+    if (!progress_.keyed || progress_.row_looked_up || decided_.Contains(record)) return std::nullopt;
+    const std::shared_ptr<const CachedRow> row = options_.rows->Find(progress_.row_key);
+    if (row == nullptr) {
+      progress_.row_looked_up = sharers_ == 0;
+      return std::nullopt;
+    }
+    const absl::StatusOr<Answer> answer = memory_.Reserve(row->bytes.size());
+    if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
+    const bool fixed = row->bytes.size() == job_.fixed_bytes() && !HasRagged(schema());
+    if (answer.ok() && !(fixed && memory_.Borrow(row))) {
+      RowSlot* const slot = memory_.Slot();
+      slot->lenient = false;
+      UnpackRow(schema(), row->bytes, slot);
+    }
+    options_.rows->ReportTaken(progress_.row_key);
+    made_.from = RowFrom::kKept;
+    made_.row_bytes = row->bytes.size();
+    made_.status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job_, record);
+    return End::kMade;
   }
-  if (reads->fetched != nullptr) {
-    for (const auto& [record, fault] : reads->fetched->faults) {
-      if (record != source) continue;
-      made->status = fault;
-      return Attempt::kRecord;
+
+  // Caches the finished row, which has no fault. Faults are found and reported each time.
+  void Cache() {
+    if (!progress_.keyed || made_.lenient) return;
+    const RowSlot& slot = *memory_.Slot();
+    if (!job_.pipeline().IsDeterministic()) {
+      options_.rows->Share(progress_.row_key, PackRow(schema(), slot), sharers_);
+    } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema(), slot))) {
+      options_.rows->Keep(progress_.row_key, PackRow(schema(), slot));
     }
   }
-  // A fetched record no longer needs its shard, which may have been paused or closed meanwhile.
-  const FetchedRecord* const fetched =
-      reads->fetched != nullptr && reads->fetched->Has(source) ? reads->fetched.get() : nullptr;
-  if (fetched == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
-  const auto read_failed = [&](const absl::Status& status) {
-    made->status = status;  // names the place
+
+  // Applies the policy after a bad record. Returns whether a substitute is to be tried. Otherwise the row is done.
+  bool NextSource() {
+    const v1::ErrorPolicy policy = job_.spec().errors().policy();
+    if (progress_.substitutes == 0) {
+      made_.fault = progress_.fault = WithoutPlace(made_.status);
+      made_.fault_offset = progress_.fault_offset = job_.reader().OffsetOf(progress_.source);
+      if (policy == v1::FAIL) return false;
+    }
+    if (policy == v1::SUBSTITUTE) {
+      const std::vector<uint64_t> substitutes =
+          SubstitutesOf(job_.reader().snapshot(), progress_.key.seed, progress_.key.record_id);
+      if (progress_.substitutes < substitutes.size()) {
+        progress_.source = substitutes[progress_.substitutes++];
+        progress_.record_looked_up = progress_.decoded_looked_up = false;
+        return true;
+      }
+    }
+    MaskRow(schema(), memory_.Slot());
+    made_.status = absl::OkStatus();
+    made_.masked = true;
+    made_.lenient = false;
+    made_.source_record = progress_.key.record_id;
+    return false;
+  }
+
+  // Makes the row with the content of the record `source`.
+  Step MakeFromSource() {
+    const uint64_t source = progress_.source;
+    made_.missing_record = source;
+    if (decided_.Contains(source)) {
+      const DamagedCopies::Known known = job_.reader().DamageOf(source);
+      made_.status = !known.damage.ok()
+                         ? known.damage
+                         : WithPlace(WithFault(Fault::kWrongCrc, absl::DataLossError(kEveryCopy)), job_, source);
+      return Step::kBadRecord;
+    }
+    // A fetched record no longer needs its shard, which may have been paused or closed meanwhile.
+    fetched_ = task_.fetched != nullptr && task_.fetched->Has(source) ? task_.fetched.get() : nullptr;
+    if (fetched_ == nullptr && !job_.reader().IsReady(source)) return Step::kNotReady;
+    if (fetched_ != nullptr && !fetched_->bytes.ok()) return ReadFailed(fetched_->bytes.status());
+    const absl::StatusOr<uint64_t> length =
+        fetched_ != nullptr ? absl::StatusOr<uint64_t>(fetched_->bytes->size()) : job_.reader().RecordBytes(source);
+    if (!length.ok()) {
+      made_.status = length.status();
+      return Step::kFailed;
+    }
+    const uint64_t need = NeedOf(job_, *length);
+    if (const Step step = Reserve(need); step != Step::kNone) return step;
+
+    std::shared_ptr<const std::string> cached;
+    std::unique_ptr<RecordRanges::Taken> taken;
+    const std::optional<absl::StatusOr<std::string_view>> read = Read(*length, &cached, &taken);
+    if (!read.has_value()) return Step::kNotRead;
+    if (!read->ok()) return ReadFailed(read->status());
+    return MakeFrom(**read, need);
+  }
+
+  // Reserves memory for the row, `bytes` in total.
+  Step Reserve(uint64_t bytes) {
+    const absl::StatusOr<Answer> answer = memory_.Reserve(bytes);
+    if (!answer.ok()) {
+      made_.status = WithPlace(answer.status(), job_, progress_.source);
+      return Step::kFailed;
+    }
+    return *answer == Answer::kYes ? Step::kNone : Step::kPutBack;
+  }
+
+  Step ReadFailed(const absl::Status& status) {
+    made_.status = status;  // names the place
     // Only errors of storage and changed files may be temporary.
     const bool may_pass = absl::IsUnavailable(status) || absl::IsAborted(status);
-    if (may_pass && ++reads->failed < options_.read_attempts) return Attempt::kNotReady;
-    if (!absl::IsDataLoss(status)) return Attempt::kOther;
-    const DamagedCopies::Known known = job.reader().DamageOf(source);
-    const bool verdict = (fetched != nullptr && !fetched->damage.ok()) || known.trusted;
-    return DamageOf(job, source, status, verdict, reads, made);
-  };
-  if (fetched != nullptr && !fetched->bytes.ok()) return read_failed(fetched->bytes.status());
-  const auto ask = [&](uint64_t bytes) {
-    const absl::StatusOr<Answer> answer = book(bytes);
-    if (!answer.ok()) {
-      made->status = WithPlace(answer.status(), job, source);
-      return Attempt::kOther;
-    }
-    return *answer == Answer::kYes ? Attempt::kNone : Attempt::kPutBack;
-  };
-  const Pipeline& pipeline = job.pipeline();
-  const absl::StatusOr<uint64_t> length =
-      fetched != nullptr ? absl::StatusOr<uint64_t>(fetched->bytes->size()) : job.reader().RecordBytes(source);
-  if (!length.ok()) {
-    made->status = length.status();
-    return Attempt::kOther;
+    if (may_pass && ++progress_.failed_reads < options_.read_attempts) return Step::kNotReady;
+    if (!absl::IsDataLoss(status)) return Step::kFailed;
+    const DamagedCopies::Known known = job_.reader().DamageOf(progress_.source);
+    const bool verdict = (fetched_ != nullptr && !fetched_->damage.ok()) || known.trusted;
+    return DamageOf(status, verdict);
   }
-  uint64_t need = NeedOf(job, *length);
-  if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
-  std::shared_ptr<const std::string> cached;
-  std::unique_ptr<RecordRanges::Taken> taken;
-  const std::optional<absl::StatusOr<std::string_view>> read =
-      Read(job, source, *length, thread, fetched, &cached, &taken, made);
-  if (!read.has_value()) return Attempt::kNotRead;
-  if (!read->ok()) return read_failed(read->status());
-  const std::string_view record = **read;
-  made->record_bytes = record.size();
-  const uint64_t scratch = pipeline.ScratchBytes(record);
-  std::shared_ptr<const std::string> decoded;
-  bool decode = false;
-  const CacheKey decoded_key{job.decoded_space(), source};
-  if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
-    decoded = options_.decoded->Find(decoded_key);
-    // A full decode costs more than the decode of a crop. It pays only for an entry that stays in the cache.
-    decode = decoded == nullptr && options_.decoded->HasRoomFor(scratch);
-  }
-  const uint64_t wanted = decode ? 2 * scratch : scratch;
-  if (wanted > options_.thread_scratch_bytes) {
-    need += wanted - options_.thread_scratch_bytes;
-    if (const Attempt end = ask(need); end != Attempt::kNone) return end;
-  }
-  if (decode) {
-    absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread->scratch);
-    // A full decode may find damage outside of the crop. The result for the crop counts, below.
-    if (made_decoded.ok()) {
-      decoded = std::make_shared<const std::string>(*std::move(made_decoded));
-      options_.decoded->Insert(decoded_key, decoded);
+  // Handles a wrong read. `damage` (DataLoss) is the error of a first read, or the verdict on the copy.
+  Step DamageOf(const absl::Status& damage, bool verdict) {
+    if (!verdict) {
+      progress_.damage = damage;
+      return Step::kNotRead;
     }
+    if (job_.verdict() == DamageVerdict::kGiven) return Step::kDamagedCopy;
+    job_.decided()->Add(std::initializer_list<uint64_t>{progress_.source});
+    return Step::kBadRecord;
   }
-  made->from = decoded == nullptr ? RowFrom::kRecord : decode ? RowFrom::kFilled : RowFrom::kDecoded;
-  made->decoded_bytes = decoded == nullptr ? 0 : decoded->size();
-  const Nanos decoded_at = made->from == RowFrom::kFilled ? options_.clock->Now() : 0;
-  RowSlot* slot = get_slot();
-  slot->lenient = false;
-  for (std::string& column : slot->ragged) column.clear();
-  absl::Status status = decoded != nullptr ? pipeline.MakeRowFromDecoded(record, *decoded, key, slot, &thread->scratch)
-                                           : pipeline.MakeRow(record, key, slot, &thread->scratch);
-  if (!status.ok()) {
-    made->status = WithPlace(status, job, source);
-    return Attempt::kRecord;
+
+  // Returns the record's bytes, `length` of them: from the cache (*cached then holds them), from the fetched record,
+  // from a range (*taken then holds them), from the disk cache or storage (the thread's buffer then holds them).
+  // Returns nullopt if the record must be fetched first.
+  std::optional<absl::StatusOr<std::string_view>> Read(uint64_t length, std::shared_ptr<const std::string>* cached,
+                                                       std::unique_ptr<RecordRanges::Taken>* taken) {
+    const CacheKey key{job_.record_space(), progress_.source};
+    if (!progress_.record_looked_up) *cached = options_.records->Find(key);
+    made_.cached_record = *cached != nullptr;
+    progress_.record_looked_up = *cached == nullptr;
+    if (*cached != nullptr) return std::string_view(**cached);
+    // A fetched record is in memory already.
+    if (options_.disk != nullptr && fetched_ == nullptr) {
+      if (const std::optional<std::string_view> found = ReadDisk(key, length); found.has_value()) return *found;
+    }
+    absl::StatusOr<std::string_view> bytes;
+    const bool at_once = fetched_ == nullptr && job_.reader().HasLowLatency();
+    if (!at_once && fetched_ == nullptr && options_.ranges != nullptr) {
+      *taken = options_.ranges->Take(job_, progress_.source);
+    }
+    if (*taken != nullptr) {
+      bytes = (*taken)->bytes();
+      made_.storage_time += (*taken)->took();
+    } else if (fetched_ != nullptr) {
+      bytes = fetched_->bytes;
+      made_.storage_time += fetched_->took;
+    } else if (!at_once) {
+      return std::nullopt;
+    } else {
+      bytes = ReadStorage();
+    }
+    if (!bytes.ok()) return bytes.status();
+    ++made_.storage_reads;
+    made_.bytes_read += bytes->size();
+    KeepRecord(key, *bytes);
+    if (options_.disk != nullptr) options_.disk->Offer(key, *bytes);
+    return bytes;
   }
-  if (made->from == RowFrom::kFilled) made->from_decoded_time = options_.clock->Now() - decoded_at;
-  uint64_t bytes = job.fixed_bytes();
-  for (const std::string& column : slot->ragged) bytes += column.size();
-  made->row_bytes = bytes;
-  if (bytes > options_.max_row_bytes) {
-    for (std::string& column : slot->ragged) std::string().swap(column);
-    const absl::Status too_large = absl::ResourceExhaustedError(
-        absl::StrCat("makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
-                     ", what a message takes: crop, resize or drop columns, or let errors.policy pass it over"));
-    made->status = WithPlace(WithFault(Fault::kOverLimit, too_large), job, source);
-    return Attempt::kRecord;
+
+  std::optional<std::string_view> ReadDisk(const CacheKey& key, uint64_t length) {
+    const Nanos start = options_.clock->Now();
+    char* const room = thread_.record.Get(length + DiskCache::kReadOverhead);
+    const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
+    if (!found.has_value()) return std::nullopt;
+    made_.read_began = start;
+    made_.read_ended = options_.clock->Now();
+    made_.disk_time = made_.read_ended - start;
+    made_.read_time += made_.disk_time;
+    KeepRecord(key, *found);
+    return found;
   }
-  made->status = absl::OkStatus();
-  made->lenient = slot->lenient;
-  made->source_record = source;
-  return Attempt::kNone;
-}
+
+  absl::StatusOr<std::string_view> ReadStorage() {
+    const Nanos start = options_.clock->Now();
+    if (thread_.reading_since != nullptr) thread_.reading_since->store(start, std::memory_order_relaxed);
+    const absl::StatusOr<std::string_view> bytes = job_.reader().ReadRecord(progress_.source, &thread_.record);
+    if (thread_.reading_since != nullptr) thread_.reading_since->store(-1, std::memory_order_relaxed);
+    made_.read_began = start;
+    made_.read_ended = options_.clock->Now();
+    const Nanos took = made_.read_ended - start;
+    made_.read_time += took;
+    made_.storage_time += took;
+    return bytes;
+  }
+
+  void KeepRecord(const CacheKey& key, std::string_view bytes) {
+    if (!options_.records->HasRoomFor(bytes.size())) return;
+    options_.records->Insert(key, std::make_shared<const std::string>(bytes));
+  }
+
+  // Runs the pipeline on the record's bytes. `need`: bytes that are reserved so far.
+  Step MakeFrom(std::string_view record, uint64_t need) {
+    made_.record_bytes = record.size();
+    const Pipeline& pipeline = job_.pipeline();
+    const uint64_t scratch = pipeline.ScratchBytes(record);
+    std::shared_ptr<const std::string> decoded;
+    bool decode = false;
+    const CacheKey decoded_key{job_.decoded_space(), progress_.source};
+    if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
+      if (!progress_.decoded_looked_up) decoded = options_.decoded->Find(decoded_key);
+      progress_.decoded_looked_up = decoded == nullptr;
+      // A full decode costs more than the decode of a crop. It pays only for an entry that stays in the cache.
+      decode = decoded == nullptr && options_.decoded->HasRoomFor(scratch);
+    }
+    const uint64_t wanted = decode ? 2 * scratch : scratch;
+    if (wanted > options_.thread_scratch_bytes) {
+      const Step step = Reserve(need + wanted - options_.thread_scratch_bytes);
+      if (step != Step::kNone) return step;
+    }
+    if (decode) {
+      absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread_.scratch);
+      // A full decode may find damage outside of the crop. The result for the crop counts, below.
+      if (made_decoded.ok()) {
+        decoded = std::make_shared<const std::string>(*std::move(made_decoded));
+        options_.decoded->Insert(decoded_key, decoded);
+      }
+    }
+    made_.from = decoded == nullptr ? RowFrom::kRecord : decode ? RowFrom::kFilled : RowFrom::kDecoded;
+    made_.decoded_bytes = decoded == nullptr ? 0 : decoded->size();
+    const Nanos decoded_at = made_.from == RowFrom::kFilled ? options_.clock->Now() : 0;
+    RowSlot* const slot = memory_.Slot();
+    slot->lenient = false;
+    for (std::string& column : slot->ragged) column.clear();
+    const absl::Status status =
+        decoded != nullptr ? pipeline.MakeRowFromDecoded(record, *decoded, progress_.key, slot, &thread_.scratch)
+                           : pipeline.MakeRow(record, progress_.key, slot, &thread_.scratch);
+    if (!status.ok()) {
+      made_.status = WithPlace(status, job_, progress_.source);
+      return Step::kBadRecord;
+    }
+    if (made_.from == RowFrom::kFilled) made_.from_decoded_time = options_.clock->Now() - decoded_at;
+    return CheckRow(slot);
+  }
+
+  // Checks the size of the finished row.
+  Step CheckRow(RowSlot* slot) {
+    uint64_t bytes = job_.fixed_bytes();
+    for (const std::string& column : slot->ragged) bytes += column.size();
+    made_.row_bytes = bytes;
+    if (bytes > options_.max_row_bytes) {
+      for (std::string& column : slot->ragged) std::string().swap(column);
+      const absl::Status too_large = absl::ResourceExhaustedError(
+          absl::StrCat("makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
+                       ", what a message takes: crop, resize or drop columns, or let errors.policy pass it over"));
+      made_.status = WithPlace(WithFault(Fault::kOverLimit, too_large), job_, progress_.source);
+      return Step::kBadRecord;
+    }
+    made_.status = absl::OkStatus();
+    made_.lenient = slot->lenient;
+    made_.source_record = progress_.source;
+    return Step::kNone;
+  }
+
+  const MakerOptions& options_;
+  const LoadJob& job_;
+  const DecidedRecords& decided_;
+  const int sharers_;
+  Memory& memory_;
+  MakerThread& thread_;
+  RowTask& task_;
+  RowTask::Progress& progress_;
+  MadeRow& made_;
+  const FetchedRecord* fetched_ = nullptr;  // null: `source` is not fetched
+};
 
 bool RowMaker::HasCached(const LoadJob& job, uint64_t record) const {
   const CacheKey key{job.record_space(), record};
@@ -300,15 +433,28 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   }
 }
 
-uint64_t RowMaker::NeedOf(const LoadJob& job, uint64_t record_bytes) {
-  return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
+bool RowMaker::Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTask* task) const {
+  RowTask::Progress& progress = task->progress;
+  if (!progress.planned) {
+    const RowRequest& request = task->request;
+    const EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, thread);
+    if (request.position >= plan.num_positions()) return false;
+    ++thread->planned_rows;
+    progress.planned = true;
+    progress.source = plan.RecordAt(request.position);
+    progress.key = {job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), progress.source};
+  }
+  // Whether other sessions read the row may change while it waits, and so may the size of the cache.
+  progress.keyed = options_.rows->limit() > 0 && (job.pipeline().IsDeterministic() || sharers > 0);
+  progress.row_key = job.pipeline().IsDeterministic()
+                         ? RowKey{job.decoded_space(), 0, progress.key.record_id}
+                         : RowKey{job.shared_space(), task->request.epoch, task->request.position};
+  return true;
 }
 
-std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, uint64_t session,
-                                                         const RowRequest& request, MakerThread* thread) const {
-  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
-  if (job.reader().HasLowLatency() || request.position >= plan.num_positions()) return std::nullopt;
-  const uint64_t record = plan.RecordAt(request.position);
+std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, RowTask* task, MakerThread* thread) const {
+  if (job.reader().HasLowLatency() || !Plan(job, 0, thread, task)) return std::nullopt;
+  const uint64_t record = task->progress.source;
   if (HasCached(job, record) || !job.reader().IsReady(record)) return std::nullopt;
   if (!job.reader().DamageOf(record).damage.ok()) return std::nullopt;
   const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
@@ -316,89 +462,16 @@ std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, uin
   return ToFetch{record, NeedOf(job, *length)};
 }
 
-std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record,
-                                      bool shared) const {
-  if (options_.rows->limit() == 0) return std::nullopt;
-  if (job.pipeline().IsDeterministic()) return RowKey{job.decoded_space(), 0, record};
-  if (!shared) return std::nullopt;
-  return RowKey{job.shared_space(), request.epoch, request.position};
-}
-
-RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided,
-                             const RowRequest& request, int sharers, Book book, GetSlot get_slot, Borrow borrow,
-                             MakerThread* thread, ReadAttempts* reads, MadeRow* made) const {
-  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
+RowMaker::End RowMaker::Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory,
+                             MakerThread* thread, RowTask* task, MadeRow* made) const {
   *made = MadeRow();
-  reads->damage = absl::OkStatus();
-  if (request.position >= plan.num_positions()) {
-    made->status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,
-                                                           ": an epoch has ", plan.num_positions(), " positions"));
-    return End::kMade;
+  if (Plan(job, sharers, thread, task)) {
+    return Try(options_, job, decided, sharers, memory, thread, task, made).Run();
   }
-  const uint64_t record = plan.RecordAt(request.position);
-  made->record_id = made->source_record = record;
-  const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
-
-  const RowSchema& schema = job.pipeline().schema();
-  const std::optional<RowKey> row_key = KeyOf(job, request, record, sharers > 0);
-  if (row_key.has_value() && !decided.Contains(record)) {
-    if (const std::shared_ptr<const CachedRow> row = options_.rows->Find(*row_key); row != nullptr) {
-      const absl::StatusOr<Answer> answer = book(row->bytes.size());
-      if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
-      const bool fixed = row->bytes.size() == job.fixed_bytes() && !HasRagged(schema);
-      if (answer.ok() && !(fixed && borrow(row))) {
-        RowSlot* const slot = get_slot();
-        slot->lenient = false;
-        UnpackRow(schema, row->bytes, slot);
-      }
-      options_.rows->ReportTaken(*row_key);
-      made->from = RowFrom::kKept;
-      made->row_bytes = row->bytes.size();
-      made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);
-      return End::kMade;
-    }
-  }
-
-  Attempt end = Try(job, decided, key, record, book, get_slot, thread, reads, made);
-  // Caches only rows without a fault. Faults are found and reported each time.
-  if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
-    const RowSlot& slot = *get_slot();
-    if (!job.pipeline().IsDeterministic()) {
-      options_.rows->Share(*row_key, PackRow(schema, slot), sharers);
-    } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema, slot))) {
-      options_.rows->Keep(*row_key, PackRow(schema, slot));
-    }
-  }
-  if (end == Attempt::kRecord) {
-    NoteFault(record, made->status, reads);
-    made->fault = WithoutPlace(made->status);
-    made->fault_offset = job.reader().OffsetOf(record);
-    const v1::ErrorPolicy policy = job.spec().errors().policy();
-    if (policy == v1::FAIL) return End::kMade;
-    if (policy == v1::SUBSTITUTE) {
-      for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
-        end = Try(job, decided, key, other, book, get_slot, thread, reads, made);
-        if (end != Attempt::kRecord) break;
-        NoteFault(other, made->status, reads);
-      }
-      made->substituted = end == Attempt::kNone;
-    }
-  }
-  if (end == Attempt::kDamagedCopy) {
-    made->damaged_record = made->missing_record;
-    made->fault = absl::OkStatus();
-    return End::kMade;
-  }
-  if (end == Attempt::kPutBack) return End::kPutBack;
-  if (end == Attempt::kNotReady) return End::kNotReady;
-  if (end == Attempt::kNotRead) return End::kNotRead;
-  if (end == Attempt::kRecord) {
-    MaskRow(job.pipeline().schema(), get_slot());
-    made->status = absl::OkStatus();
-    made->masked = true;
-    made->lenient = false;
-    made->source_record = record;
-  }
+  const RowRequest& request = task->request;
+  made->status = absl::InvalidArgumentError(
+      absl::StrCat("position ", request.position, " of epoch ", request.epoch, ": an epoch has ",
+                   PlanFor(job, task->id().session, request.epoch, thread).num_positions(), " positions"));
   return End::kMade;
 }
 

@@ -12,8 +12,8 @@
 // A row with more than kMaxRowBytes is a fault of its record.
 //
 // A wrong CRC does not yet make a record bad (LoadJob::verdict()). The record is first read again past all caches
-// (End::kNotRead with reads->damage). If this machine's copy is damaged and other workers may have an intact one, the
-// row fails under every policy, with MadeRow::damaged_record.
+// (End::kNotRead with RowTask::Progress::damage). If this machine's copy is damaged and other workers may have an
+// intact one, the row fails under every policy, with MadeRow::damaged_record.
 //
 // Other errors are the row's status under every policy: storage that cannot be read (Unavailable, after retries), a
 // file that is not the snapshot's (FailedPrecondition), and a row that is too large for the budget (ResourceExhausted).
@@ -29,18 +29,17 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/decided_records.h"
-#include "pipeline/loader/fetched_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/ranges/record_ranges.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/loader/row_task.h"
 #include "pipeline/loader/stage_sampler.h"
 
 namespace penstock {
@@ -58,6 +57,7 @@ struct MakerThread {
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
   std::optional<EpochPlan> plan;
+  uint64_t planned_rows = 0;  // rows whose place in a plan this thread has found
   StageSampler sampler;
   std::vector<Nanos> stages;  // StageTimes::own of the last row that was measured
   // Start of the call of storage in progress; -1: none.
@@ -77,7 +77,7 @@ struct MakerOptions {
   Clock* clock = Clock::Real();
 };
 
-// Result of making a row.
+// Result of one try to make a row.
 struct MadeRow {
   absl::Status status;
   bool masked = false;
@@ -106,20 +106,25 @@ struct MadeRow {
   uint64_t record_bytes = 0, decoded_bytes = 0, row_bytes = 0;
 };
 
-// Immutable, thread-safe.
+// Immutable, thread-safe. A task belongs to one caller at a time.
 class RowMaker {
  public:
   explicit RowMaker(const MakerOptions& options) : options_(options) {}
 
-  // Reserves `bytes` in total for the row (record, row, scratch memory beyond the thread's), with growing numbers,
-  // before the memory is used. An error fails the row.
+  // The memory of a row that is made.
   enum class Answer { kYes, kPutBack };
-  using Book = absl::FunctionRef<absl::StatusOr<Answer>(uint64_t bytes)>;
-  // Returns the row's slot, the same one in each call. Called only after the memory was reserved.
-  using GetSlot = absl::FunctionRef<RowSlot*()>;
-  // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
-  // into the slot.
-  using Borrow = absl::FunctionRef<bool(const std::shared_ptr<const CachedRow>& row)>;
+  class Memory {
+   public:
+    virtual ~Memory() = default;
+    // Reserves `bytes` in total for the row (record, row, scratch memory beyond the thread's), with growing numbers,
+    // before the memory is used. An error fails the row.
+    virtual absl::StatusOr<Answer> Reserve(uint64_t bytes) = 0;
+    // Returns the row's slot, the same one in each call. Called only after the memory was reserved.
+    virtual RowSlot* Slot() = 0;
+    // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
+    // into the slot.
+    virtual bool Borrow(const std::shared_ptr<const CachedRow>& row) = 0;
+  };
 
   // Returns whether a cache has the record, or a finished row of it.
   bool HasCached(const LoadJob& job, uint64_t record) const;
@@ -133,44 +138,28 @@ class RowMaker {
     uint64_t bytes = 0;  // that the row needs for it, as passed to `book`
   };
   // Returns the row's record if it must be fetched first (Make would return End::kNotRead): its storage has high
-  // latency and no cache has it. Also returns nullopt if only Make() can decide. Never blocks.
-  std::optional<ToFetch> RecordToFetch(const LoadJob& job, uint64_t session, const RowRequest& request,
-                                       MakerThread* thread) const;
+  // latency and no cache has it. Also returns nullopt if only Make() can decide. Never blocks. Finds the row's place in
+  // the plan, for Make.
+  std::optional<ToFetch> RecordToFetch(const LoadJob& job, RowTask* task, MakerThread* thread) const;
 
   enum class End {
     kMade,
-    kPutBack,   // `book` returned kPutBack: try again when the memory that it was called with is available
+    kPutBack,   // the memory answered kPutBack: try again when the memory that it was called with is available
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
-    kNotRead,   // made->missing_record must be fetched first: try again with it in reads->fetched
+    kNotRead,   // made->missing_record must be fetched first: try again with it in task->fetched
   };
-  // Makes the row, or takes it from the cache of rows. `sharers`: other sessions that read it. `session` identifies the
-  // caller's stream of requests, for the plan that `thread` keeps. *reads belongs to the row and stays from try to try.
-  // Records in `decided` are bad; they are neither read nor looked up in caches. Blocks only on storage with low
-  // latency.
-  End Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided, const RowRequest& request, int sharers,
-           Book book, GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadAttempts* reads, MadeRow* made) const;
+  // Makes the row, or takes it from the cache of rows. Resumes where the last try stopped (RowTask::Progress).
+  // `sharers`: other sessions that read the row. Records in `decided` are bad; they are neither read nor looked up in
+  // caches. Blocks only on storage with low latency.
+  End Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory, MakerThread* thread,
+           RowTask* task, MadeRow* made) const;
 
  private:
-  enum class Attempt { kNone, kRecord, kDamagedCopy, kOther, kPutBack, kNotReady, kNotRead };
-  // Returns the bytes of a row and of its record with `record_bytes`.
-  static uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes);
-  // Returns the row's key in the cache of rows, or nullopt if that cache does not apply.
-  std::optional<RowKey> KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record, bool shared) const;
-  // Makes one attempt with the content of record `source`.
-  Attempt Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key, uint64_t source, Book book,
-              GetSlot get_slot, MakerThread* thread, ReadAttempts* reads, MadeRow* made) const;
-  // Handles a wrong read of record `source`. `damage` (DataLoss) is the error of a first read, or the verdict on the
-  // copy.
-  Attempt DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict, ReadAttempts* reads,
-                   MadeRow* made) const;
-  // Returns the record's bytes, `length` of them, from the cache (*cached then holds them), from `fetched` (null: not
-  // fetched), from a range (*taken then holds them) or from the thread's buffer. Returns nullopt if the record must be
-  // fetched first.
-  std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                       MakerThread* thread, const FetchedRecord* fetched,
-                                                       std::shared_ptr<const std::string>* cached,
-                                                       std::unique_ptr<RecordRanges::Taken>* taken,
-                                                       MadeRow* made) const;
+  class Try;
+
+  // Finds the row's place in the plan: the record, the draws and the key in the cache of rows. Returns false if the
+  // epoch has no such position.
+  bool Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTask* task) const;
 
   const MakerOptions options_;
 };

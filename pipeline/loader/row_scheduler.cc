@@ -20,10 +20,10 @@ void RowScheduler::AddSession(SessionId id, uint32_t weight) {
   it->second.virtual_time = virtual_now_;
 }
 
-std::vector<ScheduledRow> RowScheduler::RemoveSession(SessionId id) {
+std::vector<std::unique_ptr<RowTask>> RowScheduler::RemoveSession(SessionId id) {
   const auto it = sessions_.find(id);
   PS_CHECK(it != sessions_.end());
-  std::vector<ScheduledRow> rows;
+  std::vector<std::unique_ptr<RowTask>> rows;
   for (auto* queue : {&it->second.urgent, &it->second.normal}) {
     for (auto& [key, row] : *queue) rows.push_back(std::move(row));
   }
@@ -32,24 +32,22 @@ std::vector<ScheduledRow> RowScheduler::RemoveSession(SessionId id) {
   return rows;
 }
 
-void RowScheduler::Insert(Session* session, ScheduledRow row) {
+void RowScheduler::Insert(Session* session, std::unique_ptr<RowTask> row) {
+  PS_CHECK(row->waits_in_queue());
   if (session->idle()) session->virtual_time = std::max(session->virtual_time, virtual_now_);
-  if (session->has_head && row.request.step <= session->head) row.request.urgent = true;
-  auto& queue = row.request.urgent ? session->urgent : session->normal;
-  const Key key{row.request.step, row.sequence};
+  if (session->has_head && row->request.step <= session->head) row->request.urgent = true;
+  const bool urgent = row->request.urgent;
+  const Key key{row->request.step, row->id().number};
   if (session->WasAnnounced(key)) ++session->announced_waiting;
-  if (session->to_look_for.has_value() && !row.looked_for) session->to_look_for->emplace(!row.request.urgent, key);
-  queue.emplace(key, std::move(row));
+  if (session->to_look_for.has_value() && !row->looked_for) session->to_look_for->emplace(!urgent, key);
+  (urgent ? session->urgent : session->normal).emplace(key, std::move(row));
   ++waiting_;
 }
 
-void RowScheduler::Add(SessionId id, const std::vector<RowRequest>& rows) {
+void RowScheduler::Add(SessionId id, const std::vector<RowRequest>& rows, size_t count) {
   Session& session = sessions_.at(id);
-  for (const RowRequest& request : rows) {
-    ScheduledRow row;
-    row.request = request;
-    row.sequence = next_sequence_++;
-    Insert(&session, std::move(row));
+  for (size_t i = 0; i < std::min(count, rows.size()); ++i) {
+    Insert(&session, std::make_unique<RowTask>(RowId{id, next_number_++}, rows[i]));
   }
 }
 
@@ -59,7 +57,7 @@ void RowScheduler::SetHead(SessionId id, uint64_t step) {
   session.has_head = true;
   while (!session.normal.empty() && session.normal.begin()->first.first <= session.head) {
     auto node = session.normal.extract(session.normal.begin());
-    node.mapped().request.urgent = true;
+    node.mapped()->request.urgent = true;
     if (session.to_look_for.has_value() && session.to_look_for->erase({true, node.key()}) > 0) {
       session.to_look_for->emplace(false, node.key());
     }
@@ -75,7 +73,7 @@ std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
     for (; it != queue->end() && session.announced_waiting < ahead; ++it) {
       // This row was fetched early. The rows of the steps before it are not announced yet.
       if (queue == &session.urgent && session.has_head && it->first.first > session.head) break;
-      rows.push_back(it->second.request);
+      rows.push_back(it->second->request);
       session.announced = it->first;
       ++session.announced_waiting;
     }
@@ -83,9 +81,8 @@ std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
   return rows;
 }
 
-RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue,
-                                           std::map<Key, ScheduledRow>::iterator row) {
-  Picked picked{id, std::move(row->second)};
+std::unique_ptr<RowTask> RowScheduler::TakeOut(Session* session, Queue* queue, Queue::iterator row) {
+  std::unique_ptr<RowTask> picked = std::move(row->second);
   // A row that was fetched early, and that announcements then passed, was never counted.
   if (session->WasAnnounced(row->first) && session->announced_waiting > 0) --session->announced_waiting;
   if (session->to_look_for.has_value()) session->to_look_for->erase({queue == &session->normal, row->first});
@@ -101,7 +98,7 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
   double blocked_time = 0;
   for (const auto& [id, session] : sessions_) {
     if (session.urgent.empty()) continue;
-    const Need need = need_of(id, session.urgent.begin()->second, nullptr);
+    const Need need = need_of(*session.urgent.begin()->second, nullptr);
     if (need.shortage == 0) continue;
     const bool first = !choice.blocked.has_value() || (need.reserved && !choice.blocked->need.reserved) ||
                        (need.reserved == choice.blocked->need.reserved && session.virtual_time < blocked_time);
@@ -111,7 +108,6 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
   }
   for (const bool urgent : {true, false}) {
     Session* best = nullptr;
-    SessionId best_id = 0;
     for (auto& [id, session] : sessions_) {
       auto& queue = urgent ? session.urgent : session.normal;
       if (queue.empty()) continue;
@@ -120,42 +116,41 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
       const Blocked* const behind =
           choice.blocked.has_value() && choice.blocked->session != id ? &*choice.blocked : nullptr;
-      if (need_of(id, queue.begin()->second, behind).shortage > 0) continue;
+      if (need_of(*queue.begin()->second, behind).shortage > 0) continue;
       best = &session;
-      best_id = id;
     }
     if (best != nullptr) {
       auto& queue = urgent ? best->urgent : best->normal;
-      choice.picked = TakeOut(best_id, best, &queue, queue.begin());
+      choice.picked = TakeOut(best, &queue, queue.begin());
       return choice;
     }
   }
   return choice;
 }
 
-std::optional<RowScheduler::Picked> RowScheduler::PickToLookFor(SessionId id) {
+std::unique_ptr<RowTask> RowScheduler::PickToLookFor(SessionId id) {
   const auto it = sessions_.find(id);
-  if (it == sessions_.end()) return std::nullopt;
+  if (it == sessions_.end()) return nullptr;
   Session& session = it->second;
   if (!session.to_look_for.has_value()) {
     session.to_look_for.emplace();
     for (const bool urgent : {true, false}) {
       for (const auto& [key, row] : urgent ? session.urgent : session.normal) {
-        if (!row.looked_for) session.to_look_for->emplace(!urgent, key);
+        if (!row->looked_for) session.to_look_for->emplace(!urgent, key);
       }
     }
   }
-  if (session.to_look_for->empty()) return std::nullopt;
+  if (session.to_look_for->empty()) return nullptr;
   const auto [is_normal, key] = *session.to_look_for->begin();
   auto& queue = is_normal ? session.normal : session.urgent;
   const auto row = queue.find(key);
   PS_CHECK(row != queue.end());
-  return TakeOut(id, &session, &queue, row);
+  return TakeOut(&session, &queue, row);
 }
 
-void RowScheduler::PutBack(Picked picked) {
-  Park(picked.session);
-  PutBackParked(std::move(picked));
+void RowScheduler::PutBack(std::unique_ptr<RowTask> row) {
+  Park(row->id().session);
+  PutBackParked(std::move(row));
 }
 
 void RowScheduler::Park(SessionId id) {
@@ -163,9 +158,9 @@ void RowScheduler::Park(SessionId id) {
   if (it != sessions_.end()) it->second.virtual_time -= it->second.cost / it->second.weight;
 }
 
-void RowScheduler::PutBackParked(Picked picked) {
-  const auto it = sessions_.find(picked.session);
-  if (it != sessions_.end()) Insert(&it->second, std::move(picked.row));
+void RowScheduler::PutBackParked(std::unique_ptr<RowTask> row) {
+  const auto it = sessions_.find(row->id().session);
+  if (it != sessions_.end()) Insert(&it->second, std::move(row));
 }
 
 void RowScheduler::Done(SessionId id, uint64_t nanos) {
@@ -177,24 +172,24 @@ void RowScheduler::Done(SessionId id, uint64_t nanos) {
   session.cost += (cost - session.cost) / 16;
 }
 
-RowScheduler::Holder RowScheduler::LastHolder(std::optional<SessionId> blocked) {
-  Holder others;
+RowTask* RowScheduler::LastHolder(std::optional<SessionId> blocked) {
+  RowTask* of_others = nullptr;
   for (auto& [id, session] : sessions_) {
     const bool own = !blocked.has_value() || *blocked == id;
-    ScheduledRow* const first = !session.urgent.empty()   ? &session.urgent.begin()->second
-                                : !session.normal.empty() ? &session.normal.begin()->second
-                                                          : nullptr;
+    const RowTask* const first = !session.urgent.empty()   ? session.urgent.begin()->second.get()
+                                 : !session.normal.empty() ? session.normal.begin()->second.get()
+                                                           : nullptr;
     for (auto* queue : {&session.normal, &session.urgent}) {
       const auto found = std::find_if(queue->rbegin(), queue->rend(), [&](const auto& entry) {
-        return entry.second.held_bytes() > 0 && (!own || &entry.second != first);
+        return entry.second->held_bytes() > 0 && (!own || entry.second.get() != first);
       });
       if (found == queue->rend()) continue;
-      if (own) return {id, &found->second};
-      if (others.row == nullptr) others = {id, &found->second};
+      if (own) return found->second.get();
+      if (of_others == nullptr) of_others = found->second.get();
       break;
     }
   }
-  return others;
+  return of_others;
 }
 
 size_t RowScheduler::waiting(SessionId id) const {

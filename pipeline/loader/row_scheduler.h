@@ -22,35 +22,16 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "pipeline/batch/row.h"
-#include "pipeline/loader/fetched_record.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/loader/row_task.h"
 
 namespace penstock {
-
-// A row that waits for its turn.
-struct ScheduledRow {
-  RowRequest request;
-  uint64_t sequence = 0;        // order of arrival
-  uint64_t need = 0;            // bytes that an earlier try needed; 0: unknown
-  std::optional<RowSlot> slot;  // booked by an earlier try
-  ReadAttempts reads;
-  std::shared_ptr<const void> hold;  // keeps the shard of a parked row ready
-  bool looked_for = false;           // its record was checked before its turn, so PickToLookFor skips the row
-
-  // Returns the bytes of the budget that the row holds while it waits.
-  uint64_t held_bytes() const { return reads.fetched == nullptr ? 0 : reads.fetched->held_bytes(); }
-};
 
 // Not thread-safe.
 class RowScheduler {
  public:
   using SessionId = uint64_t;
 
-  struct Picked {
-    SessionId session = 0;
-    ScheduledRow row;
-  };
   // Memory that a row needs to start.
   struct Need {
     uint64_t shortage = 0;  // bytes that must be released before the row can start; 0: it can start
@@ -64,18 +45,19 @@ class RowScheduler {
     Need need;
   };
   struct Choice {
-    std::optional<Picked> picked;
+    std::unique_ptr<RowTask> picked;  // null: no row can start
     std::optional<Blocked> blocked;
   };
   // `behind` is the blocked urgent row of another session, or null.
-  using NeedOf = absl::FunctionRef<Need(SessionId session, const ScheduledRow& row, const Blocked* behind)>;
+  using NeedOf = absl::FunctionRef<Need(const RowTask& row, const Blocked* behind)>;
 
   // Adds a session. `id` must be new. Weight 0 counts as 1.
   void AddSession(SessionId id, uint32_t weight);
   // Removes the session. Returns its rows that were not picked.
-  std::vector<ScheduledRow> RemoveSession(SessionId id);
+  std::vector<std::unique_ptr<RowTask>> RemoveSession(SessionId id);
 
-  void Add(SessionId id, const std::vector<RowRequest>& rows);
+  // Adds a task for each of the first `count` rows.
+  void Add(SessionId id, const std::vector<RowRequest>& rows, size_t count = SIZE_MAX);
   // Makes rows of steps up to `step` urgent, also those that are added later.
   void SetHead(SessionId id, uint64_t step);
 
@@ -86,26 +68,22 @@ class RowScheduler {
   // Removes and returns the next row. Charges an estimate of its cost until Done().
   Choice Pick(NeedOf need_of);
   // Removes and returns the session's first row whose record was not checked before its turn, urgent rows first. Remote
-  // records are then fetched while earlier rows are made. Charges the row as Pick() does. Returns nullopt if no such
-  // row waits. From the first call for a session on, the scheduler tracks these rows.
-  std::optional<Picked> PickToLookFor(SessionId id);
-  // Returns a picked row to its place because it needs more memory than is available.
-  void PutBack(Picked picked);
-  // Parks a picked row that cannot be made yet. It costs its session nothing meanwhile and blocks no other row. Call
-  // PutBackParked() when it can be made.
+  // records are then fetched while earlier rows are made. Charges the row as Pick() does. Returns null if no such row
+  // waits. From the first call for a session on, the scheduler tracks these rows.
+  std::unique_ptr<RowTask> PickToLookFor(SessionId id);
+  // Returns a picked row, which is kQueued or kAwaitsMemory, to its place. Drops it if its session was removed.
+  void PutBack(std::unique_ptr<RowTask> row);
+  // Refunds the charge of a picked row that cannot be made yet. It costs its session nothing meanwhile and blocks no
+  // other row. Call PutBackParked() when it can be made.
   void Park(SessionId id);
-  void PutBackParked(Picked picked);
+  void PutBackParked(std::unique_ptr<RowTask> row);
   // Replaces the estimated cost of a picked row by `nanos`. Has no effect for removed sessions.
   void Done(SessionId id, uint64_t nanos);
 
   // Returns a waiting row that holds memory, the last one in the order of its session, or null if there is none.
   // Without `blocked`, it skips the first row of each session. With `blocked`, an urgent row of that session waits for
   // memory: it prefers other rows of that session, then any row of another session.
-  struct Holder {
-    SessionId session = 0;
-    ScheduledRow* row = nullptr;
-  };
-  Holder LastHolder(std::optional<SessionId> blocked);
+  RowTask* LastHolder(std::optional<SessionId> blocked);
 
   // Returns the number of rows that were added and not picked.
   size_t waiting(SessionId id) const;
@@ -114,13 +92,14 @@ class RowScheduler {
  private:
   // Order within a session: by step, then by arrival.
   using Key = std::pair<uint64_t, uint64_t>;
+  using Queue = std::map<Key, std::unique_ptr<RowTask>>;
   struct Session {
     double weight = 1;
     double virtual_time = 0;
     double cost = 0;  // estimated nanoseconds of a row: the mean of the last ones
     uint64_t head = 0;
     bool has_head = false;
-    std::map<Key, ScheduledRow> urgent, normal;
+    Queue urgent, normal;
     // Rows of both queues whose records were not checked, urgent ones (false) first; unset until PickToLookFor is
     // called.
     std::optional<std::set<std::pair<bool, Key>>> to_look_for;
@@ -131,12 +110,11 @@ class RowScheduler {
     bool idle() const { return urgent.empty() && normal.empty(); }
   };
 
-  void Insert(Session* session, ScheduledRow row);
-  Picked TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue,
-                 std::map<Key, ScheduledRow>::iterator row);
+  void Insert(Session* session, std::unique_ptr<RowTask> row);
+  std::unique_ptr<RowTask> TakeOut(Session* session, Queue* queue, Queue::iterator row);
 
   std::map<SessionId, Session> sessions_;
-  uint64_t next_sequence_ = 0;
+  uint64_t next_number_ = 0;
   size_t waiting_ = 0;
   double virtual_now_ = 0;  // largest virtual time at which a session was picked
 };

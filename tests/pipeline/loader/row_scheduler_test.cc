@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,11 +20,11 @@ RowRequest Row(uint64_t step, uint64_t tag, bool urgent = false) {
 
 using Blocked = RowScheduler::Blocked;
 
-RowScheduler::Need AlwaysFits(uint64_t, const ScheduledRow&, const Blocked*) { return {}; }
+RowScheduler::Need AlwaysFits(const RowTask&, const Blocked*) { return {}; }
 
 std::vector<uint64_t> TagsInOrder(RowScheduler* scheduler) {
   std::vector<uint64_t> tags;
-  while (auto picked = scheduler->Pick(AlwaysFits).picked) tags.push_back(picked->row.request.tag);
+  while (auto picked = scheduler->Pick(AlwaysFits).picked) tags.push_back(picked->request.tag);
   return tags;
 }
 
@@ -44,7 +44,7 @@ TEST(RowScheduler, UrgentRowsOfAnySessionGoFirst) {
   scheduler.AddSession(2, 1);
   scheduler.Add(1, {Row(0, 1), Row(1, 2)});
   scheduler.Add(2, {Row(7, 3), Row(9, 4, true)});
-  EXPECT_EQ(scheduler.Pick(AlwaysFits).picked->row.request.tag, 4u);
+  EXPECT_EQ(scheduler.Pick(AlwaysFits).picked->request.tag, 4u);
 }
 
 TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
@@ -62,14 +62,14 @@ TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
 TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheirOrderAllTheSame) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
-  EXPECT_FALSE(scheduler.PickToLookFor(2).has_value()) << "a session that has gone";
+  EXPECT_EQ(scheduler.PickToLookFor(2), nullptr) << "a session that has gone";
   scheduler.Add(1, {Row(1, 10), Row(0, 0), Row(2, 20, true)});
   std::vector<uint64_t> looked;
   const auto look = [&] {
     while (auto picked = scheduler.PickToLookFor(1)) {
-      looked.push_back(picked->row.request.tag);
-      picked->row.looked_for = true;
-      scheduler.PutBack(*std::move(picked));
+      looked.push_back(picked->request.tag);
+      picked->looked_for = true;
+      scheduler.PutBack(std::move(picked));
     }
   };
   look();
@@ -77,11 +77,11 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   EXPECT_EQ(scheduler.waiting(1), 3u);
   // A row that arrives later, and is parked before its record was looked for.
   scheduler.Add(1, {Row(0, 1)});
-  std::optional<RowScheduler::Picked> parked = scheduler.PickToLookFor(1);
-  ASSERT_TRUE(parked.has_value());
+  std::unique_ptr<RowTask> parked = scheduler.PickToLookFor(1);
+  ASSERT_NE(parked, nullptr);
   scheduler.Park(1);
-  EXPECT_FALSE(scheduler.PickToLookFor(1).has_value());
-  scheduler.PutBackParked(*std::move(parked));
+  EXPECT_EQ(scheduler.PickToLookFor(1), nullptr);
+  scheduler.PutBackParked(std::move(parked));
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1}));
   // A head makes rows urgent whose records were not looked for yet. Earlier rows of a later step then lose their
@@ -92,7 +92,7 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1, 30, 50, 40}));
   EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 1, 10, 20, 30, 50, 40}));
-  EXPECT_FALSE(scheduler.PickToLookFor(1).has_value()) << "a row that was made";
+  EXPECT_EQ(scheduler.PickToLookFor(1), nullptr) << "a row that was made";
 }
 
 TEST(RowScheduler, ComputingTimeIsSharedByWeight) {
@@ -107,10 +107,10 @@ TEST(RowScheduler, ComputingTimeIsSharedByWeight) {
   std::map<uint64_t, uint64_t> spent;
   for (int i = 0; i < 500; ++i) {
     const auto picked = scheduler.Pick(AlwaysFits).picked;
-    ASSERT_TRUE(picked.has_value());
-    const uint64_t cost = picked->session == 1 ? 2'000'000 : 1'000'000;
-    spent[picked->session] += cost;
-    scheduler.Done(picked->session, cost);
+    ASSERT_NE(picked, nullptr);
+    const uint64_t cost = picked->id().session == 1 ? 2'000'000 : 1'000'000;
+    spent[picked->id().session] += cost;
+    scheduler.Done(picked->id().session, cost);
   }
   EXPECT_NEAR(static_cast<double>(spent[1]) / static_cast<double>(spent[2]), 3.0, 0.15);
 }
@@ -120,14 +120,14 @@ TEST(RowScheduler, ASessionThatWasIdleDoesNotCatchUp) {
   scheduler.AddSession(1, 1);
   scheduler.AddSession(2, 1);
   for (uint64_t i = 0; i < 300; ++i) scheduler.Add(1, {Row(i, 1)});
-  for (int i = 0; i < 100; ++i) scheduler.Done(scheduler.Pick(AlwaysFits).picked->session, 1'000'000);
+  for (int i = 0; i < 100; ++i) scheduler.Done(scheduler.Pick(AlwaysFits).picked->id().session, 1'000'000);
   for (uint64_t i = 0; i < 100; ++i) scheduler.Add(2, {Row(i, 2)});
   int second = 0;
   for (int i = 0; i < 100; ++i) {
     const auto picked = scheduler.Pick(AlwaysFits).picked;
-    ASSERT_TRUE(picked.has_value());
-    second += picked->session == 2;
-    scheduler.Done(picked->session, 1'000'000);
+    ASSERT_NE(picked, nullptr);
+    second += picked->id().session == 2;
+    scheduler.Done(picked->id().session, 1'000'000);
   }
   EXPECT_NEAR(second, 50, 2);
 }
@@ -138,12 +138,12 @@ TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
   scheduler.AddSession(2, 1);
   scheduler.Add(1, {Row(0, 1), Row(1, 2)});
   scheduler.Add(2, {Row(0, 3)});
-  const auto first_has_none = [](uint64_t id, const ScheduledRow&, const Blocked*) {
-    return RowScheduler::Need{.shortage = id == 1 ? 5u : 0u};
+  const auto first_has_none = [](const RowTask& row, const Blocked*) {
+    return RowScheduler::Need{.shortage = row.id().session == 1 ? 5u : 0u};
   };
-  EXPECT_EQ(scheduler.Pick(first_has_none).picked->row.request.tag, 3u);
+  EXPECT_EQ(scheduler.Pick(first_has_none).picked->request.tag, 3u);
   const auto choice = scheduler.Pick(first_has_none);
-  EXPECT_FALSE(choice.picked.has_value());
+  EXPECT_EQ(choice.picked, nullptr);
   EXPECT_FALSE(choice.blocked.has_value());  // no session waits for it urgently
 }
 
@@ -154,7 +154,8 @@ TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
   scheduler.AddSession(3, 1);
   for (uint64_t session : {1, 2, 3}) scheduler.Add(session, {Row(0, session, true)});
   // Sessions 1 and 3 lack memory, and only session 3 has memory reserved. Session 2 would use common memory.
-  const auto need = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
+  const auto need = [](const RowTask& row, const Blocked* behind) {
+    const uint64_t id = row.id().session;
     RowScheduler::Need result;
     result.shortage = id == 2 ? (behind != nullptr && behind->session == 3 ? 10 : 0) : 100;
     result.reserved = id == 3;
@@ -163,7 +164,7 @@ TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
   const auto choice = scheduler.Pick(need);
   ASSERT_TRUE(choice.blocked.has_value());
   EXPECT_EQ(choice.blocked->session, 3u);
-  EXPECT_FALSE(choice.picked.has_value());
+  EXPECT_EQ(choice.picked, nullptr);
 }
 
 TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
@@ -175,30 +176,33 @@ TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
   scheduler.Add(2, {Row(0, 2)});
   scheduler.Add(3, {Row(0, 3)});
   // Session 1 has no memory. Session 3 has its reserve left, and session 2 has not.
-  const auto shortage = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
+  const auto shortage = [](const RowTask& row, const Blocked* behind) {
+    const uint64_t id = row.id().session;
     return RowScheduler::Need{.shortage = id == 1 ? 100u : (behind != nullptr && id == 2) ? 1u : 0u};
   };
   const auto choice = scheduler.Pick(shortage);
   ASSERT_TRUE(choice.blocked.has_value());
   EXPECT_EQ(choice.blocked->session, 1u);
   EXPECT_EQ(choice.blocked->need.shortage, 100u);
-  ASSERT_TRUE(choice.picked.has_value());
-  EXPECT_EQ(choice.picked->session, 3u);
-  EXPECT_FALSE(scheduler.Pick(shortage).picked.has_value());
+  ASSERT_NE(choice.picked, nullptr);
+  EXPECT_EQ(choice.picked->id().session, 3u);
+  EXPECT_EQ(scheduler.Pick(shortage).picked, nullptr);
 }
 
 TEST(RowScheduler, ARowThatIsPutBackIsNextAgainAndKeepsWhatWasFound) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 1), Row(0, 2)});
-  auto picked = *scheduler.Pick(AlwaysFits).picked;
-  picked.row.need = 12345;
+  auto picked = scheduler.Pick(AlwaysFits).picked;
+  picked->need = 12345;
+  picked->MoveTo(RowState::kMaking);
+  picked->MoveTo(RowState::kAwaitsMemory);
   scheduler.PutBack(std::move(picked));
   EXPECT_EQ(scheduler.waiting(1), 2u);
   const auto again = scheduler.Pick(AlwaysFits).picked;
-  ASSERT_TRUE(again.has_value());
-  EXPECT_EQ(again->row.request.tag, 1u);
-  EXPECT_EQ(again->row.need, 12345u);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->request.tag, 1u);
+  EXPECT_EQ(again->need, 12345u);
 }
 
 std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
@@ -213,7 +217,7 @@ TEST(RowScheduler, RowsAreAnnouncedOnceInTheirOrderAndNoFurtherAheadThanAsked) {
   scheduler.Add(1, {Row(0, 0), Row(0, 1), Row(1, 2), Row(1, 3), Row(2, 4)});
   EXPECT_EQ(Tags(scheduler.Announce(1, 2)), (std::vector<uint64_t>{0, 1}));
   EXPECT_TRUE(scheduler.Announce(1, 2).empty());
-  auto picked = *scheduler.Pick(AlwaysFits).picked;
+  auto picked = scheduler.Pick(AlwaysFits).picked;
   EXPECT_EQ(Tags(scheduler.Announce(1, 2)), (std::vector<uint64_t>{2}));
   // The scheduler takes the row back and counts it as waiting.
   scheduler.PutBack(std::move(picked));
@@ -243,7 +247,7 @@ TEST(RowScheduler, ARemovedSessionsRowsAreGone) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 1), Row(0, 2)});
-  auto picked = *scheduler.Pick(AlwaysFits).picked;
+  auto picked = scheduler.Pick(AlwaysFits).picked;
   scheduler.RemoveSession(1);
   EXPECT_TRUE(scheduler.empty());
   scheduler.PutBack(std::move(picked));

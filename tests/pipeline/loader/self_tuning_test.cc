@@ -21,7 +21,7 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Loader> LoaderOf(int threads) {
+std::unique_ptr<Loader> TunedLoader(int threads) {
   LoaderOptions options;
   options.threads = threads;
   options.memory_budget_bytes = 8 << 20;
@@ -59,12 +59,12 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   images.shards = 2;
   const TestDataset set = MakeImageDataset(images, folder.path());
   const auto near = JobOn(LocalFiles(), set);
-  const auto calm = LoaderOf(2);
+  const auto calm = TunedLoader(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
   RemoteFiles files(0);
   const auto job = JobOn(files.storage(), set);
-  const auto loader = LoaderOf(4);
+  const auto loader = TunedLoader(4);
   std::atomic<bool> done{false};
   std::thread changes([&] {
     std::mt19937 random(7);
@@ -90,7 +90,7 @@ TEST(SelfTuning, ThreadsThatAreTooManyMakeNoRow) {
     now.fetch_sub(1);
     return absl::OkStatus();
   };
-  const auto loader = LoaderOf(4);
+  const auto loader = TunedLoader(4);
   for (const int threads : {1, 3, 2, 1, 4}) {
     loader->Set({.threads = threads, .reads_under_way = 4});
     most.store(0);
@@ -133,7 +133,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
 
 TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
   RemoteFiles files(7);
-  const auto loader = LoaderOf(3);
+  const auto loader = TunedLoader(3);
   SelfTuningOptions options;
   options.limits = {.most_threads = 3, .threads_pinned = true, .read_threads_pinned = true};
   const SelfTuning tuning(loader.get(), &files, options);

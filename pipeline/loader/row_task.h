@@ -1,0 +1,109 @@
+// One row, from its request to its delivery.
+//
+//   request ──▶ kQueued ─────── picked ──────▶ kMaking ── made ──▶ kDone
+//                 ▲  │                           │
+//                 │  ├─ another session makes it │
+//                 │  ▼                           ├──▶ kAwaitsMemory    (in the queue, with the bytes that it needs)
+//                 │ kAwaitsSession               ├──▶ kAwaitsShard     the shard's index is loaded, or its file opened
+//                 │  │                           ├──▶ kAwaitsReadSlot  as many records as allowed are being read
+//                 │  │                           └──▶ kReading         its record is being read
+//                 └──┴── the wait is over ◀───────────────┘
+//
+// A record may also be read before the row's turn: kQueued or kAwaitsMemory, then kReading. A shard may be closed
+// before the read begins: kReading, then kAwaitsShard. A session that closes destroys its rows in any state but
+// kMaking.
+//
+// A task resumes where it stopped. Its place in the plan is computed once. A cache that lacked its record is not asked
+// again, and neither is the cache of rows unless other sessions may have added the row meanwhile. An entry that was
+// found is not kept while the row waits for memory: the wait would pin memory that no budget counts.
+#ifndef PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
+#define PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "pipeline/augment/op/sample_key.h"
+#include "pipeline/batch/row.h"
+#include "pipeline/cache/row_cache.h"
+#include "pipeline/loader/fetched_record.h"
+#include "pipeline/loader/row_request.h"
+
+namespace penstock {
+
+enum class RowState {
+  kQueued,
+  kAwaitsMemory,
+  kAwaitsSession,
+  kAwaitsShard,
+  kAwaitsReadSlot,
+  kReading,
+  kMaking,
+  kDone,
+};
+constexpr int kRowStates = static_cast<int>(RowState::kDone) + 1;
+
+// Returns the state's name, for messages.
+std::string_view NameOf(RowState state);
+
+// Returns whether the drawing above has the transition.
+bool MayMove(RowState from, RowState to);
+
+// Identifies a row of a loader. Never used twice.
+struct RowId {
+  uint64_t session = 0;
+  uint64_t number = 0;  // in the order of requests, over all sessions
+  bool operator==(const RowId&) const = default;
+};
+
+// Not thread-safe. Whoever holds the task may use it: the loader under its lock, or the maker of the row.
+class RowTask {
+ public:
+  RowTask(RowId id, const RowRequest& row) : request(row), id_(id) {}
+  RowTask(const RowTask&) = delete;
+  RowTask& operator=(const RowTask&) = delete;
+
+  const RowId& id() const { return id_; }
+  RowState state() const { return state_; }
+  // CHECKs that MayMove(state(), next).
+  void MoveTo(RowState next);
+  // Returns whether the task is in the queue of the scheduler.
+  bool waits_in_queue() const { return state_ == RowState::kQueued || state_ == RowState::kAwaitsMemory; }
+  // Returns the bytes of the budget that the row holds while it waits.
+  uint64_t held_bytes() const { return fetched == nullptr ? 0 : fetched->held_bytes(); }
+
+  // What RowMaker has found out so far.
+  struct Progress {
+    bool planned = false;            // `key` and `row_key` are set
+    SampleKey key;                   // key.record_id: the record of the position
+    bool keyed = false;              // `row_key` applies
+    bool row_looked_up = false;      // the cache of rows lacks the row
+    bool record_looked_up = false;   // the cache of records lacks `source`
+    bool decoded_looked_up = false;  // the cache of decoded images lacks `source`
+    uint8_t substitutes = 0;         // that were tried, with the current one
+    int failed_reads = 0;
+    uint64_t source = 0;  // the record that is tried: that of the position, or a substitute
+    RowKey row_key;       // in the cache of rows
+    absl::Status fault;   // of the record of the position, without the place; OK: none
+    std::optional<uint64_t> fault_offset;
+    absl::Status damage;  // not OK: `source` is to be read again, past all caches
+  };
+
+  RowRequest request;
+  uint64_t need = 0;                       // bytes that an earlier try needed; 0: unknown
+  bool looked_for = false;                 // its record was checked before its turn: PickToLookFor skips the row
+  std::shared_ptr<const void> hold;        // keeps the shard ready that the row waited for
+  std::optional<RowSlot> slot;             // memory of the row's columns, once it is reserved
+  std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency. The storage shares it during a read
+  Progress progress;
+
+ private:
+  const RowId id_;
+  RowState state_ = RowState::kQueued;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_

@@ -1,0 +1,90 @@
+// A row that has to wait resumes where it stopped: its place in the plan is found once, and each cache is asked once.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "tests/pipeline/loader/slow_reads_testing.h"
+
+namespace penstock {
+namespace {
+
+class ResumedRowsTest : public SlowReadsTest {
+ protected:
+  static std::unique_ptr<Loader> LoaderWithCaches() {
+    LoaderOptions options;
+    options.threads = 2;
+    options.memory_budget_bytes = 32 << 20;
+    options.record_cache_bytes = 4 << 20;
+    options.decoded_cache_bytes = 4 << 20;
+    options.row_cache_bytes = 4 << 20;
+    options.ranges_under_way = 0;
+    auto loader = Loader::Create(options);
+    PS_CHECK(loader.ok());
+    return *std::move(loader);
+  }
+  static uint64_t Lookups(const CacheStats& cache) { return cache.hits + cache.misses; }
+};
+
+TEST_F(ResumedRowsTest, ARowThatWaitsForItsRecordIsPlannedAndLookedUpOnce) {
+  Make();
+  set_.job.mutable_ops()->DeleteSubrange(1, set_.job.ops_size() - 1);  // decode_image alone: each epoch is the same
+  set_.job.add_ops()->mutable_resize()->set_height(32);
+  set_.job.mutable_ops(1)->mutable_resize()->set_width(32);
+  job_ = JobOn(&storage_, set_, state_.path());
+  OpenFiles();
+  ASSERT_TRUE(job_->pipeline().IsDeterministic());
+  storage_.Hold(true);
+  auto loader = LoaderWithCaches();
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 40, 40));
+  storage_.WaitForReads(40);
+  storage_.Hold(false);
+  for (const RowResult& row : sink.TakeStep(0, 40)) EXPECT_TRUE(row.status.ok()) << row.status;
+  const LoaderStats stats = loader->Stats();
+  EXPECT_GT(stats.tries, 40u) << "no row waited";
+  EXPECT_EQ(stats.planned_rows, 40u);
+  EXPECT_EQ(Lookups(stats.row_cache), 40u);
+  EXPECT_EQ(Lookups(stats.record_cache), 40u);
+  EXPECT_EQ(Lookups(stats.decoded_cache), 40u);
+}
+
+TEST_F(ResumedRowsTest, ARowThatWaitsForItsShardIsPlannedOnce) {
+  Make();
+  auto loader = LoaderWithCaches();
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 40, 40));
+  for (const RowResult& row : sink.TakeStep(0, 40)) EXPECT_TRUE(row.status.ok()) << row.status;
+  const LoaderStats stats = loader->Stats();
+  EXPECT_GT(stats.tries, 40u) << "no row waited";
+  EXPECT_EQ(stats.planned_rows, 40u);
+}
+
+TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
+  Make(Compression::kNone, v1::SUBSTITUTE);
+  BreakRecord(set_.files[0], 0);
+  BreakRecord(set_.files[1], 3);
+  auto loader = LoaderWithCaches();
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 40, 40));
+  int substituted = 0;
+  for (const RowResult& row : sink.TakeStep(0, 40)) {
+    ASSERT_TRUE(row.status.ok()) << row.status;
+    substituted += row.substituted;
+    EXPECT_EQ(row.substituted, !row.fault.ok());
+    EXPECT_EQ(row.substituted, row.source_record != row.record_id);
+  }
+  EXPECT_EQ(substituted, 2);
+  const LoaderStats stats = loader->Stats();
+  EXPECT_EQ(stats.planned_rows, 40u);
+  // At most once for each record that was tried, however often it was read. A damaged record may have been read before
+  // its row's turn; then no cache is asked for it.
+  EXPECT_LE(Lookups(stats.record_cache), 42u);
+  EXPECT_GE(Lookups(stats.record_cache), 40u);
+}
+
+}  // namespace
+}  // namespace penstock
