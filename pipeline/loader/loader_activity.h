@@ -1,4 +1,4 @@
-// What a loader's makers do for each job, and why they are idle: the data of JobTimes.
+// Collects the time that a loader's makers spend on each job, and the reasons why they are idle: the data of JobTimes.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_ACTIVITY_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_ACTIVITY_H_
 
@@ -51,7 +51,7 @@ class LoaderActivity {
   struct Maker {
     std::atomic<Nanos> row_since{-1};  // start of the row in progress; -1: none
     std::atomic<Nanos> reading_since{-1};
-    std::shared_ptr<JobActivity> job;  // of the last row
+    std::shared_ptr<JobActivity> job;  // the last row belongs to it
   };
 
   Clock* const clock_;

@@ -109,7 +109,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     bool fetch_ahead = false;       // records of rows after this one may be fetched now
     int sharers = 0;                // other sessions that read this row
     std::optional<RowKey> making;   // the row for which they wait
-    RowResult result;               // of the row that was made
+    RowResult result;               // for the sink
   };
   // Result of one try to make a row.
   struct Outcome {
@@ -127,7 +127,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     Work work;
     MakerThread thread;
   };
-  // What a maker does without the lock after it has chosen.
+  // The tasks of a maker, without the lock, after it has chosen.
   struct Turn {
     enum class Next { kEnd, kChoose, kMake };
     Next next = Next::kChoose;
@@ -176,7 +176,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void Run(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the maker's next step. Returns false if the maker has ended. Another thread may then run it already.
   bool Step(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the maker's run. Nothing of the maker may be used without the lock afterwards.
+  // Ends the maker's run. The caller must not use the maker without the lock afterwards.
   void EndRun(int maker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Turn NextTurn(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives the maker the row that was picked. Returns false if the row now waits for another session.

@@ -26,7 +26,7 @@ class MakerStates {
   // Returns whether the maker has a number beyond those that are wanted.
   bool IsSurplus(int maker) const { return maker >= wanted_; }
 
-  // Makes an idle maker run and returns it: the one that became idle last, because the CPU's caches may still have its
+  // Makes the maker run that became idle last, and returns it, because the CPU's caches may still have its
   // memory. Returns nullopt if none is idle.
   std::optional<int> Wake() {
     if (idle_.empty()) return std::nullopt;

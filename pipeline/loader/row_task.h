@@ -58,7 +58,7 @@ struct RowId {
   bool operator==(const RowId&) const = default;
 };
 
-// Not thread-safe. Whoever holds the task may use it: the loader under its lock, or the maker of the row.
+// Not thread-safe. One owner at a time uses the task: the loader under its lock, or the maker of the row.
 class RowTask {
  public:
   RowTask(RowId id, const RowRequest& row) : request(row), id_(id) {}
@@ -86,9 +86,9 @@ class RowTask {
     int failed_reads = 0;
     uint64_t source = 0;  // the record that is tried: that of the position, or a substitute
     RowKey row_key;       // in the cache of rows
-    absl::Status fault;   // of the record of the position, without the place; OK: none
+    absl::Status fault;   // fault of key.record_id, without the place; OK: none
     std::optional<uint64_t> fault_offset;
-    absl::Status damage;  // not OK: `source` is to be read again, past all caches
+    absl::Status damage;  // not OK: the next read of `source` goes past all caches
   };
 
   RowRequest request;

@@ -85,7 +85,7 @@ class Trainer final : public RowSink {
     session_->SetHead(0);
     Ask();
   }
-  // Closes the session once `steps` steps were taken.
+  // Makes the trainer close its session after `steps` steps.
   void CloseAfter(uint64_t steps) { last_step_ = std::min(last_step_, steps); }
 
   void OnRow(RowResult row) override {
@@ -294,7 +294,7 @@ TEST_F(LoaderSimulation, RowsEqualThePlanAndNoByteStaysReservedUnderAnyOrderOfEv
     sum.row_cache_hits += counts.row_cache_hits;
     if (HasFailure()) break;
   }
-  // The seeds reach what they are about.
+  // The seeds reach revocations, ranges, single reads and shared rows.
   EXPECT_GT(sum.revocations, 0u);
   EXPECT_GT(sum.ranges, 1000u);
   EXPECT_GT(sum.reads, 1000u);

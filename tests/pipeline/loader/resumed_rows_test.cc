@@ -1,4 +1,4 @@
-// A row that has to wait resumes where it stopped: its place in the plan is found once, and each cache is asked once.
+// A row that has to wait resumes where it stopped: it finds its place in the plan once, and it asks each cache once.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -80,8 +80,8 @@ TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
   EXPECT_EQ(substituted, 2);
   const LoaderStats stats = loader->Stats();
   EXPECT_EQ(stats.planned_rows, 40u);
-  // At most once for each record that was tried, however often it was read. A damaged record may have been read before
-  // its row's turn; then no cache is asked for it.
+  // A row looks up each record that it tries once, however often it reads the record. It looks up none that was read
+  // before its turn and is damaged.
   EXPECT_LE(Lookups(stats.record_cache), 42u);
   EXPECT_GE(Lookups(stats.record_cache), 40u);
 }
