@@ -41,7 +41,7 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
                                             : "only one data set can be read; give several globs in its `files`"});
     if (job.dataset_size() == 0) return;
   }
-  const v1::Dataset& dataset = job.dataset(0);
+  const v1::Dataset& dataset = job.dataset(0);  // the only one, see above
   if (dataset.files_size() == 0) {
     out->push_back({0, "dataset[0].files", "no files: give a glob, such as files: \"train-*\""});
   }

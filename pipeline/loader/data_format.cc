@@ -2,13 +2,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock {
 
 absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobSpec& job) {
   v1::JobSpec spec = job;
-  if (spec.dataset_size() == 0) return spec;
-  v1::Dataset* const dataset = spec.mutable_dataset(0);
+  v1::Dataset* const dataset = MutableDatasetOf(&spec);
+  if (dataset == nullptr) return spec;
   const bool tar = container == ContainerKind::kTar;
   if (tar && (dataset->format() == v1::EXAMPLE || dataset->format() == v1::SAMPLE)) {
     dataset->set_format(v1::SAMPLE);

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/prepared_steps.h"
 #include "pipeline/loader/self_tuning.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
@@ -198,7 +199,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
   }
-  const v1::Dataset& dataset = job.dataset(0);
+  const v1::Dataset& dataset = DatasetOf(job);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
   PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
   const IndexOptions options = IndexOptionsOf(dataset.compression(), job.limits().max_record_bytes());

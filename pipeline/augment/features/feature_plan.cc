@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/features/features.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock {
 namespace {
@@ -130,9 +131,7 @@ void PlanDefault(const v1::Feature& feature, const Report& report, FeaturePlan* 
 
 }  // namespace
 
-v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) {
-  return job.dataset_size() > 0 ? job.dataset(0).format() : v1::EXAMPLE;
-}
+v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) { return DatasetOf(job).format(); }
 
 RecordFormat ParserFormatOf(const v1::JobSpec& job) {
   switch (RecordFormatOf(job)) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "pipeline/plan/fitting_batch.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 #include "pipeline/plan/steps.h"
@@ -133,7 +134,7 @@ void CoordinatorState::GiveUp(JobEntry* entry, BoardTask* task, const std::strin
 absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out) {
   if (report.files().empty()) {
     return absl::NotFoundError(
-        absl::StrCat("no file matches ", absl::StrJoin(entry->job.spec().dataset(0).files(), ", ")));
+        absl::StrCat("no file matches ", absl::StrJoin(DatasetOf(entry->job.spec()).files(), ", ")));
   }
   size_t bytes = 0;  // size of the future snapshot; kShardFacts covers what indexing adds
   for (const v1::Shard& file : report.files()) bytes += file.ByteSizeLong() + kShardFacts;
@@ -160,7 +161,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
     entry->roots.insert(entry->shards[i].root());
     v1::Task task = NewTask(job);
     v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
-    index->set_compression(job.spec().dataset(0).compression());
+    index->set_compression(DatasetOf(job.spec()).compression());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
     board_.Add(std::move(task), static_cast<uint32_t>(i));
   }

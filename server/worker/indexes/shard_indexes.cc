@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock {
 namespace {
@@ -222,9 +223,7 @@ absl::StatusOr<LoadedIndex> ShardIndexes::Build(const std::string& path, const I
 }
 
 IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
-  const v1::Dataset::Compression compression =
-      spec.dataset_size() > 0 ? spec.dataset(0).compression() : v1::Dataset::AUTO;
-  const IndexOptions options = IndexOptionsOf(compression, spec.limits().max_record_bytes());
+  const IndexOptions options = IndexOptionsOf(DatasetOf(spec).compression(), spec.limits().max_record_bytes());
   return [this, options](const SnapshotShard& shard, const std::string& path, const std::stop_token& stop) {
     return Get(shard, path, options, stop);
   };

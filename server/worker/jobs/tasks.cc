@@ -19,6 +19,7 @@
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock {
 namespace {
@@ -70,7 +71,7 @@ absl::StatusOr<std::vector<DatasetFile>> FilesOf(const v1::Dataset& dataset, con
 
 // No file at all is also an answer: all files are gone.
 absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(task.spec().dataset(0), tools);
+  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(DatasetOf(task.spec()), tools);
   if (absl::IsNotFound(files.status())) return absl::OkStatus();
   PS_RETURN_IF_ERROR(files.status());
   return FillFiles(*files, tools, report);
@@ -80,8 +81,8 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
   absl::StatusOr<std::vector<DatasetFile>> files = std::vector<DatasetFile>();
-  if (spec.dataset_size() > 0) {
-    files = FilesOf(spec.dataset(0), tools);
+  if (const v1::Dataset& dataset = DatasetOf(spec); dataset.files_size() > 0) {
+    files = FilesOf(dataset, tools);
     if (!files.ok()) {
       if (mistakes.empty()) return files.status();
       mistakes.push_back(absl::StrCat("dataset[0].files: ", files.status().message()));
