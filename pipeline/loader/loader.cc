@@ -56,7 +56,9 @@ class LoaderImpl final : public Loader {
   // `threads`: the makers' threads, if the loader has its own.
   LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes, std::unique_ptr<ThreadPool> threads)
       : threads_(std::move(threads)),
-        core_(std::make_shared<LoaderCore>(options, sizes, threads_ != nullptr ? threads_.get() : options.executor)) {}
+        core_(std::make_shared<LoaderCore>(options, sizes, threads_ != nullptr ? threads_.get() : options.executor)) {
+    core_->Start();
+  }
   ~LoaderImpl() override {
     core_->Stop();
     core_->LetDiskCacheGo();

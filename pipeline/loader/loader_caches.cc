@@ -15,6 +15,8 @@ namespace {
 // Share of the memory of rows and caches that is worth returning to the system. That takes some milliseconds per 100
 // MB.
 constexpr uint64_t kFreedPart = 32;
+// The index of the disk cache may take this part of the memory of rows and caches.
+constexpr uint64_t kMostIndexPart = 4;
 
 }  // namespace
 
@@ -120,6 +122,28 @@ bool LoaderCore::ReleaseCaches(uint64_t bytes) {
   MutexLock lock(&mutex_);
   rows_need_ = std::max(rows_need_, budget_.total());
   return true;
+}
+
+bool LoaderCore::ReserveIndex(uint64_t bytes) {
+  {
+    MutexLock lock(&mutex_);
+    if (index_bytes_ + bytes > all_bytes_ / kMostIndexPart) return false;
+    if (budget_.Pin(bytes)) {
+      index_bytes_ += bytes;
+      return true;
+    }
+  }
+  // The next request may find the memory that caches release now.
+  ReleaseCaches(bytes);
+  return false;
+}
+
+void LoaderCore::ReleaseIndex(uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  index_bytes_ -= bytes;
+  budget_.Unpin(bytes);
+  may_revoke_ = true;
+  WakeForRows();
 }
 
 absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {

@@ -83,6 +83,11 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
   }
 }
 
+void LoaderCore::Start() {
+  if (disk_cache_ == nullptr) return;
+  disk_cache_->GrowIndexWith(std::shared_ptr<DiskIndexMemory>(shared_from_this(), &index_memory_));
+}
+
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
   Sweep();

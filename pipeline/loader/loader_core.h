@@ -55,6 +55,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void SetHead(uint64_t id, uint64_t step);
   size_t Pending(uint64_t id);
 
+  // Call this once, before the first session.
+  void Start();
   // Ends all makers and waits for those that run. All sessions must be closed.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
   // Call this after Stop(). Releases the disk cache, whose folder another loader may need. Delivered rows, and reads
@@ -146,6 +148,18 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     LoaderCore* const core_;
     const bool ranges_;
   };
+  // Counts the index of the disk cache as it grows, up to a quarter of the memory for rows and caches.
+  class IndexMemory final : public DiskIndexMemory {
+   public:
+    explicit IndexMemory(LoaderCore* core) : core_(core) {}
+    bool ReserveIndex(uint64_t bytes) override { return core_->ReserveIndex(bytes); }
+    void ReleaseIndex(uint64_t bytes) override { core_->ReleaseIndex(bytes); }
+
+   private:
+    LoaderCore* const core_;
+  };
+  bool ReserveIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  void ReleaseIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the bytes that ranges may hold: half of the memory that is not reserved. Rows in progress are worth more
@@ -284,6 +298,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   const std::shared_ptr<RecordRanges> ranges_;  // null: no ranges
   const RowMaker maker_;
   ListOwner list_owner_{this, false}, range_owner_{this, true};
+  IndexMemory index_memory_{this};
 
   // Held while sizes of caches change. Acquired before mutex_.
   Mutex sizing_;
@@ -295,6 +310,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Peak of rows and caches together, before the sizes of caches last changed.
   uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;   // most bytes in the caches since the heap last released memory
+  uint64_t index_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for the index of the disk cache
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);

@@ -102,6 +102,21 @@ void MemoryBudget::ReleaseCommon(Account account, uint64_t bytes) {
   it->second.listed -= bytes;
 }
 
+bool MemoryBudget::Pin(uint64_t bytes) {
+  const uint64_t most = total_ - reserved_;
+  if (bytes > most - std::min(most, common_) || bytes > total_ - std::min(total_, used_)) return false;
+  reserved_ += bytes;
+  used_ += bytes;
+  CountUse();
+  return true;
+}
+
+void MemoryBudget::Unpin(uint64_t bytes) {
+  PS_CHECK(bytes <= reserved_ && bytes <= used_);
+  reserved_ -= bytes;
+  used_ -= bytes;
+}
+
 uint64_t MemoryBudget::LargestTake(Account account) const {
   return total_ - (reserved_ - accounts_.at(account).reserve);
 }

@@ -45,6 +45,11 @@ class MemoryBudget {
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
+  // Reserves bytes that belong to no account and are never revoked, out of the shared memory. Returns whether there was
+  // room.
+  bool Pin(uint64_t bytes);
+  void Unpin(uint64_t bytes);
+
   // Returns the most that the account could ever reserve: all memory that is not reserved for other accounts.
   uint64_t LargestTake(Account account) const;
   // Returns the shared memory that the account uses.
@@ -86,7 +91,7 @@ class MemoryBudget {
   uint64_t peak_ = 0;  // of used_
   uint64_t late_peak_ = 0;
   uint64_t common_ = 0;    // beyond reserves, including closed accounts
-  uint64_t reserved_ = 0;  // sum of the reserves
+  uint64_t reserved_ = 0;  // sum of the reserves, with pinned bytes
   std::map<Account, Entry> accounts_;
 };
 

@@ -13,6 +13,8 @@ namespace {
 constexpr Nanos kLookInterval = 2 * kSecond;
 // Pause in admission after a failed write.
 constexpr Nanos kPause = 60 * kSecond;
+// Pause in admission after the index found no memory.
+constexpr Nanos kIndexPause = kSecond;
 
 }  // namespace
 
@@ -143,6 +145,46 @@ DiskCacheStats DiskCache::Stats() const {
   return stats;
 }
 
+void DiskCache::GrowIndexWith(std::weak_ptr<DiskIndexMemory> memory) {
+  MutexLock lock(&mutex_);
+  index_memory_ = std::move(memory);
+}
+
+size_t DiskCache::IndexRoom(uint64_t wanted) {
+  const uint64_t records = Stats().records;
+  const auto room = [&] {
+    const uint64_t most = (options_.index_bytes + index_grown_) / DiskSpace::kEntryMemory;
+    return most - std::min(most, records);
+  };
+  std::shared_ptr<DiskIndexMemory> memory;
+  {
+    MutexLock lock(&mutex_);
+    memory = index_memory_.lock();
+  }
+  while (memory != nullptr && room() < wanted && options_.clock->Now() >= grow_again_) {
+    if (memory->ReserveIndex(options_.index_step)) {
+      index_grown_ += options_.index_step;
+    } else {
+      grow_again_ = options_.clock->Now() + kIndexPause;
+    }
+  }
+  return static_cast<size_t>(room());
+}
+
+void DiskCache::ShrinkIndex() {
+  std::shared_ptr<DiskIndexMemory> memory;
+  {
+    MutexLock lock(&mutex_);
+    memory = index_memory_.lock();
+  }
+  const uint64_t needed = Stats().records * DiskSpace::kEntryMemory;
+  while (memory != nullptr && index_grown_ >= options_.index_step &&
+         options_.index_bytes + index_grown_ - options_.index_step >= needed) {
+    memory->ReleaseIndex(options_.index_step);
+    index_grown_ -= options_.index_step;
+  }
+}
+
 void DiskCache::TakeUp(uint64_t space) {
   std::string about;
   {
@@ -151,16 +193,16 @@ void DiskCache::TakeUp(uint64_t space) {
     if (it == spaces_.end() || it->second.files != nullptr) return;
     about = it->second.about;
   }
-  const uint64_t most = options_.index_bytes / DiskSpace::kEntryMemory;
-  absl::StatusOr<std::unique_ptr<DiskSpace>> files = DiskSpace::Open(
-      SpaceFolder(options_.folder, space), space, about, static_cast<size_t>(most - std::min(most, Stats().records)));
+  // The space counted as unused, even if it cannot be loaded.
+  const auto is_this = [space](const DiskCacheEntry& entry) { return entry.space == space; };
+  const auto unused = std::find_if(unused_.begin(), unused_.end(), is_this);
+  const size_t room = IndexRoom(unused == unused_.end() ? 0 : unused->records);
+  absl::StatusOr<std::unique_ptr<DiskSpace>> files =
+      DiskSpace::Open(SpaceFolder(options_.folder, space), space, about, room);
   if (!files.ok()) {
     Warn(files.status());
     return;
   }
-  // The space counted as unused, even if it cannot be loaded.
-  const auto is_this = [space](const DiskCacheEntry& entry) { return entry.space == space; };
-  const auto unused = std::find_if(unused_.begin(), unused_.end(), is_this);
   if (unused != unused_.end()) {
     unused_bytes_ -= unused->bytes;
     unused_.erase(unused);
@@ -179,8 +221,11 @@ void DiskCache::Write(const CacheKey& key, const std::string& bytes) {
     if (it != spaces_.end()) files = it->second.files;
   }
   if (files == nullptr || files->Contains(key.record)) return;
-  const bool index_full = (Stats().records + 1) * DiskSpace::kEntryMemory > options_.index_bytes;
-  if (index_full || !MakeRoom(kDiskHeaderBytes + bytes.size() + kDiskIndexEntryBytes)) {
+  if (IndexRoom(1) == 0) {
+    paused_until_ = options_.clock->Now() + kIndexPause;
+    return;
+  }
+  if (!MakeRoom(kDiskHeaderBytes + bytes.size() + kDiskIndexEntryBytes)) {
     full_ = true;  // until room becomes free
     return;
   }
@@ -206,6 +251,8 @@ void DiskCache::EndUse(uint64_t space) {
   unused_.insert(unused_.begin(), {space, about, files->bytes(), files->entries(), 0});
   unused_bytes_ += files->bytes();
   full_ = false;
+  files.reset();
+  ShrinkIndex();
 }
 
 void DiskCache::LookForRemoved() {

@@ -34,11 +34,24 @@
 
 namespace penstock {
 
+// Memory for the index of a disk cache, in addition to DiskCacheOptions::index_bytes. Thread-safe. Called on the
+// cache's thread, without its lock.
+class DiskIndexMemory {
+ public:
+  virtual ~DiskIndexMemory() = default;
+  // Reserves the bytes and returns true, or returns false if there is no room at present.
+  virtual bool ReserveIndex(uint64_t bytes) = 0;
+  virtual void ReleaseIndex(uint64_t bytes) = 0;
+};
+
 struct DiskCacheOptions {
   std::string folder;               // created if it does not exist; its parent must exist
   uint64_t limit_bytes = 0;         // for all its files; 0: half of the sum of their size and the disk's free bytes
   uint64_t queue_bytes = 16 << 20;  // memory for records that wait to be written; more are not admitted
-  uint64_t index_bytes = 64 << 20;  // memory for the index, 48 bytes per record
+  // Memory for the index, 48 bytes per record. The index may grow beyond it, in steps of `index_step` bytes of a
+  // DiskIndexMemory.
+  uint64_t index_bytes = 64 << 20;
+  uint64_t index_step = 1 << 20;
   Clock* clock = Clock::Real();
   // Receives each warning for operators once: the disk is full, or it fails. Runs on a thread of the cache.
   std::function<void(const std::string&)> warn;
@@ -63,12 +76,16 @@ class DiskCache {
   // Opens the cache. Returns InvalidArgument, FailedPrecondition (another process writes to the folder) or the disk's
   // error. Each names the folder.
   static absl::StatusOr<std::shared_ptr<DiskCache>> Open(DiskCacheOptions options);
-  // Calls Open() with an index of a 64th of the budget and a queue of at most a 32nd. Subtracts both from the budget.
+  // Calls Open() with an index of a 64th of the budget and a queue of at most a 32nd. Subtracts both from the budget. A
+  // larger index grows with GrowIndexWith().
   static absl::StatusOr<std::shared_ptr<DiskCache>> OpenWithin(DiskCacheOptions options, uint64_t* memory_budget);
   // Writes the queued records.
   ~DiskCache();
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;
+
+  // Lets the index grow while `memory` exists. Call this before Use().
+  void GrowIndexWith(std::weak_ptr<DiskIndexMemory> memory);
 
   // Keeps a space in use until the returned object and all its copies are destroyed. A thread of the cache loads the
   // existing entries, so the call never waits. `about` describes the data set to users. The returned object must not
@@ -100,6 +117,11 @@ class DiskCache {
 
   // These functions run on the writer's thread.
   void TakeUp(uint64_t space);
+  // Returns the entries that the index has room for beyond those that it has, after it has grown for `wanted` more
+  // if it can.
+  size_t IndexRoom(uint64_t wanted);
+  // Returns memory that the index no longer needs.
+  void ShrinkIndex();
   void Write(const CacheKey& key, const std::string& bytes);
   void EndUse(uint64_t space);
   // Drops spaces whose folders another process removed.
@@ -116,6 +138,10 @@ class DiskCache {
   std::atomic<bool> full_{false};       // the cache is full: no admission until room becomes free
   mutable Mutex mutex_;
   std::map<uint64_t, Space> spaces_ ABSL_GUARDED_BY(mutex_);  // spaces in use
+  std::weak_ptr<DiskIndexMemory> index_memory_ ABSL_GUARDED_BY(mutex_);
+  // Used only by the writer: bytes of index_memory_, and the time of the next request after a refusal.
+  uint64_t index_grown_ = 0;
+  Nanos grow_again_ = 0;
   // Used only by the writer: data sets in the folder that are not in use, the most recently used first.
   std::vector<DiskCacheEntry> unused_;
   bool warned_full_ = false, warned_failing_ = false;

@@ -39,6 +39,8 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     DiskCacheOptions options;
     options.folder = folder_.File("cache");
     options.limit_bytes = limit;
+    options.index_bytes = index_bytes_;
+    options.index_step = index_step_;
     auto cache = DiskCache::Open(std::move(options));
     PS_CHECK(cache.ok());
     return *std::move(cache);
@@ -78,6 +80,13 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     return pass;
   }
 
+  uint64_t RecordsOnDisk() const {
+    const auto spaces = ListDiskCache(folder_.File("cache"));
+    PS_CHECK(spaces.ok());
+    return spaces->empty() ? 0 : spaces->front().records;
+  }
+
+  uint64_t index_bytes_ = DiskCacheOptions().index_bytes, index_step_ = DiskCacheOptions().index_step;
   TempFolder folder_;
   TestDataset set_;
   std::unique_ptr<RemoteFiles> remote_;
@@ -105,6 +114,19 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
     EXPECT_EQ(pass.digest, expected) << bytes;
     EXPECT_LE(pass.stats.disk_cache.bytes, bytes);
   }
+}
+
+TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
+  const std::string expected = Read(3, 0).digest;
+  index_bytes_ = 0;
+  index_step_ = 4 * DiskSpace::kEntryMemory;
+  const Pass grown = Read(3, kPlenty);
+  EXPECT_EQ(grown.digest, expected);
+  EXPECT_GE(RecordsOnDisk(), 32u);
+  std::filesystem::remove_all(folder_.File("cache"));
+  index_step_ = 64 << 20;  // more than there is
+  EXPECT_EQ(Read(1, kPlenty).stats.disk_cache.hits, 0u);
+  EXPECT_EQ(RecordsOnDisk(), 0u);
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {

@@ -137,5 +137,22 @@ TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
   EXPECT_EQ(budget.used(), 300u);
 }
 
+TEST(MemoryBudget, PinnedBytesLessenTheSharedMemoryAndNoReserve) {
+  MemoryBudget budget(100);
+  ASSERT_TRUE(budget.Open(1, 40).ok());
+  ASSERT_TRUE(budget.Take(1, 60));  // 20 of them are shared
+  EXPECT_FALSE(budget.Pin(41));
+  EXPECT_TRUE(budget.Pin(30));
+  EXPECT_EQ(budget.used(), 90u);
+  EXPECT_EQ(budget.Shortage(1, 20), 10u);
+  EXPECT_EQ(budget.LargestTake(1), 70u);
+  EXPECT_FALSE(budget.Open(2, 31).ok());
+  EXPECT_TRUE(budget.Open(2, 30).ok());
+  budget.Unpin(30);
+  EXPECT_TRUE(budget.Take(1, 10));
+  budget.Release(1, 70);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -23,6 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSpace = 0x1234;
+constexpr uint64_t kStep = 10 * DiskSpace::kEntryMemory;
 
 std::string Bytes(uint64_t record, size_t size = 1000) {
   std::mt19937_64 random(record);
@@ -38,6 +39,7 @@ class DiskCacheTest : public ::testing::Test {
     options.folder = folder();
     options.limit_bytes = limit;
     options.index_bytes = index_bytes_;
+    options.index_step = kStep;
     options.queue_bytes = queue_bytes_;
     options.clock = &clock_;
     options.warn = [this](const std::string& text) {
@@ -166,6 +168,61 @@ TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
   const auto use = cache->Use(kSpace, "a data set");
   cache->Flush();
   EXPECT_EQ(Held(cache.get(), 0, 30), 3u);
+}
+
+// Grants so many bytes.
+class Grants final : public DiskIndexMemory {
+ public:
+  explicit Grants(uint64_t bytes) : left_(bytes) {}
+  bool ReserveIndex(uint64_t bytes) override {
+    MutexLock lock(&mutex_);
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+  void ReleaseIndex(uint64_t bytes) override { Add(bytes); }
+  void Add(uint64_t bytes) {
+    MutexLock lock(&mutex_);
+    left_ += bytes;
+  }
+  uint64_t left() {
+    MutexLock lock(&mutex_);
+    return left_;
+  }
+
+ private:
+  Mutex mutex_;
+  uint64_t left_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
+  index_bytes_ = 5 * DiskSpace::kEntryMemory;
+  const auto grants = std::make_shared<Grants>(2 * kStep);
+  {
+    const auto cache = OpenCache();
+    cache->GrowIndexWith(grants);
+    auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 30);
+    EXPECT_EQ(Held(cache.get(), 0, 30), 25u) << "5, and 10 for each step";
+    EXPECT_EQ(grants->left(), 0u);
+    // After a refusal the cache asks again a second later.
+    grants->Add(kStep);
+    Fill(cache.get(), 25, 30);
+    EXPECT_EQ(Held(cache.get(), 0, 30), 25u);
+    clock_.Advance(kSecond);
+    Fill(cache.get(), 25, 30);
+    EXPECT_EQ(Held(cache.get(), 0, 30), 30u);
+    use.reset();
+    cache->Flush();
+    EXPECT_EQ(grants->left(), 3 * kStep);
+  }
+  // A cache that is opened again asks for the memory of the records that it has.
+  const auto cache = OpenCache();
+  cache->GrowIndexWith(grants);
+  const auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 30), 30u);
+  EXPECT_EQ(grants->left(), 0u);
 }
 
 TEST_F(DiskCacheTest, MemoryForWhatWaitsIsBounded) {
