@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "pipeline/storage/forwarding_storage.h"
-#include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/object/common/object_name.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {

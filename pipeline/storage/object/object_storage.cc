@@ -10,15 +10,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/storage/file_errors.h"
-#include "pipeline/storage/object/azure_account.h"
-#include "pipeline/storage/object/azure_dialect.h"
-#include "pipeline/storage/object/azure_uploads.h"
-#include "pipeline/storage/object/gcs_uploads.h"
-#include "pipeline/storage/object/http_dialect.h"
-#include "pipeline/storage/object/s3_uploads.h"
+#include "pipeline/storage/object/azure/azure_service.h"
+#include "pipeline/storage/object/gcs/gcs_service.h"
+#include "pipeline/storage/object/http/http_service.h"
+#include "pipeline/storage/object/s3/s3_service.h"
 
 namespace penstock {
 namespace {
@@ -245,52 +244,19 @@ ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
 
 ObjectStorage::ObjectStorage(Options options)
     : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay, options_.hedges)) {
-  keys_ = std::make_unique<AwsKeySource>(options_.environment, http_.get());
-  auto s3 = std::make_unique<S3Dialect>(options_.s3, keys_.get());
-  to_s3_ = std::make_unique<S3Uploads>(s3.get());
-  s3_ = std::move(s3);
-  google_ = std::make_unique<GoogleTokens>(options_.environment, http_.get());
-  auto gcs = std::make_unique<GcsDialect>(options_.gcs, google_->source());
-  to_gcs_ = std::make_unique<GcsUploads>(gcs.get());
-  gcs_ = std::move(gcs);
-  azure_tokens_ = std::make_unique<AzureTokens>(options_.environment, http_.get());
-  auto azure = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.environment),
-                                              azure_tokens_->source(), options_.environment.now);
-  to_azure_ = std::make_unique<AzureUploads>(azure.get());
-  azure_ = std::move(azure);
-  plain_ = std::make_unique<HttpDialect>(options_.http_authorization);
+  const auto service = [this](ObjectScheme scheme) -> auto& { return services_[static_cast<size_t>(scheme)]; };
+  service(ObjectScheme::kS3) = MakeS3Service(options_.s3, options_.environment, http_.get());
+  service(ObjectScheme::kGcs) = MakeGcsService(options_.gcs, options_.environment, http_.get());
+  service(ObjectScheme::kAzure) = MakeAzureService(options_.environment, http_.get());
+  service(ObjectScheme::kHttp) = MakeHttpService(options_.http_authorization);
+  service(ObjectScheme::kHttps) = MakeHttpService(options_.http_authorization);
+  for (const auto& made : services_) PS_CHECK(made != nullptr);
 }
 
 ObjectStorage::~ObjectStorage() = default;
 
-ObjectDialect* ObjectStorage::DialectOf(const ObjectName& name) const {
-  switch (name.scheme) {
-    case ObjectScheme::kS3:
-      return s3_.get();
-    case ObjectScheme::kGcs:
-      return gcs_.get();
-    case ObjectScheme::kAzure:
-      return azure_.get();
-    case ObjectScheme::kHttp:
-    case ObjectScheme::kHttps:
-      break;
-  }
-  return plain_.get();
-}
-
-ObjectUploads* ObjectStorage::UploadsOf(const ObjectName& name) const {
-  switch (name.scheme) {
-    case ObjectScheme::kS3:
-      return to_s3_.get();
-    case ObjectScheme::kGcs:
-      return to_gcs_.get();
-    case ObjectScheme::kAzure:
-      return to_azure_.get();
-    case ObjectScheme::kHttp:
-    case ObjectScheme::kHttps:
-      break;
-  }
-  return nullptr;
+ObjectService& ObjectStorage::ServiceOf(const ObjectName& name) const {
+  return *services_[static_cast<size_t>(name.scheme)];
 }
 
 void ObjectStorage::Ask(const ObjectName& name, const CallOptions& options, Make make, Check check,

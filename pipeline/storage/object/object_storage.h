@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -10,14 +11,15 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "pipeline/storage/object/aws_keys.h"
-#include "pipeline/storage/object/azure_tokens.h"
-#include "pipeline/storage/object/gcs_dialect.h"
-#include "pipeline/storage/object/google_tokens.h"
-#include "pipeline/storage/object/http_client.h"
-#include "pipeline/storage/object/object_dialect.h"
-#include "pipeline/storage/object/object_uploads.h"
-#include "pipeline/storage/object/s3_dialect.h"
+#include "pipeline/storage/object/common/environment.h"
+#include "pipeline/storage/object/common/hedge_policy.h"
+#include "pipeline/storage/object/common/http_client.h"
+#include "pipeline/storage/object/common/object_dialect.h"
+#include "pipeline/storage/object/common/object_name.h"
+#include "pipeline/storage/object/common/object_service.h"
+#include "pipeline/storage/object/common/object_uploads.h"
+#include "pipeline/storage/object/gcs/gcs_dialect.h"
+#include "pipeline/storage/object/s3/s3_dialect.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
@@ -81,7 +83,7 @@ class ObjectStorage final : public Storage {
 
   // Returns the writer's dialect for `name`, or null if it cannot be written, as behind plain HTTP. Used by
   // object_writer.cc.
-  ObjectUploads* UploadsOf(const ObjectName& name) const;
+  ObjectUploads* UploadsOf(const ObjectName& name) const { return ServiceOf(name).uploads(); }
   // Sends a request for `name` with retries. `make` makes the request of each try. `check` checks a success response
   // (Unavailable: retry) and may be empty.
   using Make = std::function<absl::StatusOr<HttpRequest>()>;
@@ -95,7 +97,8 @@ class ObjectStorage final : public Storage {
   class File;
   struct Listing;
 
-  ObjectDialect* DialectOf(const ObjectName& name) const;
+  ObjectService& ServiceOf(const ObjectName& name) const;
+  ObjectDialect* DialectOf(const ObjectName& name) const { return ServiceOf(name).dialect(); }
   // Fetches the state of the object, or NotFound.
   void Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done);
   // Reads `length` bytes, which must exist and fit `parts`.
@@ -105,11 +108,7 @@ class ObjectStorage final : public Storage {
 
   const Options options_;
   std::atomic<uint64_t> requests_{0}, again_{0}, bytes_{0};
-  std::unique_ptr<AwsKeySource> keys_;
-  std::unique_ptr<GoogleTokens> google_;
-  std::unique_ptr<AzureTokens> azure_tokens_;
-  std::unique_ptr<ObjectDialect> s3_, gcs_, azure_, plain_;
-  std::unique_ptr<ObjectUploads> to_s3_, to_gcs_, to_azure_;
+  std::array<std::unique_ptr<ObjectService>, kObjectSchemes> services_;  // by scheme
   std::unique_ptr<HttpClient> http_;  // destroyed first: ends the requests that use the others
 };
 

@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-constexpr int64_t kToday = 1'790'000'000;
+constexpr int64_t kCloudsToday = 1'790'000'000;
 
 class CloudsTest : public testing::TestWithParam<const char*> {
  protected:
@@ -33,7 +33,7 @@ class CloudsTest : public testing::TestWithParam<const char*> {
       return "";
     };
     options.environment.file = [](const std::string& path) { return absl::NotFoundError(path); };
-    options.environment.now = [] { return kToday; };
+    options.environment.now = [] { return kCloudsToday; };
     options.pause = kMillisecond;
     return options;
   }

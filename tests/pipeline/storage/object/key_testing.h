@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "pipeline/storage/object/bearer_token.h"
-#include "pipeline/storage/object/environment.h"
+#include "pipeline/storage/object/common/bearer_token.h"
+#include "pipeline/storage/object/common/environment.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

@@ -1,0 +1,114 @@
+#include "pipeline/storage/object/azure/azure_account.h"
+
+#include <initializer_list>
+#include <map>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/url.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kSuffix[] = "core.windows.net";
+// Default account of every Azurite. Its key is public.
+// https://learn.microsoft.com/en-us/azure/storage/common/storage-connect-azurite
+constexpr char kDevelopment[] =
+    "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6I"
+    "FsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1";
+
+// Parses "name=value;name=value" and returns the names in lower case.
+std::map<std::string, std::string> FieldsOf(absl::string_view text) {
+  std::map<std::string, std::string> fields;
+  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+    const size_t equals = part.find('=');
+    if (equals == absl::string_view::npos) continue;
+    fields[absl::AsciiStrToLower(absl::StripAsciiWhitespace(part.substr(0, equals)))] =
+        std::string(absl::StripAsciiWhitespace(part.substr(equals + 1)));
+  }
+  return fields;
+}
+
+std::string WithoutQuestionMark(const std::string& sas) { return absl::StartsWith(sas, "?") ? sas.substr(1) : sas; }
+
+// Sets the account's credentials from the given ones. `from` names the variable of the key.
+absl::Status Open(AzureAccount* account, const std::string& key, const std::string& sas, const std::string& from) {
+  if (!key.empty()) {
+    account->opens = AzureAccount::Opens::kKey;
+    if (!absl::Base64Unescape(key, &account->key) || account->key.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the account's key in ", from, " is no base64"));
+    }
+  } else if (!sas.empty()) {
+    account->opens = AzureAccount::Opens::kSas;
+    account->sas = WithoutQuestionMark(sas);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
+  constexpr char kFrom[] = "AZURE_STORAGE_CONNECTION_STRING";
+  auto fields = FieldsOf(text);
+  if (absl::EqualsIgnoreCase(fields["usedevelopmentstorage"], "true")) fields = FieldsOf(kDevelopment);
+  AzureAccount account;
+  account.name = fields["accountname"];
+  account.endpoint = WithoutLastSlashes(fields["blobendpoint"]);
+  if (account.endpoint.empty()) {
+    if (account.name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          kFrom, " has neither AccountName=... nor BlobEndpoint=...; copy it from the account's access keys"));
+    }
+    const std::string protocol = fields["defaultendpointsprotocol"], suffix = fields["endpointsuffix"];
+    account.endpoint = absl::StrCat(protocol.empty() ? "https" : protocol, "://", account.name, ".blob.",
+                                    suffix.empty() ? kSuffix : suffix);
+  }
+  if (absl::Status wrong = Open(&account, fields["accountkey"], fields["sharedaccesssignature"], kFrom); !wrong.ok()) {
+    return wrong;
+  }
+  if (account.opens == AzureAccount::Opens::kKey && account.name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(kFrom, " has an AccountKey, but no AccountName"));
+  }
+  return account;
+}
+
+}  // namespace
+
+absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& environment) {
+  const auto first = [&environment](std::initializer_list<const char*> names) {
+    for (const char* variable : names) {
+      if (std::string value = environment.variable(variable); !value.empty()) return value;
+    }
+    return std::string();
+  };
+  absl::StatusOr<AzureAccount> account = AzureAccount();
+  if (const std::string text = environment.variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
+    account = OfConnectionString(text);
+    if (!account.ok()) return account;
+  } else {
+    account->name = first({"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"});
+    if (account->name.empty()) {
+      return absl::NotFoundError(
+          "which account az:// is, nothing here says: set AZURE_STORAGE_ACCOUNT, or AZURE_STORAGE_CONNECTION_STRING");
+    }
+    account->endpoint = absl::StrCat("https://", account->name, ".blob.", kSuffix);
+    absl::Status wrong = Open(&*account, first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"}),
+                              environment.variable("AZURE_STORAGE_SAS_TOKEN"), "AZURE_STORAGE_KEY");
+    if (!wrong.ok()) return wrong;
+  }
+  if (const std::string endpoint = environment.variable("AZURE_STORAGE_SERVICE_ENDPOINT"); !endpoint.empty()) {
+    account->endpoint = WithoutLastSlashes(endpoint);
+  }
+  if (Says(environment, "PENSTOCK_AZURE_UNSIGNED")) account->opens = Opens::kNothing;
+  const bool http = absl::StartsWith(account->endpoint, "http://");
+  if (!http && !absl::StartsWith(account->endpoint, "https://")) {
+    return absl::InvalidArgumentError("the endpoint of az:// is no URL of http or https");
+  }
+  return account;
+}
+
+}  // namespace penstock

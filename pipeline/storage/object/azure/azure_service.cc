@@ -1,0 +1,32 @@
+#include "pipeline/storage/object/azure/azure_service.h"
+
+#include "pipeline/storage/object/azure/azure_account.h"
+#include "pipeline/storage/object/azure/azure_dialect.h"
+#include "pipeline/storage/object/azure/azure_tokens.h"
+#include "pipeline/storage/object/azure/azure_uploads.h"
+
+namespace penstock {
+namespace {
+
+class AzureService final : public ObjectService {
+ public:
+  AzureService(const Environment& environment, HttpClient* http)
+      : tokens_(environment, http),
+        dialect_(AzureAccount::FromEnvironment(environment), tokens_.source(), environment.now) {}
+
+  ObjectDialect* dialect() override { return &dialect_; }
+  ObjectUploads* uploads() override { return &uploads_; }
+
+ private:
+  AzureTokens tokens_;
+  AzureDialect dialect_;
+  AzureUploads uploads_{&dialect_};
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectService> MakeAzureService(const Environment& environment, HttpClient* http) {
+  return std::make_unique<AzureService>(environment, http);
+}
+
+}  // namespace penstock

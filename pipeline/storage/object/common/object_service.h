@@ -1,0 +1,22 @@
+// A service of object storage: how it is read, and how it is written.
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_
+
+#include "pipeline/storage/object/common/object_dialect.h"
+#include "pipeline/storage/object/common/object_uploads.h"
+
+namespace penstock {
+
+// Thread-safe. Owns its dialects and the sources of their keys. Must outlive the requests that its dialects made.
+class ObjectService {
+ public:
+  virtual ~ObjectService() = default;
+
+  virtual ObjectDialect* dialect() = 0;
+  // Returns null if the service cannot be written.
+  virtual ObjectUploads* uploads() { return nullptr; }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_

@@ -1,0 +1,71 @@
+// The protocol of writes to one kind of object storage. Pure, as ObjectDialect is. Its Prepare() and ErrorOf() apply
+// here too.
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/storage/new_file.h"
+#include "pipeline/storage/object/common/http_client.h"
+#include "pipeline/storage/object/common/object_name.h"
+
+namespace penstock {
+
+struct UploadPart {
+  size_t number = 0;  // from 0
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  bool last = false;
+};
+
+// An upload that was begun and is not complete.
+struct PendingUpload {
+  ObjectName name;
+  std::string id;
+};
+
+// Thread-safe.
+class ObjectUploads {
+ public:
+  virtual ~ObjectUploads() = default;
+
+  // Writes the object in one request.
+  virtual HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) = 0;
+  virtual HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) = 0;
+  // Returns the tag of the new state in a response to Put(); empty if it has none.
+  virtual std::string TagOf(const HttpResponse& response) = 0;
+
+  // Uploads in parts have parts of one size, except the last. Returns whether each part must wait for the one before
+  // it.
+  virtual bool in_order() const { return false; }
+  virtual size_t most_parts() const { return 10'000; }
+  // Returns false if an upload needs no request to begin. IdOf() then makes the id without a response.
+  virtual bool begins() const { return true; }
+  virtual HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) = 0;
+  // Returns the upload's id in the response. It may be secret.
+  virtual absl::StatusOr<std::string> IdOf(const ObjectName& name, const HttpResponse& response) = 0;
+  virtual HttpRequest Send(const ObjectName& name, const std::string& id, const UploadPart& part, std::string body) = 0;
+  // Returns the part's id in the response. Unavailable: the storage stored only some of its bytes.
+  virtual absl::StatusOr<std::string> PartOf(const ObjectName& name, const UploadPart& part,
+                                             const HttpResponse& response) = 0;
+  // Nullopt: the last part has completed the upload.
+  virtual std::optional<HttpRequest> Complete(const ObjectName& name, const std::string& id,
+                                              const std::vector<std::string>& parts,
+                                              const WriteCondition& condition) = 0;
+  virtual absl::Status CheckComplete(const ObjectName& name, const HttpResponse& response) { return absl::OkStatus(); }
+  // Nullopt: the storage removes the parts itself.
+  virtual std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) { return std::nullopt; }
+
+  // Requests the incomplete uploads into a folder. Nullopt: the storage cannot list them.
+  virtual std::optional<HttpRequest> ListPending(const ObjectName& folder) { return std::nullopt; }
+  virtual std::vector<PendingUpload> PendingOf(const ObjectName& folder, const HttpResponse& response) { return {}; }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_

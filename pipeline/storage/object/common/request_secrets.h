@@ -1,0 +1,21 @@
+// Hides secrets of a request in its response. Debug servers and proxies return what they received.
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_REQUEST_SECRETS_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_REQUEST_SECRETS_H_
+
+#include <string>
+#include <vector>
+
+#include "pipeline/storage/object/common/http_client.h"
+
+namespace penstock {
+
+// Returns the tokens in the headers and the signatures in the URL, in each form in which they may be written, longest
+// first.
+std::vector<std::string> SecretsOf(const HttpRequest& request);
+
+// Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.
+void Hide(const std::vector<std::string>& secrets, HttpResponse* response);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_REQUEST_SECRETS_H_

@@ -1,0 +1,31 @@
+#include "pipeline/storage/object/gcs/gcs_service.h"
+
+#include <utility>
+
+#include "pipeline/storage/object/gcs/gcs_uploads.h"
+#include "pipeline/storage/object/gcs/google_tokens.h"
+
+namespace penstock {
+namespace {
+
+class GcsService final : public ObjectService {
+ public:
+  GcsService(GcsOptions options, Environment environment, HttpClient* http)
+      : tokens_(std::move(environment), http), dialect_(std::move(options), tokens_.source()) {}
+
+  ObjectDialect* dialect() override { return &dialect_; }
+  ObjectUploads* uploads() override { return &uploads_; }
+
+ private:
+  GoogleTokens tokens_;
+  GcsDialect dialect_;
+  GcsUploads uploads_{&dialect_};
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectService> MakeGcsService(GcsOptions options, Environment environment, HttpClient* http) {
+  return std::make_unique<GcsService>(std::move(options), std::move(environment), http);
+}
+
+}  // namespace penstock

@@ -1,0 +1,17 @@
+// HTTP and HTTPS servers of files as a service.
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_SERVICE_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "pipeline/storage/object/common/object_service.h"
+
+namespace penstock {
+
+// `authorization` is that of HttpDialect.
+std::unique_ptr<ObjectService> MakeHttpService(std::string authorization);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_SERVICE_H_
