@@ -18,6 +18,7 @@
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

@@ -11,6 +11,7 @@
 #include "pipeline/storage/files.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

@@ -31,6 +31,7 @@
 #include "base/mutex.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/http_server/fake_clouds.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"

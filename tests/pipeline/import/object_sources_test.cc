@@ -16,6 +16,7 @@
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/sources/dataset_files.h"
 #include "pipeline/storage/files.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

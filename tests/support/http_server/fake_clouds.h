@@ -1,4 +1,4 @@
-// Buckets in memory, with Google's JSON API and Azure's Blob service, for HttpServer. http_server.h has S3's.
+// Buckets in memory, with Google's JSON API and Azure's Blob service, for HttpServer. fake_s3.h has S3's.
 #ifndef PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_CLOUDS_H_
 #define PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_CLOUDS_H_
 

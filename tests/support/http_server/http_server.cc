@@ -162,15 +162,6 @@ void HttpServer::Serve(int socket) {
   close(socket);
 }
 
-ServedAnswer S3Error(int status, const std::string& code, const std::string& message) {
-  return {.status = status,
-          .headers = {},
-          .body = absl::StrCat("<?xml version=\"1.0\"?><Error><Code>", code, "</Code><Message>", message,
-                               "</Message></Error>"),
-          .cut_after = {},
-          .stall_after = {}};
-}
-
 ServedFault& ServedFault::operator=(Answer answer) {
   auto next = answer == nullptr ? nullptr : std::make_shared<Current>();
   if (next != nullptr) next->answer = std::move(answer);
@@ -192,94 +183,6 @@ std::optional<ServedAnswer> ServedFault::operator()(const ServedRequest& request
   MutexLock lock(&mutex_);
   --current->running;
   returned_.NotifyAll();
-  return answer;
-}
-
-void FakeS3::Put(const std::string& bucket, const std::string& key, const std::string& content) {
-  MutexLock lock(&mutex_);
-  buckets_[bucket][key] = {content, absl::StrCat("\"tag-", ++puts_, "\"")};
-}
-
-ServedAnswer FakeS3::operator()(const ServedRequest& request) {
-  if (auto answer = fault(request)) return *std::move(answer);
-  const size_t slash = std::min(request.path.find('/', 1), request.path.size());
-  const std::string bucket = request.path.substr(1, slash - 1);
-  const std::string key = slash < request.path.size() ? Unescaped(request.path.substr(slash + 1)) : "";
-  MutexLock lock(&mutex_);
-  const auto there = buckets_.find(bucket);
-  if (there == buckets_.end()) return S3Error(404, "NoSuchBucket");
-  if (key.empty()) return List(bucket, request);
-  const auto found = there->second.find(key);
-  if (found == there->second.end()) return S3Error(404, "NoSuchKey");
-  const Object& object = found->second;
-  const auto header = [&request](const char* name) {
-    const auto it = request.headers.find(name);
-    return it == request.headers.end() ? std::string() : it->second;
-  };
-  if (const std::string match = header("if-match"); !match.empty() && match != object.tag) {
-    return S3Error(412, "PreconditionFailed");
-  }
-  ServedAnswer answer;
-  answer.headers = {{"ETag", object.tag}};
-  const std::string range = header("range");
-  if (range.empty()) {
-    answer.body = object.content;
-    return answer;
-  }
-  size_t first = 0, last = 0;
-  const std::pair<std::string, std::string> ends = absl::StrSplit(range.substr(sizeof("bytes=") - 1), '-');
-  PS_CHECK(absl::SimpleAtoi(ends.first, &first) && absl::SimpleAtoi(ends.second, &last));
-  if (first >= object.content.size()) {
-    answer = S3Error(416, "InvalidRange");
-    answer.headers = {{"Content-Range", absl::StrCat("bytes */", object.content.size())}, {"ETag", object.tag}};
-    return answer;
-  }
-  last = std::min(last, object.content.size() - 1);
-  answer.status = 206;
-  answer.headers.emplace_back("Content-Range", absl::StrCat("bytes ", first, "-", last, "/", object.content.size()));
-  answer.body = object.content.substr(first, last - first + 1);
-  return answer;
-}
-
-ServedAnswer FakeS3::List(const std::string& bucket, const ServedRequest& request) {
-  auto query = FieldsOfQuery(request.query);
-  const std::string prefix = query["prefix"], after = query["continuation-token"];
-  size_t most = 0;
-  if (!absl::SimpleAtoi(query["max-keys"], &most)) most = 1000;
-  most = std::min(most, page_entries);
-  // Folders and objects in the order of their names, each once.
-  std::map<std::string, std::string> entries;
-  for (const auto& [key, object] : buckets_[bucket]) {
-    if (key.substr(0, prefix.size()) != prefix) continue;
-    const size_t slash = key.find('/', prefix.size());
-    if (slash != std::string::npos) {
-      const std::string folder = key.substr(0, slash + 1);
-      entries[folder] = absl::StrCat("<CommonPrefixes><Prefix>", folder, "</Prefix></CommonPrefixes>");
-    } else {
-      entries[key] =
-          absl::StrCat("<Contents><Key>", key, "</Key><ETag>&quot;", object.tag.substr(1, object.tag.size() - 2),
-                       "&quot;</ETag><Size>", object.content.size(), "</Size></Contents>");
-    }
-  }
-  ServedAnswer answer;
-  std::string last;
-  size_t count = 0;
-  bool truncated = false;
-  for (const auto& [key, xml] : entries) {
-    if (!after.empty() && key <= after) continue;
-    if (count == most) {
-      truncated = true;
-      break;
-    }
-    answer.body += xml;
-    last = key;
-    ++count;
-  }
-  answer.body =
-      absl::StrCat("<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">",
-                   answer.body, "<IsTruncated>", truncated ? "true" : "false", "</IsTruncated>",
-                   truncated ? absl::StrCat("<NextContinuationToken>", last, "</NextContinuationToken>") : "",
-                   "</ListBucketResult>");
   return answer;
 }
 

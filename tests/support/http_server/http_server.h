@@ -89,33 +89,10 @@ class HttpServer {
   std::thread acceptor_;
 };
 
-// Buckets in memory, as S3 has them: ranges, If-Match, listings of pages. Paths are "/bucket/key".
-class FakeS3 {
- public:
-  void Put(const std::string& bucket, const std::string& key, const std::string& content);
-  ServedAnswer operator()(const ServedRequest& request);
-
-  ServedFault fault;
-  size_t page_entries = 1000;
-
- private:
-  struct Object {
-    std::string content, tag;
-  };
-  ServedAnswer List(const std::string& bucket, const ServedRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  Mutex mutex_;
-  std::map<std::string, std::map<std::string, Object>> buckets_ ABSL_GUARDED_BY(mutex_);
-  int puts_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
 // Decodes percent-encoding.
 std::string Unescaped(const std::string& text);
 // Parses "a=1&b=%20".
 std::map<std::string, std::string> FieldsOfQuery(const std::string& query);
-
-// Returns "<Error><Code>..."
-ServedAnswer S3Error(int status, const std::string& code, const std::string& message = "because");
 
 }  // namespace penstock
 

@@ -14,6 +14,7 @@
 #include "pipeline/storage/file_errors.h"
 #include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/pipeline/storage/storage_contract.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 #include "tests/support/wait_until.h"
 
@@ -31,6 +32,28 @@ TEST_F(ObjectStorageTest, HoldsToTheContract) {
   HoldsToTheContract(&storage, "s3://bucket/folder", [this](const std::string& name, const std::string& content) {
     s3_.Put("bucket", name.substr(std::string("s3://bucket/").size()), content);
   });
+}
+
+TEST_F(ObjectStorageTest, WritesHoldToTheContract) {
+  s3_.MakeBucket("bucket");
+  for (const size_t part_bytes : {size_t{4}, size_t{100}}) {  // in parts, and in one request
+    ObjectStorage::Options options = Options();
+    options.part_bytes = part_bytes;
+    ObjectStorage storage(options);
+    WritesHoldToTheContract(&storage, "s3://bucket/folder");
+    EXPECT_EQ(s3_.pending_uploads(), 0u);
+  }
+}
+
+TEST_F(ObjectStorageTest, AnUploadOfAKilledWriterIsRemovedWithItsFolder) {
+  s3_.MakeBucket("bucket");
+  ServedRequest begin{.method = "POST", .path = "/bucket/folder/a", .query = "uploads", .headers = {}, .body = {}};
+  EXPECT_EQ(s3_(begin).status, 200);
+  begin.path = "/bucket/other/a";
+  EXPECT_EQ(s3_(begin).status, 200);
+  ObjectStorage storage(Options());
+  EXPECT_TRUE(storage.RemoveUnfinished("s3://bucket/folder").ok());
+  EXPECT_EQ(s3_.pending_uploads(), 1u);
 }
 
 TEST_F(ObjectStorageTest, KeysMayHoldWhateverNamesHold) {

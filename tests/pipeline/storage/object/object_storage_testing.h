@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "pipeline/storage/object/object_storage.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {

@@ -1,16 +1,14 @@
 // New objects are visible only when they are whole, whatever fails on the way.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <map>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "pipeline/storage/object/object_storage.h"
+#include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {
@@ -43,7 +41,6 @@ class ObjectWriterTest : public testing::Test {
 
   ServedAnswer Answer(const ServedRequest& request) {
     if (auto answer = fault_(request)) return *std::move(answer);
-    auto query = FieldsOfQuery(request.query);
     ServedAnswer answer;
     MutexLock lock(&mutex_);
     if (absl::StartsWith(request.path, "/upload/storage")) {
@@ -54,51 +51,21 @@ class ObjectWriterTest : public testing::Test {
       session_.resize(std::stoul(range.substr(sizeof("bytes"))));
       session_ += request.body;
       answer.status = absl::EndsWith(range, "/*") ? 308 : 200;
-      if (answer.status == 200) objects_["session"] = session_;
+      session_is_whole_ = answer.status == 200;
       answer.headers = {{"Range", absl::StrCat("bytes=0-", session_.size() - 1)}};
-    } else if (request.method == "POST" && query.contains("uploads")) {
-      begun_ = true;
-      answer.body = "<InitiateMultipartUploadResult><UploadId>u&amp;1</UploadId></InitiateMultipartUploadResult>";
-    } else if (request.method == "PUT" && query.contains("partNumber")) {
-      EXPECT_EQ(query["uploadId"], "u&1");
-      parts_[std::stoi(query["partNumber"])] = request.body;
-      answer.headers = {{"ETag", absl::StrCat("\"t", query["partNumber"], "\"")}};
-    } else if (request.method == "POST") {
-      std::string whole;
-      for (const auto& [number, bytes] : parts_) {
-        EXPECT_TRUE(absl::StrContains(
-            request.body, absl::StrCat("<PartNumber>", number, "</PartNumber><ETag>\"t", number, "\"</ETag>")));
-        whole += bytes;
-      }
-      objects_[request.path] = whole;
-      answer.body = "<CompleteMultipartUploadResult/>";
-    } else if (request.method == "PUT") {
-      const auto found = objects_.find(request.path);
-      if (request.headers.contains("if-none-match") && found != objects_.end()) return S3Error(412, "Precondition");
-      objects_[request.path] = request.body;
-      answer.headers = {{"ETag", "\"whole\""}};
-    } else if (request.method == "DELETE") {
-      parts_.clear();
-      begun_ = false;
     } else {
-      const auto found = objects_.find(request.path);
-      if (found == objects_.end()) return S3Error(404, "NoSuchKey");
-      const size_t last =
-          std::min(found->second.size() - 1, request.headers.at("range") == "bytes=0-0" ? 0 : size_t{99});
-      answer.status = 206;
-      answer.headers = {{"ETag", "\"read\""},
-                        {"Content-Range", absl::StrCat("bytes 0-", last, "/", found->second.size())}};
-      answer.body = found->second.substr(0, last + 1);
+      return s3_(request);
     }
     return answer;
   }
 
+  void SetUp() override { s3_.MakeBucket("bucket"); }
+
   ServedFault fault_;
   Mutex mutex_;
-  std::map<std::string, std::string> objects_ ABSL_GUARDED_BY(mutex_);
-  std::map<int, std::string> parts_ ABSL_GUARDED_BY(mutex_);
-  std::string session_ ABSL_GUARDED_BY(mutex_);
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string session_ ABSL_GUARDED_BY(mutex_);  // Google's upload
+  bool session_is_whole_ ABSL_GUARDED_BY(mutex_) = false;
+  FakeS3 s3_;
   HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
   ObjectStorage storage_{Options()};
 };
@@ -106,8 +73,7 @@ class ObjectWriterTest : public testing::Test {
 TEST_F(ObjectWriterTest, ASmallObjectIsOneRequest) {
   EXPECT_TRUE(Write("s3://bucket/a", "0123456789").ok());
   EXPECT_EQ(server_.requests(), 1);
-  MutexLock lock(&mutex_);
-  EXPECT_EQ(objects_["/bucket/a"], "0123456789");
+  EXPECT_EQ(s3_.Content("bucket", "a"), "0123456789");
 }
 
 TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
@@ -120,9 +86,10 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
   };
   EXPECT_TRUE(Write("s3://bucket/a", content).ok());
   EXPECT_TRUE(Write("gs://bucket/a", content).ok());
+  EXPECT_EQ(s3_.Content("bucket", "a"), content);
   MutexLock lock(&mutex_);
-  EXPECT_EQ(objects_["/bucket/a"], content);
-  EXPECT_EQ(objects_["session"], content);
+  EXPECT_TRUE(session_is_whole_);
+  EXPECT_EQ(session_, content);
 }
 
 TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
@@ -134,7 +101,8 @@ TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
   };
   EXPECT_TRUE(Write("gs://bucket/a", "0123456789abcdef").ok());
   MutexLock lock(&mutex_);
-  EXPECT_EQ(objects_["session"], "0123456789abcdef");
+  EXPECT_TRUE(session_is_whole_);
+  EXPECT_EQ(session_, "0123456789abcdef");
 }
 
 TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
@@ -145,17 +113,13 @@ TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
   const absl::Status status = Write("s3://bucket/a", std::string(100, 'x'));
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "s3://bucket/a")) << status;
-  {
-    MutexLock lock(&mutex_);
-    EXPECT_TRUE(objects_.empty());
-    EXPECT_FALSE(begun_) << "its parts were taken back";
-  }
+  EXPECT_EQ(s3_.Content("bucket", "a"), std::nullopt);
+  EXPECT_EQ(s3_.pending_uploads(), 0u);
   auto file = storage_.Create("s3://bucket/b").value();
   EXPECT_TRUE(file->Append(std::string(25, 'x')).ok());
   file.reset();
-  MutexLock lock(&mutex_);
-  EXPECT_TRUE(objects_.empty());
-  EXPECT_FALSE(begun_);
+  EXPECT_EQ(s3_.Content("bucket", "b"), std::nullopt);
+  EXPECT_EQ(s3_.pending_uploads(), 0u);
 }
 
 TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
@@ -168,10 +132,10 @@ TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
 }
 
 TEST_F(ObjectWriterTest, AnObjectThatMustBeNewReplacesNone) {
-  EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"whole\"");
+  const std::string tag = storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value();
   EXPECT_TRUE(absl::IsAborted(storage_.Put("s3://bucket/a", "other", {.is_new = true, .tag = {}}).status()));
   // The answer to the first try was lost: the object already has the wanted content.
-  EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"read\"");
+  EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), tag);
   EXPECT_TRUE(absl::IsInvalidArgument(storage_.Create("https://host/a").status()));
 }
 
