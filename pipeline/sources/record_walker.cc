@@ -166,9 +166,9 @@ absl::Status RecordWalker::BrokenStatus() const {
   if (broken.damage == Damage::kOtherKind) {
     return OtherKindOfFile(absl::StrCat(input_.file->path(), ": ", detail_));
   }
-  std::string message =
-      absl::StrCat(input_.file->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
-                   record_ == 1 ? " record before it is readable" : " records before it are readable");
+  const absl::string_view noun = kind().container == ContainerKind::kTar ? "sample" : "record";
+  std::string message = absl::StrCat(input_.file->path(), ": ", DescribeDamage(broken, detail_), "; ", record_, " ",
+                                     noun, record_ == 1 ? " before it is readable" : "s before it are readable");
   if (broken.damage == Damage::kTooLong) return absl::ResourceExhaustedError(message);
   return absl::DataLossError(message);
 }

@@ -122,7 +122,7 @@ def test_a_truncated_archive_names_the_member(data):
     done = run("verify", f"{data}/*")
     assert done.returncode == 1
     assert "member part0/007.npy at offset" in done.stdout
-    with pytest.raises(penstock.PenstockError, match=r"a\.tar: record 7 .* 7 records before it are readable"):
+    with pytest.raises(penstock.PenstockError, match=r"a\.tar: record 7 .* 7 samples before it are readable"):
         rows(data)
 
 

@@ -51,7 +51,8 @@ class TarWalker final : public RecordWalker {
           position_ - begin <= options().max_record_bytes && body <= options().max_record_bytes - (position_ - begin);
       if (head_.name.has_value() && !fits) {
         length_ = position_ - begin + body;
-        return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
+        return Break(Damage::kTooLong, absl::StrCat(Place(), "with its sample it has ", length_,
+                                                    " bytes or more; the limit is ", options().max_record_bytes));
       }
       has_head_ = false;
       uint64_t got = 0;

@@ -14,6 +14,8 @@
 namespace penstock {
 namespace {
 
+constexpr char kSparse[] = "a sparse member; write it whole (tar without --sparse)";
+
 constexpr uint64_t kMaxTarSize = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
 // Fields of a header.
@@ -72,9 +74,9 @@ void StripSlashes(std::string* name) { name->erase(name->find_last_not_of('/') +
 
 bool IsExtension(char type) { return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K'; }
 
-absl::Status MalformedPax(size_t offset) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("a malformed pax header: its byte ", offset, " begins no record \"length key=value\\n\""));
+absl::Status MalformedPax(std::string_view name, size_t offset) {
+  return BadMember(
+      name, absl::StrCat("a malformed pax header: its byte ", offset, " begins no record \"length key=value\\n\""));
 }
 
 // Splits the first record, "length key=value\n", off `rest`. The length counts the whole record.
@@ -133,7 +135,10 @@ absl::StatusOr<TarAssembler::Next> TarAssembler::AddHeader(const char* block) {
   if (!prefix.empty() && FieldOf(block, kMagicField) != kGnuMagic && type != 'L' && type != 'K' && type != 'S') {
     name = absl::StrCat(std::string(prefix), "/", name);
   }
-  if (!IsExtension(type) && name_.has_value()) name = *std::move(name_);
+  if (!IsExtension(type)) {
+    if (name_.has_value()) name = *std::move(name_);
+    if (!problem_.empty()) return BadMember(name, problem_);
+  }
 
   uint64_t size = 0;
   switch (ReadNumber(block, kSizeField, &size)) {
@@ -154,13 +159,14 @@ absl::StatusOr<TarAssembler::Next> TarAssembler::AddHeader(const char* block) {
     }
     extension_type_ = type;
     extension_bytes_ = size;
+    extension_name_ = std::move(name);
     if (type != 'g') awaits_member_ = true;
     if (size > 0) return Next::kExtension;
     PS_RETURN_IF_ERROR(AddExtension({}));
     return Next::kHeader;
   }
 
-  if (type == 'S') return BadMember(name, "a sparse member; write it whole (tar without --sparse)");
+  if (type == 'S') return BadMember(name, kSparse);
   member_.size = size_.value_or(size);
   name_.reset();
   size_.reset();
@@ -192,7 +198,7 @@ absl::Status TarAssembler::AddPaxHeader(std::string_view payload, bool global) {
   bool sparse = false;
   std::string_view rest = payload, key, value;
   while (!rest.empty()) {
-    if (!NextPaxRecord(&rest, &key, &value)) return MalformedPax(payload.size() - rest.size());
+    if (!NextPaxRecord(&rest, &key, &value)) return MalformedPax(extension_name_, payload.size() - rest.size());
     const bool is_sparse = key.substr(0, 11) == "GNU.sparse.";
     if (global && (key == "path" || key == "size" || is_sparse)) {
       return absl::InvalidArgumentError(
@@ -202,22 +208,19 @@ absl::Status TarAssembler::AddPaxHeader(std::string_view payload, bool global) {
     if (key == "size") size = value;
     sparse |= is_sparse;
   }
-  if (sparse) {
-    return BadMember(path.value_or(std::string_view()), "a sparse member; write it whole (tar without --sparse)");
-  }
   if (path.has_value() && !name_.has_value()) name_ = std::string(*path);
+  if (sparse && problem_.empty()) problem_ = kSparse;
   if (!size.has_value()) return absl::OkStatus();
   uint64_t bytes = 0;
   const absl::string_view digits(size->data(), size->size());
   const bool is_number = !digits.empty() && digits.find_first_not_of("0123456789") == absl::string_view::npos;
-  const std::string_view name = name_.has_value() ? std::string_view(*name_) : std::string_view();
+  std::string problem;
   if (!is_number) {
-    return BadMember(
-        name, absl::StrCat("its pax header sets the size ", Json::Quote(*size), ", which is no decimal number from 0"));
+    problem = absl::StrCat("its pax header sets the size ", Json::Quote(*size), ", which is no decimal number from 0");
+  } else if (!absl::SimpleAtoi(digits, &bytes) || bytes > kMaxTarSize) {
+    problem = "the size in its pax header exceeds 2^63 - 1 bytes";
   }
-  if (!absl::SimpleAtoi(digits, &bytes) || bytes > kMaxTarSize) {
-    return BadMember(name, "the size in its pax header exceeds 2^63 - 1 bytes");
-  }
+  if (problem_.empty()) problem_ = std::move(problem);
   if (!size_.has_value()) size_ = bytes;
   return absl::OkStatus();
 }

@@ -64,7 +64,8 @@ class TarAssembler {
   uint64_t extension_bytes() const { return extension_bytes_; }
 
   // Parses the extension_bytes() bytes after an extension's header: a pax header or a long name. Returns
-  // InvalidArgument for a malformed pax header, a sparse member, and a global pax header that sets a path or a size.
+  // InvalidArgument for a malformed pax header, and for a global pax header that sets a path or a size. The next
+  // AddHeader() rejects the member if the extension makes it sparse or gives it an invalid size.
   absl::Status AddExtension(std::string_view payload);
 
   // Whether an extension without its member was added. The archive must not end here.
@@ -79,10 +80,12 @@ class TarAssembler {
   TarMember member_;
   uint64_t extension_bytes_ = 0;
   char extension_type_ = '\0';
+  std::string extension_name_;
   bool awaits_member_ = false;
   // Fields of the next member, from its extensions. The first extension that sets a field wins.
   std::optional<std::string> name_;
   std::optional<uint64_t> size_;
+  std::string problem_;  // why the next member is rejected; empty if it is not
 };
 
 }  // namespace penstock

@@ -159,9 +159,49 @@ TEST(TarContainer, AMalformedHeaderNamesItsOffsetAndKeepsTheSamplesBeforeIt) {
   const auto index = BuildShardIndex(MemoryFile(bytes));
   EXPECT_TRUE(absl::IsDataLoss(index.status())) << index.status();
   for (const std::string& part : {std::string("memory: record 3"), absl::StrCat("at offset ", at),
-                                  std::string("checksum"), std::string("3 records before it are readable")}) {
+                                  std::string("checksum"), std::string("3 samples before it are readable")}) {
     EXPECT_NE(index.status().message().find(part), std::string::npos) << index.status();
   }
+}
+
+// Checks the messages of an index and of a check. `bytes` follows two whole samples.
+void ExpectNamed(const std::string& bytes, uint64_t limit, const std::string& member, bool may_continue_sample) {
+  std::string archive;
+  AppendTarMember("a.jpg", "1", &archive);
+  AppendTarMember("b.jpg", "2", &archive);
+  const size_t at = archive.size();
+  archive += bytes;
+  const int readable = may_continue_sample ? 1 : 2;
+  const std::string message(BuildShardIndex(MemoryFile(archive), {.max_record_bytes = limit}).status().message());
+  const auto report = VerifyShard(MemoryFile(archive), {.max_record_bytes = limit});
+  ASSERT_TRUE(report.ok() && report->broken.size() == 1) << report.status();
+  EXPECT_EQ(report->readable_records, static_cast<uint64_t>(readable));
+  const std::string described = report->Describe(0);
+  for (const std::string& text : {message, described}) {
+    EXPECT_NE(text.find(absl::StrCat("record ", readable, " at offset ", at)), std::string::npos) << text;
+    EXPECT_NE(text.find(member), std::string::npos) << text;
+  }
+  EXPECT_EQ(message.rfind("memory: record ", 0), 0u) << message;
+  EXPECT_NE(
+      message.find(absl::StrCat("; ", readable, readable == 1 ? " sample before it is" : " samples before it are")),
+      std::string::npos)
+      << message;
+  EXPECT_NE(report->Summary().find(absl::StrCat(readable, " samples readable")), std::string::npos);
+}
+
+TEST(TarContainer, EachErrorNamesFileMemberOffsetAndTheSamplesBeforeIt) {
+  constexpr uint64_t kLimit = 1 << 20;
+  ExpectNamed(TarHeader("c.jpg", kLimit), kLimit, "member c.jpg at offset", false);
+  ExpectNamed(TarHeader("c.jpg", 700) + std::string(300, 'x'), kLimit, "member c.jpg at offset", false);
+  ExpectNamed(TarHeader("c.jpg", 700) + std::string(800, 'x'), kLimit, "member c.jpg at offset", false);
+  ExpectNamed(TarHeader("c.jpg", 700, 'S'), kLimit, "member \"c.jpg\": a sparse member", true);
+  const std::string sparse = PaxHeader(PaxRecord("GNU.sparse.size", "12"));
+  ExpectNamed(sparse + TarHeader("c.jpg", 1), kLimit, "member \"c.jpg\": a sparse member", true);
+  ExpectNamed(PaxHeader(PaxRecord("size", "-1")) + TarHeader("c.jpg", 1), kLimit,
+              "member \"c.jpg\": its pax header sets the size \"-1\"", true);
+  ExpectNamed(PaxHeader("not a record"), kLimit, "member \"PaxHeaders/x\": a malformed pax header", true);
+  ExpectNamed(TarHeader("c.jpg", 0).replace(3, 1, "x"), kLimit, "no tar header: its checksum is wrong", true);
+  ExpectNamed(TarHeader("c.jpg", 0).substr(0, 200), kLimit, "after 200 of 512 bytes", true);
 }
 
 TEST(TarContainer, ASampleAboveTheLimitIsRejectedBeforeItIsRead) {

@@ -124,7 +124,8 @@ TEST(SampleMembers, NamesTheMemberAndTheOffsetOfAnError) {
               HasSubstr("the sample at byte 1024: member \"b.jpg\" belongs to another sample than \"a\""));
   EXPECT_THAT(Walk(span + std::string(512, '\0'), &members).message(), HasSubstr("byte 1024: a zero block"));
   EXPECT_THAT(Walk(span + std::string(512, 'x'), &members).message(), HasSubstr("byte 1024: no tar header"));
-  EXPECT_THAT(Walk(span + PaxHeader("bad"), &members).message(), HasSubstr("byte 1024: a malformed pax header"));
+  EXPECT_THAT(Walk(span + PaxHeader("bad"), &members).message(),
+              HasSubstr("byte 1024: member \"PaxHeaders/x\": a malformed pax header"));
   EXPECT_THAT(Walk(span + PaxHeader(""), &members).message(),
               HasSubstr("byte 1536: an extension header has no member"));
 }

@@ -196,6 +196,9 @@ TEST(TarHeader, RejectsSparseMembers) {
               HasSubstr("member \"a.bin\": a sparse member; write it whole"));
   const std::string pax = PaxHeader(PaxRecord("GNU.sparse.major", "1") + PaxRecord("GNU.sparse.name", "b.bin"));
   EXPECT_THAT(ListError(pax + TarHeader("a.bin", 0)).message(), HasSubstr("member \"b.bin\": a sparse member"));
+  for (const char* name : {"sparse-gnu.tar", "sparse-0.0.tar", "sparse-0.1.tar", "sparse-1.0.tar"}) {
+    EXPECT_THAT(ListError(RecordedTar(name)).message(), HasSubstr("member \"dir/holes.bin\": a sparse member")) << name;
+  }
 }
 
 TEST(TarHeader, RejectsGlobalPathsAndSizes) {
@@ -210,7 +213,9 @@ TEST(TarHeader, RejectsMalformedPaxHeaders) {
   for (const char* bad :
        {"x", "13 path=abc\n", "10 path=ab\n", "11 pathabc\n\n", "8 =abcd\n", "0 path=a\n", " path=a\n", "-9 path=a\n",
         "99999999999999999999 path=a\n", "3 \n", "2 a=b\n", "10 path=abc", "\n"}) {
-    EXPECT_THAT(ListError(PaxHeader(good + bad)).message(), HasSubstr("a malformed pax header: its byte 18")) << bad;
+    EXPECT_THAT(ListError(PaxHeader(good + bad)).message(),
+                HasSubstr("member \"PaxHeaders/x\": a malformed pax header: its byte 18"))
+        << bad;
   }
 }
 
