@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import struct
+import subprocess
 import tarfile
 
 import pytest
@@ -131,3 +133,75 @@ def test_tar_writer(job):
                 fields = {"label": i, "box": [0.5] * i}
                 writer.write({"__key__": f"{shard}/{i}", "left.jpg": b"\xff\xd8", "cls": i, "json": fields})
     check(job, 21)
+
+
+def test_pax_headers_override_names_and_sizes(job):
+    with tarfile.open(job.parent / "data" / "a.tar", "w", format=tarfile.PAX_FORMAT, pax_headers={"comment": "x"}) as archive:
+        for name, data in samples(12):
+            # The header itself has another name and the size 0.
+            info = tarfile.TarInfo("other/name.txt")
+            info.pax_headers = {"path": name, "size": str(len(data)), "comment": "y" * 700}
+            archive.fileobj.write(info.tobuf(tarfile.PAX_FORMAT) + data + bytes(-len(data) % 512))
+            archive.offset = archive.fileobj.tell()
+    check(job, 12)
+
+
+def test_base_256_sizes(job):
+    with tarfile.open(job.parent / "data" / "a.tar", "w", format=tarfile.GNU_FORMAT) as archive:
+        for name, data in samples(12):
+            block = tarfile.TarInfo(name).tobuf(tarfile.GNU_FORMAT)
+            size = b"\x80" + struct.pack(">3xQ", len(data))
+            block = block[:124] + size + block[136:148] + b" " * 8 + block[156:]
+            block = block[:148] + b"%06o\0 " % sum(block) + block[156:]
+            archive.fileobj.write(block + data + bytes(-len(data) % 512))
+            archive.offset = archive.fileobj.tell()
+    check(job, 12)
+
+
+def test_empty_members(job):
+    with tarfile.open(job.parent / "data" / "a.tar", "w") as archive:
+        for i in range(5):
+            add(archive, f"{i}.left.jpg")
+            add(archive, f"{i}.other")
+    check(job, 5)
+
+
+def whole_samples_of_webdataset(file):
+    """Returns the keys of the samples before the damage, and whether the package reports the damage."""
+    keys = []
+    try:
+        for sample in webdataset.WebDataset([str(file)], shardshuffle=False, nodesplitter=None):
+            keys.append(sample["__key__"])
+    except tarfile.ReadError:
+        return keys, True
+    return keys, False
+
+
+def verified(folder):
+    """Returns the number of readable samples, and whether `penstock verify` reports damage."""
+    done = subprocess.run([BIN / "penstock", "verify", folder, "--json"], capture_output=True, text=True, check=False)
+    (shard,) = json.loads(done.stdout)["shards"]
+    assert done.returncode == (1 if shard["broken"] else 0)
+    return shard["readable_records"], bool(shard["broken"])
+
+
+# Penstock also reports a header that is cut off, which the package takes for the end. It then does not count the last
+# sample, because the header may be that of a further member.
+@pytest.mark.parametrize("place", ["header", "long name", "data", "padding", "border"])
+def test_an_archive_that_is_cut_off(job, place):
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, data in samples(6):
+            add(archive, name, data)
+        begin = archive.offset
+        add(archive, ("n" * 120 if place == "long name" else "n") + ".left.jpg", bytes(700))
+        end = archive.offset
+    cut = {"header": begin + 100, "long name": begin + 600, "data": end - 400, "padding": end - 100, "border": end}[place]
+    file = job.parent / "data" / "a.tar"
+    file.write_bytes(written.getvalue()[:cut])
+    keys, reported = whole_samples_of_webdataset(file)
+    readable, broken = verified(job.parent / "data")
+    assert broken == (place != "border")
+    assert reported == (place in ("long name", "data", "padding"))
+    expected = {"header": len(keys) - 1, "long name": len(keys), "data": len(keys) + 1}
+    assert readable == expected.get(place, len(keys)), keys

@@ -82,7 +82,58 @@ with tempfile.TemporaryDirectory() as files:
         subprocess.run([*command, "-C", files, "-cf", os.path.abspath(os.path.join(folder, f"program-{fmt}.tar")),
                         *(names or ["dir"])], check=True)
 
+    with open(os.path.join(files, "dir", "holes.bin"), "wb") as file:
+        file.truncate(4 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(b"x")
+    for name, options in (
+        ("gnu", ["--format=gnu"]),
+        ("0.0", ["--format=posix", "--sparse-version=0.0"]),
+        ("0.1", ["--format=posix", "--sparse-version=0.1"]),
+        ("1.0", ["--format=posix", "--sparse-version=1.0"]),
+    ):
+        command = ["tar", "--sparse", *options, "-b", "2", "--owner=0", "--group=0", "--numeric-owner", "--mode=644", "--mtime=@1"]
+        if name != "gnu":
+            command.append("--pax-option=exthdr.name=%d/%f,delete=atime,delete=ctime")
+        archive = os.path.abspath(os.path.join(folder, f"sparse-{name}.tar"))
+        subprocess.run([*command, "-C", files, "-cf", archive, "dir/holes.bin"], check=True)
+
 with open(os.path.join(folder, "webdataset.tar"), "wb") as file:
     with webdataset.TarWriter(file, mtime=1) as writer:
         for i in range(2):
             writer.write({"__key__": f"val/{i:03}", "cls": i, "json": {"label": i}, "Left.txt": f"sample {i}"})
+
+
+# The samples that the webdataset package reads from these archives, whole and cut off. samples.txt has a line for each case,
+# "ARCHIVE BYTES ok|error SAMPLE...", where a sample is "KEY:EXTENSION=SIZE,...".
+def samples(content):
+    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+        file.write(content)
+        file.flush()
+        found = []
+        try:
+            for sample in webdataset.WebDataset([file.name], shardshuffle=False, nodesplitter=None):
+                members = ",".join(f"{k}={len(v)}" for k, v in sample.items() if not k.startswith("__"))
+                found.append(f"{sample['__key__']}:{members}")
+        except tarfile.ReadError:
+            return ["error", *found]
+        return ["ok", *found]
+
+
+with open(os.path.join(folder, "cut.tar"), "wb") as file:
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for key in "a/0", "a/1", "g" * 120:
+            add(archive, key + ".jpg", b"p" * 700)
+            add(archive, key + ".cls", b"7")
+            add(archive, key + ".txt")
+
+with open(os.path.join(folder, "samples.txt"), "w", encoding="utf8") as out:
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".tar") and not name.startswith("sparse-")):
+        with open(os.path.join(folder, name), "rb") as file:
+            content = file.read()
+        cuts = [len(content)]
+        if name == "cut.tar":  # in headers, data and padding, between members, and around the end mark
+            cuts = [n for block in range(512, len(content) + 1, 512) for n in (block, block + 100, block + 300)]
+        for n in cuts:
+            if n <= len(content):
+                out.write(" ".join([name, str(n), *samples(content[:n])]) + "\n")
