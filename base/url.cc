@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -17,15 +18,13 @@ std::string UrlForShow(std::string_view url) {
                       std::string(url.substr(at)));
 }
 
-std::string WhyNoUrl(std::string_view path) {
+std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& schemes) {
   const size_t colon = path.find("://");
   if (colon == std::string_view::npos || colon == 0) return "";
   const std::string scheme(path.substr(0, colon));
   if (!std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) { return std::isalnum(c) || c == '+'; }))
     return "";
-  for (const char* read : {"s3", "gs", "az", "http", "https"}) {
-    if (scheme == read) return "";
-  }
+  if (std::find(schemes.begin(), schemes.end(), scheme) != schemes.end()) return "";
   const std::string url = absl::StrCat("\"", UrlForShow(path), "\" is a URL; ");
   if (scheme == "file") {
     if (path.substr(colon + 3, 1) == "/") return "";
@@ -33,9 +32,11 @@ std::string WhyNoUrl(std::string_view path) {
   }
   const std::string small = absl::AsciiStrToLower(scheme);
   if (small != scheme) return absl::StrCat(url, "write its scheme in small letters: ", small, "://...");
-  return absl::StrCat(url,
-                      "only files, s3://, gs://, az://, http:// and https:// are read: mount the storage, or copy the "
-                      "shards, and give their path");
+  std::string read = "only files";
+  for (size_t i = 0; i < schemes.size(); ++i) {
+    absl::StrAppend(&read, i + 1 == schemes.size() ? " and " : ", ", schemes[i], "://");
+  }
+  return absl::StrCat(url, read, " are read: mount the storage, or copy the shards, and give their path");
 }
 
 std::string WithoutFileScheme(std::string_view path) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace penstock {
 
@@ -11,9 +12,9 @@ namespace penstock {
 // part after '?' or '#' (a signature).
 std::string UrlForShow(std::string_view url);
 
-// Returns why a URL cannot be read, with the remedy. Returns "" if `path` is not a URL ("scheme://..."), or if it can
-// be read (pipeline/storage/object).
-std::string WhyNoUrl(std::string_view path);
+// Returns why a URL cannot be read, with the remedy. `schemes` are the schemes of the caller's storages, such as "s3".
+// Returns "" if `path` is not a URL ("scheme://..."), has one of these schemes, or is the URL of a local file.
+std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& schemes);
 
 // Returns "/data/train-0" for "file:///data/train-0", and other paths unchanged. Does not decode percent signs.
 std::string WithoutFileScheme(std::string_view path);

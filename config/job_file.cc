@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "base/url.h"
 #include "config/mix_check.h"
 
 namespace penstock {
@@ -49,12 +48,19 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
     if (dataset.files(i).empty()) {
       out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), "an empty glob"});
     }
-    if (const std::string why = WhyNoUrl(dataset.files(i)); !why.empty()) {
-      out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), why});
-    }
   }
   if (dataset.weight() != 0) {
     out->push_back({0, "dataset[0].weight", "mixing of data sets is not supported; leave it out"});
+  }
+}
+
+void CheckFileNames(const v1::JobSpec& job, const FileNameCheck& check_name, std::vector<Mistake>* out) {
+  for (int i = 0; i < job.dataset_size(); ++i) {
+    for (int k = 0; k < job.dataset(i).files_size(); ++k) {
+      const absl::Status status = check_name(job.dataset(i).files(k));
+      if (status.ok()) continue;
+      out->push_back({0, absl::StrCat("dataset[", i, "].files[", k, "]"), std::string(status.message())});
+    }
   }
 }
 
@@ -100,7 +106,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
 }
 
 std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job,
-                                  std::vector<Mistake>* warnings) {
+                                  std::vector<Mistake>* warnings, const FileNameCheck& check_name) {
   FieldLines lines;
   std::vector<Mistake> unread;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines, warnings == nullptr ? &unread : warnings);
@@ -113,6 +119,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
                        [&](const Mistake& m) { return m.field == last; });
   };
   std::vector<Mistake> rules = CheckJobSpec(*job);
+  if (check_name != nullptr) CheckFileNames(*job, check_name, &rules);
   // Check features and ops only if all of them could be read.
   if (mistakes.empty() && check_pipeline != nullptr && job->features_size() > 0) {
     for (const std::string& problem : check_pipeline(*job)) {
@@ -134,11 +141,11 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
 }
 
 absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline,
-                                        std::vector<std::string>* warnings) {
+                                        std::vector<std::string>* warnings, const FileNameCheck& check_name) {
   PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxJobFileBytes));
   v1::JobSpec job;
   std::vector<Mistake> renamed;
-  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job, &renamed)));
+  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job, &renamed, check_name)));
   for (std::string& line : MistakeLines(path, renamed)) warnings->push_back(std::move(line));
   return job;
 }

@@ -201,6 +201,10 @@ absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string&
   return text;
 }
 
+FileNameCheck NameCheckOf(const Storage* storage) {
+  return [storage](const std::string& name) { return storage->CheckName(name); };
+}
+
 absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::string& path) {
   const absl::StatusOr<std::string> read = ReadFileOrInput(storage, path);
   if (absl::IsNotFound(read.status())) return NoJobFile(path);
@@ -209,7 +213,7 @@ absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::stri
   v1::JobSpec job;
   const std::string name = path == "-" ? "standard input" : path;
   std::vector<Mistake> renamed;
-  PS_RETURN_IF_ERROR(MistakesToStatus(name, CheckJobText(text, CheckPipeline, &job, &renamed)));
+  PS_RETURN_IF_ERROR(MistakesToStatus(name, CheckJobText(text, CheckPipeline, &job, &renamed, NameCheckOf(storage))));
   PrintWarnings(MistakeLines(name, renamed));
   return job;
 }

@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "client/cli/job_writer.h"
 #include "client/cli/local_data.h"
+#include "config/job_file.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
 
@@ -32,6 +34,8 @@ absl::Status NoJobFile(const std::string& path);
 
 // Returns the text of a job or configuration file, or of standard input ("-"), of at most 1 MiB.
 absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string& path);
+// Returns the check of file names by `storage`, which must outlive it.
+FileNameCheck NameCheckOf(const Storage* storage);
 // Returns the job of a file or of standard input. Returns InvalidArgument that lists all mistakes by line. Prints a
 // warning for each name of an earlier release.
 absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::string& path);

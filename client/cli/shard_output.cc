@@ -74,7 +74,8 @@ absl::StatusOr<std::string> OutputFolder(const Storage& storage, const std::stri
 
 void ShardOutput::AddFlags(Flags* flags) {
   flags->AddString("out", &out_, "DIR",
-                   "the folder of the new shards: not there yet, empty, or this command's own; or s3://, gs://, az://");
+                   "the folder of the new shards: not there yet, empty, or this command's own; or a bucket's, such as "
+                   "s3://BUCKET/shards");
   flags->AddString("prefix", &prefix_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
   flags->AddBytes("shard-size", &shard_bytes_, "BYTES", "a shard ends before it would grow larger (default: 128MiB)");
   flags->AddString("order", &order_, "shuffled|sorted", "the records in a random order, or in that of the source");

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "base/url.h"
 #include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/object/common/object_name.h"
 #include "pipeline/storage/posix_storage.h"
@@ -28,6 +29,11 @@ class Files final : public ForwardingStorage {
     std::vector<std::string> all;
     for (const UrlStorage& other : others_) all.push_back(other.scheme);
     return all;
+  }
+  absl::Status CheckName(const std::string& name) const override {
+    if (const UrlStorage* const found = Find(name); found != nullptr) return found->storage()->CheckName(name);
+    const std::string why = WhyNoUrl(name, Schemes());
+    return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(why);
   }
   // A local storage answers on the caller's thread.
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,

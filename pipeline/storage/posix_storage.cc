@@ -94,7 +94,7 @@ class PosixStorage final : public Storage {
   bool HasFolders(const std::string& name) const override { return true; }
   std::vector<std::string> Schemes() const override { return {}; }
   absl::Status CheckName(const std::string& name) const override {
-    const std::string why = WhyNoUrl(name);
+    const std::string why = WhyNoUrl(name, {});
     return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(why);
   }
   absl::Status CheckOutput(const std::string& folder) const override { return absl::OkStatus(); }

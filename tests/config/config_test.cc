@@ -120,11 +120,13 @@ TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
               ElementsAre("7 : a '}' too many: nothing is open here"));
 }
 
-TEST(JobFile, AUrlIsNoGlob) {
+TEST(JobFile, TheHostChecksNamesOfFiles) {
   v1::JobSpec job;
-  EXPECT_THAT(
-      Lines(CheckJobText(Replaced(kGoodJob, "train-*", "hdfs://node/train-*"), nullptr, &job)),
-      ElementsAre(AllOf(StartsWith("2 dataset[0].files[0]: \"hdfs://node/train-*\" is a URL"), HasSubstr("mount"))));
+  const std::string text = Replaced(kGoodJob, "train-*", "vault://shelf/train-*");
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), IsEmpty());
+  const FileNameCheck check = [](const std::string& name) { return absl::InvalidArgumentError(name + " is a URL"); };
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job, nullptr, check)),
+              ElementsAre("2 dataset[0].files[0]: vault://shelf/train-* is a URL"));
 }
 
 // Each old name, in a place where the new one may stand.

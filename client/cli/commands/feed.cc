@@ -25,11 +25,12 @@ absl::StatusOr<feed::LocalSource> OpenLocal(Storage* storage, const v1::FeedOpen
     // "-" is an ordinary file name here: the feeder does not read its standard input.
     std::vector<std::string> warnings;
     PS_ASSIGN_OR_RETURN(source.job, storage->IsLocal(open.job_file())
-                                        ? LoadJobFile(open.job_file(), CheckPipeline, &warnings)
+                                        ? LoadJobFile(open.job_file(), CheckPipeline, &warnings, NameCheckOf(storage))
                                         : LoadJobFileOrInput(storage, open.job_file()));
     PrintWarnings(warnings);
   } else {
-    PS_RETURN_IF_ERROR(MistakesToStatus("the job", CheckJobText(open.job_text(), CheckPipeline, &source.job)));
+    PS_RETURN_IF_ERROR(MistakesToStatus(
+        "the job", CheckJobText(open.job_text(), CheckPipeline, &source.job, nullptr, NameCheckOf(storage))));
   }
   data.ResolveJob(&source.job);
   PS_ASSIGN_OR_RETURN(source.roots, data.Roots());

@@ -99,9 +99,8 @@ class Import final : public Command {
   std::string summary() const override { return "new shards from image folders, lists, other shards or NumPy arrays"; }
   std::string description() const override {
     return "Writes TFRecord shards with ImageNet's keys (image/encoded, image/class/label, image/class/text,\n"
-           "image/filename, image/format, image/height, image/width). What SOURCE is, on a disk or in a bucket "
-           "(s3://,\n"
-           "gs://, az://; behind https:// each file is named):\n\n"
+           "image/filename, image/format, image/height, image/width). What SOURCE is, on a disk or in a bucket\n"
+           "(such as s3://BUCKET/photos; behind https:// each file is named):\n\n"
            "  a folder          of class folders: FOLDER/CLASS/FILE. Labels are 0, 1 ... in the order of the names'\n"
            "                    bytes, or those of --labels; labels.txt in DIR keeps them. A folder of images\n"
            "                    without class folders gives records without labels\n"

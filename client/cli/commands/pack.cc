@@ -94,8 +94,9 @@ class Pack final : public Command {
            "Records come in the order of the parts, those of this command's own input first.";
   }
   void AddFlags(Flags* flags) override {
-    flags->AddString("out", &out_, "DIR",
-                     "the folder of the new shards: not there yet, or empty; or s3://, gs://, az://");
+    flags->AddString(
+        "out", &out_, "DIR",
+        "the folder of the new shards: not there yet, or empty; or a bucket's, such as s3://BUCKET/shards");
     flags->AddString("prefix", &options_.prefix, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
     flags->AddBytes("shard-size", &options_.shard_bytes, "BYTES",
                     "a shard ends before it would grow larger (default: 128MiB)");

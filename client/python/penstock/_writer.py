@@ -267,7 +267,7 @@ class ShardWriter(_Packer):
     All or nothing: `out`, which must not exist or must be an empty folder, appears atomically at the end of `with`. After an
     exception, or if this process is killed, there is nothing. Until then the records are in a hidden folder next to `out`.
 
-    `out` may be a bucket's folder ("s3://bucket/shards", gs://, az://). Until the end of `with` the records are in TMPDIR. Then
+    `out` may be a bucket's folder ("s3://bucket/shards"). Until the end of `with` the records are in TMPDIR. Then
     the shards appear one by one, and the job file appears last.
 
     From several processes, each record in its place, whichever process is faster:

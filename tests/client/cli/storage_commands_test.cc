@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "client/cli/commands.h"
 #include "config/flags.h"
@@ -81,14 +82,23 @@ TEST_F(StorageCommands, ImportInitIndexSubmitAndRead) {
   EXPECT_EQ(Run(cli::NewVerify(files_.get()), {"mem://bucket/shards"}), absl::OkStatus());
   ASSERT_EQ(Run(cli::NewInit(files_.get()), {"shards", "--data-root", root, "--out", home_.File("job.textproto")}),
             absl::OkStatus());
-  const std::string job = ReadWholeFile(home_.File("job.textproto")).value();
-  EXPECT_THAT(job, HasSubstr("shards/*.tfrecord"));
+  const std::string made = ReadWholeFile(home_.File("job.textproto")).value();
+  EXPECT_THAT(made, HasSubstr("\"shards/*.tfrecord\""));
+  const std::string job = absl::StrReplaceAll(made, {{"\"shards/", "\"mem://bucket/shards/"}});
 
   InProcessCluster cluster({.url_storages = Table()}, ParseDataRoots(files_.get(), {root}).value());
   ASSERT_TRUE(Memory()->Put("mem://bucket/train.textproto", job).ok());
   const std::vector<std::string> to = {"mem://bucket/train.textproto", "--coordinator", cluster.address()};
   ASSERT_EQ(Run(cli::NewSubmit(files_.get()), to), absl::OkStatus());
   EXPECT_EQ(Run(cli::NewRead(files_.get()), to), absl::OkStatus());
+
+  // A host without the storage rejects the job.
+  const auto others = FilesBy(LocalFiles());
+  ASSERT_TRUE(WriteFileAtomically(home_.File("mem.textproto"), job).ok());
+  const absl::Status rejected =
+      Run(cli::NewSubmit(others.get()), {home_.File("mem.textproto"), "--coordinator", cluster.address()});
+  EXPECT_THAT(std::string(rejected.message()),
+              HasSubstr("dataset[0].files[0]: \"mem://bucket/shards/*.tfrecord\" is a URL"));
 }
 
 }  // namespace

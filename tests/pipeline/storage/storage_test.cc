@@ -56,6 +56,10 @@ TEST(Files, TheSchemeOfANameChoosesItsStorage) {
   EXPECT_EQ(files->Schemes(), std::vector<std::string>{"mem"});
   for (const char* name : {"/a", "a", "", "mem:/a", "ftp://a/b", "C://a"}) EXPECT_TRUE(files->IsLocal(name)) << name;
   EXPECT_FALSE(files->IsLocal("mem://a"));
+  for (const char* name : {"/a", "a*", "mem://a/b*", "file:///a"}) EXPECT_TRUE(files->CheckName(name).ok()) << name;
+  EXPECT_EQ(files->CheckName("s3://a/b").message(),
+            "\"s3://a/b\" is a URL; only files and mem:// are read: mount the storage, or copy the shards, and give "
+            "their path");
   WritesHoldToTheContract(files.get(), folder.path());
   WritesHoldToTheContract(files.get(), "mem://bucket");
 }
@@ -65,6 +69,11 @@ TEST(Files, UrlsOfObjectsAreKnown) {
   EXPECT_EQ(files->Schemes(), (std::vector<std::string>{"s3", "gs", "az", "http", "https"}));
   for (const std::string& scheme : files->Schemes()) EXPECT_FALSE(files->IsLocal(scheme + "://a/b")) << scheme;
   EXPECT_TRUE(files->IsLocal("s3:/a"));
+  EXPECT_EQ(files->CheckName("hdfs://a/b").message(),
+            "\"hdfs://a/b\" is a URL; only files, s3://, gs://, az://, http:// and https:// are read: mount the "
+            "storage, or copy the shards, and give their path");
+  EXPECT_EQ(files->CheckName("S3://a/b").message(),
+            "\"S3://a/b\" is a URL; write its scheme in small letters: s3://...");
 }
 
 TEST(PosixStorage, AFileWrittenInPlaceIsInAnotherState) {
