@@ -23,7 +23,7 @@ absl::string_view DamageText(Damage damage) {
     case Damage::kCompression:
       return "the compressed data is damaged; it and all after it are lost";
     case Damage::kMember:
-      return "a tar header is malformed; it and all after it are lost";
+      return "a tar header is malformed or of an unsupported kind; it and all after it are lost";
     case Damage::kOtherKind:
       return "this is no TFRecord shard";
     case Damage::kTrailer:
@@ -68,8 +68,10 @@ std::string VerifyReport::Summary() const {
                                       CompressionName(kind.compression).size());
   const bool tar = kind.container == ContainerKind::kTar;
   const char* const records = tar ? " samples" : " records";
-  const std::string skipped =
-      skipped_members == 0 ? "" : absl::StrCat(", ", skipped_members, " members outside of samples skipped");
+  const std::string skipped = skipped_members == 0
+                                  ? ""
+                                  : absl::StrCat(", ", skipped_members, skipped_members == 1 ? " member" : " members",
+                                                 " outside of samples skipped");
   if (ok()) {
     return absl::StrCat(path, ": ", readable_records, records, ", ", data_bytes, " bytes, compression ", compression,
                         skipped, ": good");

@@ -174,6 +174,7 @@ class TarWalker final : public RecordWalker {
   // Ends the walk without a further sample.
   Step End() {
     offset_ = head_.offset;
+    length_ = 0;  // the sample before it may have set it
     switch (head_.kind) {
       case Head::kMalformed:
         return Break(Damage::kMember, head_.detail);
