@@ -49,6 +49,16 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
       out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), "an empty glob"});
     }
   }
+  if (dataset.source() == v1::Source::TFRECORD && dataset.format() == v1::SAMPLE) {
+    out->push_back(
+        {0, "dataset[0].source", "TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"});
+  }
+  if (dataset.source() == v1::Source::TAR &&
+      (dataset.format() == v1::SEQUENCE_EXAMPLE || dataset.format() == v1::RAW)) {
+    out->push_back({0, "dataset[0].format",
+                    absl::StrCat(v1::RecordFormat_Name(dataset.format()),
+                                 ", but `source` is TAR, whose records are samples; leave one out")});
+  }
   if (dataset.weight() != 0) {
     out->push_back({0, "dataset[0].weight", "mixing of data sets is not supported; leave it out"});
   }

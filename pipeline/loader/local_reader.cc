@@ -202,7 +202,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
   const v1::Dataset& dataset = DatasetOf(job);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
   PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
-  const IndexOptions options = IndexOptionsOf(dataset.compression(), job.limits().max_record_bytes());
+  const IndexOptions options = IndexOptionsOf(job);
 
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {

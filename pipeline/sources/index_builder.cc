@@ -36,6 +36,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   RestartRecorder recorder(options.restart_spacing, options.max_window_bytes);
   PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file,
                                                        {.compression = options.compression,
+                                                        .container = options.container,
                                                         .max_record_bytes = options.max_record_bytes,
                                                         .check_data = options.verify_data,
                                                         .progress = options.progress},

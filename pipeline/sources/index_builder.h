@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -14,12 +15,15 @@
 #include "pipeline/sources/compression.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_index.h"
+#include "pipeline/sources/shard_kind.h"
 
 namespace penstock {
 
 struct IndexOptions {
   // kAuto detects the compression by content.
   Compression compression = Compression::kAuto;
+  // The container that each shard must have; nullopt: any (RecordWalker::Start).
+  std::optional<ContainerKind> container = std::nullopt;
   // A longer record is an error, reported before any allocation for it. At most kLargestMaxRecordBytes.
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain shards is not even
@@ -39,6 +43,7 @@ struct IndexOptions {
 // Reads the whole shard, verifies every length CRC of TFRecords and every header of tar, and returns the index.
 //   DataLoss           the shard is damaged; the message names file, record, offset, the damage, and how many
 //                      records before it are readable
+//   InvalidArgument    the shard has another container than options.container
 //   ResourceExhausted  a record is longer than max_record_bytes
 //   Aborted            the file changed during the read
 //   Cancelled          options.stop

@@ -1,5 +1,7 @@
 #include "pipeline/sources/index_job.h"
 
+#include "pipeline/plan/job_dataset.h"
+
 namespace penstock {
 
 Compression CompressionOf(v1::Dataset::Compression compression) {
@@ -15,11 +17,19 @@ Compression CompressionOf(v1::Dataset::Compression compression) {
   }
 }
 
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes) {
+IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes) {
   IndexOptions options;
   options.compression = CompressionOf(compression);
+  if (source == v1::Source::TFRECORD) options.container = ContainerKind::kTfRecord;
+  if (source == v1::Source::TAR) options.container = ContainerKind::kTar;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;
+}
+
+IndexOptions IndexOptionsOf(const v1::JobSpec& job) {
+  // A job has one data set; before it is checked, it may have none.
+  const v1::Dataset& dataset = DatasetOf(job);
+  return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes());
 }
 
 }  // namespace penstock

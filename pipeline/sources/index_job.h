@@ -13,7 +13,9 @@ namespace penstock {
 Compression CompressionOf(v1::Dataset::Compression compression);
 
 // `max_record_bytes` comes from the job's limits; 0 means the default.
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes);
+IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes);
+// The options for the shards of a job.
+IndexOptions IndexOptionsOf(const v1::JobSpec& job);
 
 }  // namespace penstock
 

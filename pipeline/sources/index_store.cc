@@ -106,7 +106,8 @@ absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, con
     absl::StatusOr<ShardIndex> index = Load(path);
     // Building the index again repairs every error of a sidecar.
     if (index.ok() && index->longest_record() <= options.max_record_bytes &&
-        (options.compression == Compression::kAuto || options.compression == index->kind().compression)) {
+        (options.compression == Compression::kAuto || options.compression == index->kind().compression) &&
+        (!options.container.has_value() || options.container == index->kind().container)) {
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }

@@ -20,6 +20,38 @@ namespace {
 constexpr size_t kPiece = 256 << 10;
 constexpr uint64_t kProgressStep = uint64_t{4} << 20;
 
+// Returns the kind of a file that is not a shard, or "" if it is unknown.
+std::string OtherKindOf(const RandomAccessFile& file, Compression compression) {
+  char first[kKindBytes];
+  if (compression == Compression::kNone) {
+    const absl::StatusOr<size_t> got = file.ReadAt(0, kKindBytes, first);
+    return got.ok() ? WhatElseItIs({first, *got}, false) : "";
+  }
+  const auto stream = InflateStream::Start(&file, compression, nullptr);
+  const absl::StatusOr<size_t> got = stream.ok() ? (*stream)->Read(first, kKindBytes) : stream.status();
+  return got.ok() ? WhatElseItIs({first, *got}, true) : "";
+}
+
+// Returns the error of a shard that has another container than its job names.
+absl::Status WrongContainer(const RandomAccessFile& file, const ShardKind& kind) {
+  constexpr absl::string_view kWayOut = "; leave `source` out, or leave the file out of dataset.files";
+  if (kind.container == ContainerKind::kTar) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path(), ": this is a tar archive, but dataset.source is TFRECORD", kWayOut));
+  }
+  PS_ASSIGN_OR_RETURN(const bool is_record, BeginsWithRecord(file, kind.compression));
+  if (is_record) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path(), ": this is a TFRecord file, but dataset.source is TAR", kWayOut));
+  }
+  if (const std::string other = OtherKindOf(file, kind.compression); !other.empty()) {
+    return OtherKindOfFile(absl::StrCat(file.path(), ": ", other));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      file.path(), ": dataset.source is TAR, but the file does not begin with a tar header: it is damaged, ",
+      "or of another kind; write it again, or leave it out of dataset.files"));
+}
+
 }  // namespace
 
 RecordWalker::RecordWalker(Input input) : input_(std::move(input)) {}
@@ -39,7 +71,10 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
                                                    " bytes is above the largest, ", kLargestMaxRecordBytes));
   }
   Input input{.file = file, .options = options, .kind = {}, .source = nullptr, .inflate = nullptr};
-  PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression));
+  PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
+  if (options.container.has_value() && options.container != input.kind.container) {
+    return WrongContainer(*file, input.kind);
+  }
   if (input.kind.compression == Compression::kNone) {
     PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());
     input.source = std::make_unique<PlainSource>(file, info.size);
@@ -102,22 +137,11 @@ absl::Status RecordWalker::ReadPieces(uint64_t length, std::string* data, std::i
   return absl::OkStatus();
 }
 
-std::string RecordWalker::OtherKind() const {
-  char first[kKindBytes];
-  if (input_.inflate == nullptr) {
-    const absl::StatusOr<size_t> got = input_.file->ReadAt(0, kKindBytes, first);
-    return got.ok() ? WhatElseItIs({first, *got}, false) : "";
-  }
-  const auto again = InflateStream::Start(input_.file, input_.kind.compression, nullptr);
-  const absl::StatusOr<size_t> got = again.ok() ? (*again)->Read(first, kKindBytes) : again.status();
-  return got.ok() ? WhatElseItIs({first, *got}, true) : "";
-}
-
 RecordWalker::Step RecordWalker::Break(Damage damage, std::string detail) {
   data_is_right_ = true;
   // A stream of any kind has the container TFRecord if it is not known to have another.
   const bool other_possible = record_ == 0 && kind().container == ContainerKind::kTfRecord;
-  if (std::string other = other_possible ? OtherKind() : ""; !other.empty()) {
+  if (std::string other = other_possible ? OtherKindOf(*input_.file, kind().compression) : ""; !other.empty()) {
     damage = Damage::kOtherKind;
     detail = std::move(other);
   }

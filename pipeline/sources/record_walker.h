@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ class RestartRecorder;
 
 struct WalkOptions {
   Compression compression = Compression::kAuto;
+  std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested.
   bool check_data = true;
@@ -51,7 +53,8 @@ class RecordWalker {
     InflateStream* inflate;  // source, if compressed
   };
 
-  // Starts at the front. `file` must outlive the walker. The content decides the container.
+  // Starts at the front. `file` must outlive the walker. Returns InvalidArgument if the content contradicts
+  // options.container, or DataLoss if it is a known kind of file that is no shard. The message names the file.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options);
   // Also records restart points. `recorder` may be null.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options,
@@ -108,9 +111,6 @@ class RecordWalker {
   bool data_is_right_ = true;
 
  private:
-  // Returns the kind of a file that is not a shard, or "" if it is unknown.
-  std::string OtherKind() const;
-
   const Input input_;
   absl::Status stream_damage_;  // DataLoss that ended the stream
   Damage damage_ = Damage::kDataCrc;

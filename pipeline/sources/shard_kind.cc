@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 
@@ -30,7 +31,12 @@ struct FirstBytes {
   size_t count = 0;
 
   bool IsRecord() const { return count >= kRecordHeaderBytes && HeaderCrcIsRight(bytes); }
-  bool IsTar() const { return count == kTarBlockBytes && IsTarHeader(bytes); }
+  // A tar archive may begin with its end mark or be empty, but so may other streams.
+  bool IsTar(bool tar_is_expected) const {
+    if (count == kTarBlockBytes && IsTarHeader(bytes)) return true;
+    if (!tar_is_expected || (count != 0 && count != kTarBlockBytes)) return false;
+    return std::all_of(bytes, bytes + count, [](char c) { return c == 0; });
+  }
 };
 
 // Returns the first bytes of the decompressed stream, or nullopt if it is damaged there.
@@ -61,7 +67,9 @@ uint32_t FrameBytesOf(ContainerKind container) {
   return container == ContainerKind::kTar ? 0 : static_cast<uint32_t>(kRecordFrameBytes);
 }
 
-absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression) {
+absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,
+                                          std::optional<ContainerKind> expected) {
+  const bool expect_tar = expected == ContainerKind::kTar;
   FirstBytes first;
   PS_ASSIGN_OR_RETURN(first.count, file.ReadAt(0, sizeof(first.bytes), first.bytes));
   const auto* bytes = reinterpret_cast<const unsigned char*>(first.bytes);
@@ -72,13 +80,24 @@ absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compress
   if (compression == Compression::kGzip || compression == Compression::kZlib || try_zlib) {
     const Compression tried = try_zlib ? Compression::kZlib : compression;
     PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, tried));
-    const bool tar = inflated.has_value() && inflated->IsTar();
+    const bool tar = inflated.has_value() && inflated->IsTar(expect_tar);
     if (!try_zlib || tar || (inflated.has_value() && (inflated->count == 0 || inflated->IsRecord()))) {
       return ShardKind{tried, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
     }
   }
-  const bool tar = !first.IsRecord() && first.IsTar();
+  const bool tar = !first.IsRecord() && first.IsTar(expect_tar);
   return ShardKind{Compression::kNone, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
+}
+
+absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression compression) {
+  FirstBytes first;
+  if (compression == Compression::kNone) {
+    PS_ASSIGN_OR_RETURN(first.count, file.ReadAt(0, sizeof(first.bytes), first.bytes));
+  } else {
+    PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, compression));
+    if (inflated.has_value()) first = *inflated;
+  }
+  return first.IsRecord();
 }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #define PENSTOCK_PIPELINE_SOURCES_SHARD_KIND_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -37,8 +38,13 @@ struct ShardKind {
 //     begins with a record or a tar header, or is empty.
 //   - A stream that begins with a tar header is tar; every other stream is TFRecord. Reading then reports the error of
 //     the first record.
+//   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
 // With another `compression` than kAuto, the result has that compression.
-absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto);
+absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto,
+                                          std::optional<ContainerKind> expected = std::nullopt);
+
+// Returns whether the stream begins with the header of a TFRecord.
+absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression compression);
 
 }  // namespace penstock
 

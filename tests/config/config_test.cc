@@ -120,6 +120,24 @@ TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
               ElementsAre("7 : a '}' too many: nothing is open here"));
 }
 
+TEST(JobFile, SourceAndFormatOfADataSetMustFit) {
+  v1::JobSpec job;
+  const auto lines = [&](const std::string& more) {
+    return Lines(CheckJobText(Replaced(kGoodJob, "\"train-*\"", "\"train-*\" " + more), nullptr, &job));
+  };
+  for (const char* good : {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE",
+                           "source: TFRECORD format: RAW"}) {
+    EXPECT_THAT(lines(good), IsEmpty()) << good;
+  }
+  EXPECT_THAT(
+      lines("source: TFRECORD format: SAMPLE"),
+      ElementsAre(
+          "2 dataset[0].source: TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"));
+  EXPECT_THAT(lines("source: TAR format: RAW"),
+              ElementsAre("2 dataset[0].format: RAW, but `source` is TAR, whose records are samples; leave one out"));
+  EXPECT_THAT(lines("source: ZIP"), ElementsAre(HasSubstr("ZIP")));
+}
+
 TEST(JobFile, TheHostChecksNamesOfFiles) {
   v1::JobSpec job;
   const std::string text = Replaced(kGoodJob, "train-*", "vault://shelf/train-*");

@@ -1,5 +1,6 @@
 """Tar shards of a WebDataset: the same rows in process and served, with any compression, and clear errors."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -70,6 +71,24 @@ def rows(data, **arguments):
     return list(penstock.Loader(str(job), data_root=str(data), **arguments))
 
 
+@contextlib.contextmanager
+def daemon(data):
+    """Runs a coordinator and a worker. Yields their address."""
+    folder = data.parent
+    port = folder / "port"
+    arguments = ["standalone", "--data-root", str(data), "--listen", "127.0.0.1:0", "--port-file", str(port), "--threads", "1"]
+    with open(folder / "log", "wb") as log:
+        arguments += ["--state-dir", str(folder / "state")]
+        process = subprocess.Popen([str(BIN / "penstockd"), *arguments], stderr=log, stdout=log)
+    with process:
+        try:
+            while not (port.exists() and port.read_text()):
+                assert process.poll() is None, (folder / "log").read_text()
+            yield f"localhost:{port.read_text().strip()}"
+        finally:
+            process.terminate()
+
+
 def run(*arguments):
     return subprocess.run([str(BIN / "penstock"), *map(str, arguments)], capture_output=True, text=True, timeout=120)
 
@@ -134,6 +153,44 @@ def test_two_kinds_in_a_job_are_rejected_by_file(data):
         rows(data)
 
 
+def test_source_states_the_kind_and_changes_no_order(data):
+    whole = [list(batch["key"]) for batch in rows(data)]
+    loader = penstock.Loader(str(data.parent / "samples.textproto"), data_root=str(data))
+    next(iter(loader))
+    state = loader.state_dict()
+    loader.close()
+    job = data.parent / "named.textproto"
+    job.write_text(JOB.replace('"*.tar*" }', '"*.tar*" source: TAR }'))
+    named = penstock.Loader(str(job), data_root=str(data))
+    named.load_state_dict(state)  # the order fingerprint is the same
+    assert [list(batch["key"]) for batch in named] == whole[1:]
+    (data / "empty.tar").write_bytes(bytes(1024))
+    assert [list(batch["key"]) for batch in rows(data, job=job)] != []
+    (data / "empty.tar").unlink()
+    job.write_text(JOB.replace('"*.tar*" }', '"*.tar*" source: TFRECORD }'))
+    with pytest.raises(
+        penstock.PenstockError, match=r"[ab]\.tar.*: this is a tar archive, but dataset\.source is TFRECORD; leave"
+    ):
+        rows(data, job=job)
+
+
+def test_a_zstandard_archive_is_rejected_with_the_command_that_recompresses_it(data):
+    (data / "z.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(range(256)) * 4)
+    named, command = f"{data / 'z.tar.zst'}: this is a Zstandard stream", "`zstd -dc SHARD.tar.zst | gzip > SHARD.tar.gz`"
+    for arguments in (["init"], ["verify"], ["index", "--index-dir", data.parent / "i"]):
+        done = run(arguments[0], data / "z.tar.zst", *arguments[1:])
+        assert done.returncode == 1
+        assert named in done.stdout + done.stderr
+        assert command in done.stdout + done.stderr
+    with pytest.raises(penstock.PenstockError, match="this is a Zstandard stream") as error:
+        rows(data)
+    assert command in str(error.value)
+    with daemon(data) as address:
+        with pytest.raises(penstock.PenstockError, match="this is a Zstandard stream") as error:
+            penstock.submit(str(data.parent / "samples.textproto"), coordinator=address)
+        assert command in str(error.value)
+
+
 def test_formats_that_the_container_does_not_have(data):
     job = data.parent / "raw.textproto"
     job.write_text(JOB.replace('"*.tar*" }', '"*.tar*" format: SEQUENCE_EXAMPLE }'))
@@ -191,21 +248,10 @@ def test_pickled_members_are_rejected(data):
         rows(data, job=job)
 
 
-def test_served_rows_are_those_of_the_process(data, tmp_path):
+def test_served_rows_are_those_of_the_process(data):
     local = [list(batch["key"]) for batch in rows(data)]
-    port = tmp_path / "port"
-    arguments = ["standalone", "--data-root", str(data), "--listen", "127.0.0.1:0", "--port-file", str(port), "--threads", "1"]
-    with open(tmp_path / "log", "wb") as log:
-        arguments += ["--state-dir", str(tmp_path / "state")]
-        daemon = subprocess.Popen([str(BIN / "penstockd"), *arguments], stderr=log, stdout=log)
-    with daemon:
-        try:
-            while not (port.exists() and port.read_text()):
-                assert daemon.poll() is None, (tmp_path / "log").read_text()
-            address = f"localhost:{port.read_text().strip()}"
-            penstock.submit(str(tmp_path / "samples.textproto"), coordinator=address)
-            loader = penstock.Loader("samples", coordinator=address)
-            assert [list(batch["key"]) for batch in loader] == local
-            loader.close()
-        finally:
-            daemon.terminate()
+    with daemon(data) as address:
+        penstock.submit(str(data.parent / "samples.textproto"), coordinator=address)
+        loader = penstock.Loader("samples", coordinator=address)
+        assert [list(batch["key"]) for batch in loader] == local
+        loader.close()

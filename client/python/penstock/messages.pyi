@@ -294,11 +294,13 @@ class Dataset(Message):
 
         files: globs: relative to a data root, or absolute inside one
         weight: reserved for a mix of data sets, which is not supported; leave it out
+        source: the kind of all files; a file of another kind is rejected
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
     format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]
+    source: Literal["AUTO", "TFRECORD", "TAR"]
     def __init__(
         self,
         *,
@@ -306,6 +308,7 @@ class Dataset(Message):
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
         format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR"]] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):

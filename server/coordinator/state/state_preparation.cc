@@ -162,6 +162,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
     v1::Task task = NewTask(job);
     v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
     index->set_compression(DatasetOf(job.spec()).compression());
+    index->set_source(DatasetOf(job.spec()).source());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
     board_.Add(std::move(task), static_cast<uint32_t>(i));
   }

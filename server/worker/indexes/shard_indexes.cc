@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "pipeline/plan/job_dataset.h"
 
 namespace penstock {
 namespace {
@@ -223,10 +222,9 @@ absl::StatusOr<LoadedIndex> ShardIndexes::Build(const std::string& path, const I
 }
 
 IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
-  const IndexOptions options = IndexOptionsOf(DatasetOf(spec).compression(), spec.limits().max_record_bytes());
-  return [this, options](const SnapshotShard& shard, const std::string& path, const std::stop_token& stop) {
-    return Get(shard, path, options, stop);
-  };
+  return
+      [this, options = IndexOptionsOf(spec)](const SnapshotShard& shard, const std::string& path,
+                                             const std::stop_token& stop) { return Get(shard, path, options, stop); };
 }
 
 }  // namespace penstock

@@ -104,7 +104,8 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
                       ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
-  const auto built = tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
+  const auto built =
+      tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()));
   if (absl::IsDataLoss(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
                                             ". A shard that cannot be walked to its end is in no job, whatever "

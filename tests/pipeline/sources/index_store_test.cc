@@ -62,6 +62,8 @@ TEST(IndexStore, BuildsAgainWhenTheSidecarIsDamagedOrServesOtherOptions) {
   EXPECT_FALSE(store.LoadOrBuild(path, {.compression = Compression::kNone}).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(store.LoadOrBuild(path, {.max_record_bytes = 4}).status()));
   EXPECT_TRUE(store.LoadOrBuild(path, {.verify_data = true})->built);
+  EXPECT_FALSE(store.LoadOrBuild(path, {.container = ContainerKind::kTfRecord})->built);
+  EXPECT_TRUE(absl::IsInvalidArgument(store.LoadOrBuild(path, {.container = ContainerKind::kTar}).status()));
 }
 
 TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {

@@ -1,0 +1,87 @@
+// Shards whose job names their container (dataset.source).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "penstock/v1/job.pb.h"
+#include "pipeline/sources/file_kind.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/index_job.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
+#include "tests/pipeline/sources/test_shards.h"
+#include "tests/support/temp_folder.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<ShardIndex> IndexAs(const std::string& bytes, v1::Source::Kind source) {
+  v1::JobSpec job;
+  job.add_dataset()->set_source(source);
+  return BuildShardIndex(MemoryFile(bytes), IndexOptionsOf(job));
+}
+
+std::string TarOf(int samples) {
+  std::string bytes;
+  for (int i = 0; i < samples; ++i) AppendTarMember(std::to_string(i) + ".cls", "7", &bytes);
+  return bytes;
+}
+
+std::string TfRecords() {
+  TempFolder folder;
+  WriteShard(folder.File("s"), {"a", "b"});
+  return Slurp(folder.File("s"));
+}
+
+TEST(ExpectedContainer, IsTheSameIndexAsThatOfTheContent) {
+  for (const auto& [bytes, source] :
+       {std::pair(TarOf(3), v1::Source::TAR), std::pair(TfRecords(), v1::Source::TFRECORD)}) {
+    const auto index = IndexAs(bytes, source);
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ(*index, IndexAs(bytes, v1::Source::AUTO).value());
+  }
+}
+
+TEST(ExpectedContainer, AShardOfAnotherIsRejectedByName) {
+  const absl::Status tar = IndexAs(TarOf(3), v1::Source::TFRECORD).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(tar));
+  EXPECT_EQ(tar.message(),
+            "memory: this is a tar archive, but dataset.source is TFRECORD; leave `source` out, or leave the "
+            "file out of dataset.files");
+  const absl::Status records = IndexAs(TfRecords(), v1::Source::TAR).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(records));
+  EXPECT_EQ(records.message(),
+            "memory: this is a TFRecord file, but dataset.source is TAR; leave `source` out, or leave the "
+            "file out of dataset.files");
+}
+
+TEST(ExpectedContainer, AFileThatIsNoShardIsNamedAsWithoutIt) {
+  for (const std::string& bytes :
+       {std::string("\x28\xB5\x2F\xFD") + std::string(600, 'z'), "\xFF\xD8\xFF" + std::string(600, 'j')}) {
+    const absl::Status as_tar = IndexAs(bytes, v1::Source::TAR).status();
+    EXPECT_TRUE(IsOtherKindOfFile(as_tar)) << as_tar;
+    EXPECT_EQ(as_tar, IndexAs(bytes, v1::Source::AUTO).status());
+  }
+  std::string damaged = TarOf(3);
+  damaged.replace(257, 5, "xxxxx");
+  EXPECT_THAT(std::string(IndexAs(damaged, v1::Source::TAR).status().message()),
+              HasSubstr("memory: dataset.source is TAR, but the file does not begin with a tar header"));
+}
+
+TEST(ExpectedContainer, AnArchiveWithoutMembersHasNoSamples) {
+  for (const size_t bytes : {0, 512, 1024, 10240}) {
+    const auto index = IndexAs(std::string(bytes, '\0'), v1::Source::TAR);
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ(index->record_count(), 0u);
+    EXPECT_EQ(index->kind().container, ContainerKind::kTar);
+    EXPECT_EQ(ShardIndex::Parse(index->Serialize()).value(), *index);
+  }
+  EXPECT_FALSE(IndexAs(std::string(100, '\0'), v1::Source::TAR).ok());
+  EXPECT_FALSE(IndexAs(std::string(1024, '\0'), v1::Source::AUTO).ok());
+}
+
+}  // namespace
+}  // namespace penstock
