@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "net/view_proto.h"
+#include "tests/server/coordinator/apply_and_store.h"
 #include "tests/server/coordinator/job_specs.h"
 
 namespace penstock {
@@ -52,7 +53,8 @@ Fleet::Fleet(const FleetOptions& options)
 }
 
 Effects Fleet::Apply(Request request) {
-  Effects effects = state_->Apply({now_, std::move(request), absl::StrCat("event-", ++events_)});
+  std::vector<v1::StoreEvent> facts;
+  Effects effects = ApplyAndStore(state_.get(), {now_, std::move(request), absl::StrCat("event-", ++events_)}, &facts);
   if (!effects.status.ok()) wrong_ = effects.status.ToString();
   return effects;
 }

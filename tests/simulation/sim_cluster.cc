@@ -24,6 +24,7 @@
 #include "server/worker/stream/session_acceptor.h"
 #include "tests/simulation/sim_loader.h"
 #include "tests/simulation/sim_process.h"
+#include "tests/support/commit_facts.h"
 
 namespace penstock {
 namespace {
@@ -259,6 +260,14 @@ struct SimCluster::Reader::Parts {
 SimCluster::Reader::Reader(std::unique_ptr<Parts> made) : parts(std::move(made)) {}
 SimCluster::Reader::~Reader() = default;
 
+// A user at a terminal.
+struct SimCluster::Admin {
+  explicit Admin(SimCluster* cluster) : process(&cluster->sim_), calls(cluster, "admin", &process) {}
+
+  SimProcess process;
+  Calls calls;
+};
+
 SimCluster::SimCluster(uint64_t seed)
     : dataset_(MakeNumberDataset({.shards = kShards, .records_per_shard = kRecords}, data_.path())),
       sim_(seed),
@@ -281,6 +290,7 @@ SimCluster::~SimCluster() {
   sim_.DropAll();
   network_.Finish();
   readers_.clear();
+  admins_.clear();
   sim_.DropAll();
   workers_.clear();
   sim_.DropAll();
@@ -291,14 +301,22 @@ void SimCluster::StartCoordinator() {
   const v1::StoredState stored = *store_.Load();
   std::vector<v1::StoreEvent> begin(1);
   begin[0].set_begin_term(stored.term() + 1);
-  const uint64_t revision = *store_.Commit(begin, stored.revision());
+  PS_CHECK(CommitFacts(&store_, begin, stored.revision()).kind == CommitOutcome::kStored);
   auto state = CoordinatorState::Restore(StateOptions(), now(), stored.term() + 1, stored);
   PS_CHECK(state.ok());
   coordinator_ = std::make_unique<Coordinator>(&sim_);
   ControlLoop::Options options;
   options.new_session_id = [this] { return absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-cluster"); };
+  options.new_commit_id = [this] { return absl::StrCat("commit ", ++commits_); };
+  options.on_superseded = [this, of = coordinator_.get()](const absl::Status& why) {
+    coordinator_exits_.push_back(why);
+    // The process ends after its calls are answered.
+    sim_.PostAt(now() + 100 * kMillisecond, [this, of] {
+      if (coordinator_.get() == of) KillCoordinator();
+    });
+  };
   coordinator_->loop =
-      std::make_unique<ControlLoop>(*std::move(state), &store_, revision, &coordinator_->process, options);
+      std::make_unique<ControlLoop>(*std::move(state), &store_, stored.revision() + 1, &coordinator_->process, options);
 }
 
 void SimCluster::KillCoordinator() {
@@ -336,6 +354,26 @@ void SimCluster::DrainWorker(const std::string& host) {
   for (auto& [name, worker] : workers_) {
     if (!worker->dead && worker->shared.worker_id == host) worker->Drain();
   }
+}
+
+SimCluster::Answer SimCluster::BeginSubmit(const v1::JobSpec& spec) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = spec;
+  admins_.push_back(std::make_unique<Admin>(this));
+  const auto answer = std::make_shared<std::optional<absl::Status>>();
+  admins_.back()->calls.Apply<v1::SubmitReply>(
+      request, 60 * kSecond, [answer](const absl::StatusOr<v1::SubmitReply>& reply) { *answer = reply.status(); });
+  return answer;
+}
+
+bool SimCluster::HasJob(const std::string& name) {
+  bool has = false;
+  coordinator_->loop->Read([&](const CoordinatorState& state, Nanos at) {
+    const v1::StatusReply status = state.Status(at);
+    has = std::any_of(status.jobs().begin(), status.jobs().end(), [&](const auto& job) { return job.name() == name; });
+  });
+  sim_.RunFor(0);
+  return has;
 }
 
 bool SimCluster::SubmitJob(int owners) {

@@ -39,6 +39,18 @@ class SimCluster {
   void KillCoordinator();
   void StartCoordinator();  // with the content of its store
 
+  // The coordinator's store. A coordinator that another writer supersedes ends its process.
+  FakeStore& store() { return store_; }
+  bool CoordinatorRuns() const { return coordinator_ != nullptr; }
+  // Why coordinators have ended by themselves.
+  const std::vector<absl::Status>& coordinator_exits() const { return coordinator_exits_; }
+
+  // Submits a job like `penstock submit`. The result has a value after the answer.
+  using Answer = std::shared_ptr<const std::optional<absl::Status>>;
+  Answer BeginSubmit(const v1::JobSpec& spec);
+  // Returns whether the coordinator's status has the job.
+  bool HasJob(const std::string& name);
+
   // Submits the job. Returns true when it is ready with `owners` workers in its view, and false if that takes too long.
   bool SubmitJob(int owners);
 
@@ -63,14 +75,17 @@ class SimCluster {
   class Calls;
   class WorkerCalls;
   class ClientCalls;
+  struct Admin;
 
   TempFolder data_;
   TestDataset dataset_;
   SimScheduler sim_;
   SimNetwork network_;
   FakeStore store_;
-  uint64_t incarnations_ = 0, watches_ = 0, sessions_ = 0;
+  uint64_t incarnations_ = 0, watches_ = 0, sessions_ = 0, commits_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
+  std::vector<absl::Status> coordinator_exits_;
+  std::vector<std::unique_ptr<Admin>> admins_;
   std::map<std::string, std::unique_ptr<TempFolder>> state_folders_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Reader>> readers_;

@@ -11,6 +11,7 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   v1::StoredState state;
   state.set_revision(revision_);
   state.set_term(term_);
+  state.set_commit_id(commit_id_);
   for (const auto& [name, job] : jobs_) *state.add_jobs() = job;
   for (const auto& [name, view] : views_) *state.add_views() = view;
   for (const auto& [name, worker] : workers_) *state.add_workers() = worker;
@@ -27,52 +28,141 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   return state;
 }
 
-absl::StatusOr<uint64_t> FakeStore::Commit(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) {
-  MutexLock lock(&mutex_);
-  if (!failure_.ok()) return failure_;
-  if (expected_revision != revision_) {
-    return absl::AbortedError(absl::StrCat("the revision is ", revision_, ", expected ", expected_revision));
-  }
-  for (const v1::StoreEvent& event : events) {
-    switch (event.event_case()) {
-      case v1::StoreEvent::kBeginTerm:
-        term_ = event.begin_term();
-        break;
-      case v1::StoreEvent::kPutJob:
-        jobs_[event.put_job().job().name()] = event.put_job();
-        break;
-      case v1::StoreEvent::kDeleteJob:
-        jobs_.erase(event.delete_job());
-        views_.erase(event.delete_job());
-        bad_records_.erase(event.delete_job());
-        decisions_.erase(event.delete_job());
-        break;
-      case v1::StoreEvent::kPutView:
-        views_[event.put_view().job()] = event.put_view();
-        break;
-      case v1::StoreEvent::kPutWorker:
-        workers_[event.put_worker().registration().id()] = event.put_worker();
-        break;
-      case v1::StoreEvent::kDeleteWorker:
-        workers_.erase(event.delete_worker());
-        break;
-      case v1::StoreEvent::kAddBadRecords:
-        for (const v1::BadRecord& record : event.add_bad_records().records()) {
-          bad_records_[event.add_bad_records().job()].emplace(record.record(), record);
-        }
-        break;
-      case v1::StoreEvent::kAddDecisions: {
-        std::vector<v1::BadRecord>& decisions = decisions_[event.add_decisions().job()];
-        decisions.resize(event.add_decisions().begin());
-        decisions.insert(decisions.end(), event.add_decisions().records().begin(),
-                         event.add_decisions().records().end());
-        break;
+void FakeStore::Write(const v1::StoreEvent& event) {
+  switch (event.event_case()) {
+    case v1::StoreEvent::kBeginTerm:
+      term_ = event.begin_term();
+      break;
+    case v1::StoreEvent::kPutJob:
+      jobs_[event.put_job().job().name()] = event.put_job();
+      break;
+    case v1::StoreEvent::kDeleteJob:
+      jobs_.erase(event.delete_job());
+      views_.erase(event.delete_job());
+      bad_records_.erase(event.delete_job());
+      decisions_.erase(event.delete_job());
+      break;
+    case v1::StoreEvent::kPutView:
+      views_[event.put_view().job()] = event.put_view();
+      break;
+    case v1::StoreEvent::kPutWorker:
+      workers_[event.put_worker().registration().id()] = event.put_worker();
+      break;
+    case v1::StoreEvent::kDeleteWorker:
+      workers_.erase(event.delete_worker());
+      break;
+    case v1::StoreEvent::kAddBadRecords:
+      for (const v1::BadRecord& record : event.add_bad_records().records()) {
+        bad_records_[event.add_bad_records().job()].emplace(record.record(), record);
       }
-      case v1::StoreEvent::EVENT_NOT_SET:
-        return absl::InternalError("an event without content");
+      break;
+    case v1::StoreEvent::kAddDecisions: {
+      std::vector<v1::BadRecord>& decisions = decisions_[event.add_decisions().job()];
+      decisions.resize(event.add_decisions().begin());
+      decisions.insert(decisions.end(), event.add_decisions().records().begin(), event.add_decisions().records().end());
+      break;
+    }
+    case v1::StoreEvent::EVENT_NOT_SET:
+      break;
+  }
+}
+
+CommitOutcome FakeStore::CommitNow(const StoreCommit& commit) {
+  ++commits_;
+  if (!failure_.ok()) return {CommitOutcome::kNotStored, failure_};
+  if (commit.expected_revision != revision_) {
+    return {CommitOutcome::kSuperseded,
+            absl::AbortedError(absl::StrCat("the revision is ", revision_, ", expected ", commit.expected_revision))};
+  }
+  const bool lost = std::exchange(lose_next_, false);
+  const CommitOutcome unknown = {CommitOutcome::kUnknown, absl::UnavailableError("the store does not answer")};
+  if (lost && !lost_is_stored_) return unknown;
+  for (const auto& event : commit.events) {
+    if (event->event_case() == v1::StoreEvent::EVENT_NOT_SET) {
+      return {CommitOutcome::kNotStored, absl::InternalError("an event without content")};
     }
   }
-  return ++revision_;
+  last_commit_bytes_ = 0;
+  for (const auto& event : commit.events) {
+    Write(*event);
+    last_commit_bytes_ += event->ByteSizeLong();
+  }
+  commit_id_ = commit.id;
+  ++revision_;
+  if (lost) return unknown;
+  return {CommitOutcome::kStored, absl::OkStatus()};
+}
+
+void FakeStore::Commit(StoreCommit commit, Done done) {
+  CommitOutcome outcome;
+  {
+    MutexLock lock(&mutex_);
+    outcome = CommitNow(commit);
+  }
+  Report(std::move(outcome), std::move(done));
+}
+
+void FakeStore::Settle(std::string id, uint64_t expected_revision, Done done) {
+  CommitOutcome outcome;
+  {
+    MutexLock lock(&mutex_);
+    if (lost_settles_ > 0) {
+      --lost_settles_;
+      outcome = {CommitOutcome::kUnknown, absl::UnavailableError("the store does not answer")};
+    } else if (commit_id_ == id) {
+      outcome = {CommitOutcome::kStored, absl::OkStatus()};
+    } else if (revision_ == expected_revision) {
+      outcome = {CommitOutcome::kNotStored, absl::UnavailableError("the commit was lost")};
+    } else {
+      outcome = {CommitOutcome::kSuperseded,
+                 absl::AbortedError(absl::StrCat("the revision is ", revision_, ", expected ", expected_revision))};
+    }
+  }
+  Report(std::move(outcome), std::move(done));
+}
+
+void FakeStore::Report(CommitOutcome outcome, Done done) {
+  {
+    MutexLock lock(&mutex_);
+    if (held_) {
+      outcomes_.emplace_back(std::move(outcome), std::move(done));
+      return;
+    }
+  }
+  std::move(done)(std::move(outcome));
+}
+
+void FakeStore::Hold(bool hold) {
+  std::deque<std::pair<CommitOutcome, Done>> outcomes;
+  {
+    MutexLock lock(&mutex_);
+    held_ = hold;
+    if (!hold) outcomes.swap(outcomes_);
+  }
+  for (auto& [outcome, done] : outcomes) std::move(done)(std::move(outcome));
+}
+
+void FakeStore::LoseNextOutcome(bool stored, int settles) {
+  MutexLock lock(&mutex_);
+  lose_next_ = true;
+  lost_is_stored_ = stored;
+  lost_settles_ = settles;
+}
+
+void FakeStore::Supersede() {
+  MutexLock lock(&mutex_);
+  ++revision_;
+  commit_id_ = "another writer's";
+}
+
+size_t FakeStore::commits() const {
+  MutexLock lock(&mutex_);
+  return commits_;
+}
+
+size_t FakeStore::last_commit_bytes() const {
+  MutexLock lock(&mutex_);
+  return last_commit_bytes_;
 }
 
 void FakeStore::FailWith(absl::Status status) {

@@ -1,9 +1,12 @@
-// A store in memory, for tests of what uses one, with failures on demand.
+// A store in memory, for tests of what uses one. Every outcome comes on demand.
 #ifndef PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
 #define PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
 
+#include <cstddef>
+#include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -11,19 +14,43 @@
 
 namespace penstock {
 
-// Thread-safe, so that a test may fail it while it is used.
+// Reports outcomes inside the call, unless they are held. Thread-safe, so that a test may fail it while it is used.
 class FakeStore final : public Store {
  public:
   absl::StatusOr<v1::StoredState> Load() override;
-  absl::StatusOr<uint64_t> Commit(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) override;
+  void Commit(StoreCommit commit, Done done) override;
+  void Settle(std::string id, uint64_t expected_revision, Done done) override;
 
-  // What commits return from now on; OK makes them work again.
+  // Later commits store nothing and have this error; OK ends that.
   void FailWith(absl::Status status);
+  // The next commit is stored or not, and its outcome is unknown. So are the next `settles` attempts to settle it.
+  void LoseNextOutcome(bool stored, int settles = 0);
+  // Acts as another writer, whose commit stores nothing.
+  void Supersede();
+  // While held, commits take effect, but their outcomes are reported at the end of that.
+  void Hold(bool hold);
+
+  // Commits that the store received, failed ones included.
+  size_t commits() const;
+  // Bytes of the facts of the last commit.
+  size_t last_commit_bytes() const;
 
  private:
-  Mutex mutex_;
+  void Write(const v1::StoreEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  CommitOutcome CommitNow(const StoreCommit& commit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Report(CommitOutcome outcome, Done done);
+
+  mutable Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  bool lose_next_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lost_is_stored_ ABSL_GUARDED_BY(mutex_) = false;
+  int lost_settles_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::pair<CommitOutcome, Done>> outcomes_ ABSL_GUARDED_BY(mutex_);  // held ones
+  size_t commits_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t last_commit_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string commit_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, v1::StoredJob> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredView> views_ ABSL_GUARDED_BY(mutex_);

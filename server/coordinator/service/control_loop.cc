@@ -79,21 +79,41 @@ absl::Status CannotStoreForAdmin(const absl::Status& why) {
       absl::StrCat("the coordinator cannot store this: ", std::string(why.message()), ". Nothing has changed"));
 }
 
+absl::Status SupersededForAdmin(const absl::Status& superseded) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(superseded.message()),
+                   ". Look whether this change has taken effect (penstock status), and repeat it if it has not"));
+}
+
 bool IsAdmin(const Request& request) {
   return std::holds_alternative<v1::SubmitRequest>(request) || std::holds_alternative<v1::CancelRequest>(request) ||
          std::holds_alternative<v1::DeleteRequest>(request);
+}
+
+// Returns whether the reply states that records are stored. An earlier request may have reported the same ones.
+bool ConfirmsRecords(const Request& request) {
+  const auto* judge = std::get_if<v1::JudgeRecordsRequest>(&request);
+  return std::holds_alternative<v1::ReportRecordsRequest>(request) || (judge != nullptr && !judge->decided().empty());
+}
+
+// Returns whether the answer may have to wait for the store.
+bool MayNeedStore(const Request& request) {
+  return IsAdmin(request) || ConfirmsRecords(request) || std::holds_alternative<v1::ReportTaskRequest>(request) ||
+         std::holds_alternative<v1::DrainRequest>(request);
 }
 
 }  // namespace
 
 ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
                          const Options& options)
-    : store_(store),
-      options_(options),
+    : options_(options),
       state_(std::move(state)),
-      store_revision_(store_revision),
       strand_(executor),
-      tick_(&strand_) {
+      tick_(&strand_),
+      commits_(store, store_revision, &strand_, options.new_commit_id, [this](CommitQueue::Result result) {
+        strand_.AssertHere();
+        CommitEnded(std::move(result));
+      }) {
   strand_.Post([this] {
     strand_.AssertHere();
     TickBy(strand_.clock()->Now() + options_.tick);
@@ -116,12 +136,9 @@ ControlLoop::~ControlLoop() {
       watch->done(Stopping());
     }
   }
-  for (Answer& answer : answers_) answer.done(Stopping(), &none);
+  for (ApplyItem& item : held_) item.done(Stopping(), &none);
+  for (Answer& answer : waiting_) answer.done(Stopping(), &none);
   FailWatches(Stopping());
-  if (!pending_.empty()) {
-    const absl::Status stored = store_->Commit(pending_, store_revision_).status();
-    if (!stored.ok()) spdlog::error("changes are lost, which cannot be stored: {}", std::string(stored.message()));
-  }
 }
 
 std::string ControlLoop::RandomSessionId() {
@@ -168,18 +185,22 @@ void ControlLoop::CancelWatch(uint64_t id) { Enqueue(CancelItem{id}, true); }
 
 void ControlLoop::ReleaseWatches() { Enqueue(ReleaseItem{}, true); }
 
+void ControlLoop::Close(std::function<void()> done) { Enqueue(CloseItem{std::move(done)}, true); }
+
 void ControlLoop::TickBy(Nanos when) {
   if (tick_.pending() && tick_.when() <= when) return;
   tick_.Set(when, [this] {
     strand_.AssertHere();
+    if (!superseded_.ok()) return Turn();  // rejects the requests that waited for the tick
     const Nanos now = strand_.clock()->Now();
-    ApplyEvent({now, Tick(), ""});
+    Effects effects = state_.Apply({now, Tick(), ""});
+    Gather(&effects, now);
     Turn();
     if (release_heap_at_ != 0 && now >= release_heap_at_) {
       release_heap_at_ = 0;
       ReleaseFreedMemory();
     }
-    TickBy(now + (pending_.empty() ? options_.quiet_tick : options_.tick));
+    TickBy(now + (commits_.has_gathered() ? options_.tick : options_.quiet_tick));
   });
 }
 
@@ -193,47 +214,56 @@ void ControlLoop::Turn() {
   const Nanos now = strand_.clock()->Now();
   for (Item& item : batch) Handle(std::move(item), now);
   tasks_wait_.store(state_.HasWaitingTasks(), std::memory_order_relaxed);
-  const absl::Status stored = CommitPending();
-  for (Answer& answer : answers_) {
-    if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
-      answer.effects.status = CannotStore(stored);
-    }
-    answer.done(std::move(answer.effects.status), &answer.effects.reply);
-  }
-  answers_.clear();
+  commits_.Start();
+  if (closed_ != nullptr && !commits_.in_flight()) std::exchange(closed_, nullptr)();
   ServeWatches(now);
 }
 
 void ControlLoop::Handle(Item item, Nanos now) {
   if (auto* apply = std::get_if<ApplyItem>(&item)) {
-    if (apply->deadline < now) {
-      Reply none;
-      apply->done(absl::DeadlineExceededError("the coordinator is busy"), &none);
-      return;
-    }
-    Event event{now, std::move(apply->request), ""};
-    if (std::holds_alternative<v1::OpenSessionRequest>(event.request)) event.new_session_id = options_.new_session_id();
-    Effects effects = ApplyEvent(event);
-    // The change that an admin requested is already stored. Its further facts are consequences, such as a view. A reply
-    // to JudgeRecords waits for a commit too, because an earlier event may have made the decisions that it contains.
-    const bool judges = std::holds_alternative<v1::JudgeRecordsReply>(effects.reply);
-    const bool durable = judges || (!effects.facts.empty() && !IsAdmin(event.request));
-    effects.facts.clear();
-    answers_.push_back({std::move(apply->done), std::move(effects), durable});
+    HandleApply(std::move(*apply), now);
   } else if (auto* query = std::get_if<Query>(&item)) {
     (*query)(state_, now);
   } else if (auto* watch = std::get_if<WatchItem>(&item)) {
     HandleWatch(std::move(*watch), now);
   } else if (auto* cancel = std::get_if<CancelItem>(&item)) {
     Finish(cancel->id, absl::CancelledError("the caller has gone"));
+  } else if (auto* close = std::get_if<CloseItem>(&item)) {
+    closed_ = std::move(close->done);
   } else {
     releasing_ = true;
     FailWatches(Stopping());
   }
 }
 
+void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
+  const auto reject = [&item](const absl::Status& why) {
+    Reply none;
+    item.done(why, &none);
+  };
+  const bool admin = IsAdmin(item.request);
+  if (!superseded_.ok()) return reject(admin ? SupersededForAdmin(superseded_) : superseded_);
+  if (item.deadline < now) return reject(absl::DeadlineExceededError("the coordinator is busy"));
+  if (waiting_.size() + held_.size() >= options_.max_waiting && MayNeedStore(item.request)) return reject(TooMany());
+  if (state_.MustWait(item.request)) return held_.push_back(std::move(item));
+  Event event{now, std::move(item.request), ""};
+  if (std::holds_alternative<v1::OpenSessionRequest>(event.request)) event.new_session_id = options_.new_session_id();
+  const uint64_t first = commits_.last() + 1;
+  Effects effects = state_.Apply(event);
+  const bool drains = std::holds_alternative<v1::DrainRequest>(event.request) && !effects.hints.empty();
+  const bool waits = !effects.changes.empty() || drains || ConfirmsRecords(event.request);
+  Gather(&effects, now);
+  if (effects.status.ok() && waits && commits_.settled() < commits_.last()) {
+    waiting_.push_back(
+        {std::move(item.done), absl::OkStatus(), std::move(effects.reply), first, commits_.last(), admin});
+  } else {
+    item.done(std::move(effects.status), &effects.reply);
+  }
+}
+
 void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   if (releasing_) return item.done(Stopping());
+  if (!superseded_.ok()) return item.done(superseded_);
   if (watches_.size() >= options_.max_watches) return item.done(TooMany());
   Nanos due = now + std::min(item.request.wait_ms(), kMaxWaitMs) * kMillisecond;
   if (due - now >= 2 * kTogether) due -= due % kTogether;
@@ -245,51 +275,79 @@ void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   watches_.emplace(id, std::move(item));
 }
 
-Effects ControlLoop::ApplyEvent(const Event& event) {
-  const bool admin = IsAdmin(event.request);
-  const StoreFacts store = [this, admin, now = event.now](std::vector<v1::StoreEvent> facts) {
-    strand_.AssertHere();
-    const size_t before = pending_.size();
-    for (v1::StoreEvent& fact : facts) pending_.push_back(std::move(fact));
-    const absl::Status stored = Commit();
-    if (!stored.ok()) {
-      pending_.resize(before);
-      return admin ? CannotStoreForAdmin(stored) : CannotStore(stored);
-    }
-    for (size_t i = before; i < pending_.size(); ++i) Note(pending_[i], now);
-    pending_.clear();
-    return absl::OkStatus();
-  };
-  Effects effects = state_.Apply(event, store);
-  for (v1::StoreEvent& fact : effects.facts) {
-    Note(fact, event.now);
-    pending_.push_back(std::move(fact));  // the fact of a job may be large
+void ControlLoop::Gather(Effects* effects, Nanos now) {
+  for (v1::StoreEvent& hint : effects->hints) {
+    Note(hint, now);
+    commits_.AddHint(std::move(hint));
   }
-  return effects;
+  for (Change& change : effects->changes) commits_.AddChange(std::move(change));
+  effects->hints.clear();
+  effects->changes.clear();
+}
+
+void ControlLoop::EndChange(CommitQueue::Entry entry, const absl::Status& stored, Nanos now) {
+  if (stored.ok()) {
+    for (const auto& fact : entry.facts) Note(*fact, now);
+  }
+  Effects effects = state_.End(now, *std::move(entry.change), stored.ok() ? stored : CannotStore(stored));
+  Gather(&effects, now);
+  if (std::holds_alternative<std::monostate>(effects.reply)) return;
+  for (Answer& answer : waiting_) {
+    if (answer.first <= entry.number && entry.number <= answer.last) answer.reply = std::move(effects.reply);
+    if (answer.last >= entry.number) return;
+  }
+}
+
+void ControlLoop::CommitEnded(CommitQueue::Result result) {
+  if (result.kind == CommitOutcome::kSuperseded) return StopServing(result.why);
+  const Nanos now = strand_.clock()->Now();
+  for (CommitQueue::Entry& entry : result.ended) {
+    if (entry.change.has_value()) EndChange(std::move(entry), result.why, now);
+  }
+  while (!waiting_.empty() && waiting_.front().last <= result.last) {
+    Answer answer = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (!result.why.ok()) answer.status = answer.admin ? CannotStoreForAdmin(result.why) : CannotStore(result.why);
+    answer.done(std::move(answer.status), &answer.reply);
+  }
+  Reply none;
+  for (ApplyItem& item : std::exchange(held_, {})) {
+    if (!result.why.ok() && IsAdmin(item.request)) {
+      item.done(CannotStoreForAdmin(result.why), &none);
+    } else {
+      HandleApply(std::move(item), now);
+    }
+  }
+  if (!result.why.ok()) {  // the next turn or tick repeats the commit
+    TickBy(now + options_.tick);
+    if (closed_ != nullptr) {
+      if (commits_.has_gathered()) spdlog::error("changes are lost, which cannot be stored");
+      std::exchange(closed_, nullptr)();
+    }
+    return ServeWatches(now);
+  }
+  Turn();
+}
+
+void ControlLoop::StopServing(const absl::Status& why) {
+  superseded_ =
+      absl::UnavailableError(absl::StrCat("another coordinator has taken over: ", std::string(why.message())));
+  spdlog::error("this coordinator stops: {}", std::string(why.message()));
+  Reply none;
+  for (Answer& answer : std::exchange(waiting_, {})) {
+    answer.done(answer.admin ? SupersededForAdmin(superseded_) : superseded_, &none);
+  }
+  for (ApplyItem& item : std::exchange(held_, {})) {
+    item.done(IsAdmin(item.request) ? SupersededForAdmin(superseded_) : superseded_, &none);
+  }
+  FailWatches(superseded_);
+  if (closed_ != nullptr) std::exchange(closed_, nullptr)();
+  options_.on_superseded(why);
 }
 
 void ControlLoop::Note(const v1::StoreEvent& fact, Nanos now) {
   LogFact(fact);
   if (FreesMuch(fact)) release_heap_at_ = now + kReleaseHeapAfter;
-}
-
-absl::Status ControlLoop::Commit() {
-  const absl::StatusOr<uint64_t> revision = store_->Commit(pending_, store_revision_);
-  if (revision.ok()) {
-    if (!store_status_.ok()) spdlog::info("the store takes changes again");
-    store_revision_ = *revision;
-  } else if (store_status_.ok()) {
-    spdlog::error("cannot store changes: {}", std::string(revision.status().message()));
-  }
-  store_status_ = revision.status();
-  return store_status_;
-}
-
-absl::Status ControlLoop::CommitPending() {
-  if (pending_.empty()) return absl::OkStatus();
-  absl::Status stored = Commit();
-  if (stored.ok()) pending_.clear();
-  return stored;
 }
 
 void ControlLoop::ServeWatches(Nanos now) {

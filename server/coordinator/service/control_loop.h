@@ -1,6 +1,7 @@
-// Owns the coordinator's state. It queues requests, applies them together, commits their facts to the store together,
-// and then answers them. It also answers watchers when their job changes. All of this runs on one strand, so the state
-// needs no lock. A slow disk delays replies but blocks no reactor.
+// Owns the coordinator's state. It queues requests, applies them together and answers them. Changes of jobs, bad
+// records and decisions take effect when they are stored, and their requests are answered then. The loop also answers
+// watchers when their job changes. All of this runs on one strand, so the state needs no lock. Nothing on the strand
+// waits for the disk.
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/runtime/strand.h"
+#include "server/coordinator/service/commit_queue.h"
 #include "server/coordinator/service/watch_table.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/store/store.h"
@@ -48,12 +50,17 @@ class ControlLoop {
   struct Options {
     Nanos tick = 25 * kMillisecond;         // interval while something waits for a tick
     Nanos quiet_tick = 100 * kMillisecond;  // interval otherwise, for deaths, files and delayed tasks
-    size_t max_waiting = 8192;              // limit of requests in the queue
-    size_t max_watches = 16384;             // limit of open long polls
+    // Limit of requests in the queue, and of requests that wait for the store.
+    size_t max_waiting = 8192;
+    size_t max_watches = 16384;  // limit of open long polls
     // Watchers to serve, and as many expired ones to end, before queued requests get a turn.
     size_t watches_at_once = 256;
     // Returns a different id for each call. A simulation passes its own ids.
     std::function<std::string()> new_session_id = RandomSessionId;
+    std::function<std::string()> new_commit_id = RandomSessionId;
+    // Called once, in a task of the executor, when another writer has changed the store. From then on the loop rejects
+    // requests and watches.
+    std::function<void(const absl::Status& why)> on_superseded = [](const absl::Status&) {};
   };
 
   // Work for watchers so far.
@@ -63,12 +70,11 @@ class ControlLoop {
     uint64_t ended_empty = 0;
   };
 
-  // `state` was restored from `store` at `store_revision`. Commits run on the executor and may block as long as the
-  // disk does. Store and executor must outlive the loop.
+  // `state` was restored from `store` at `store_revision`. Store and executor must outlive the loop.
   ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
               const Options& options);
-  // Call it after the executor has stopped or, if the executor has one thread, on that thread. Rejects queued requests,
-  // runs queued queries, and tries once more to store pending facts.
+  // Call it after the executor has stopped or, if the executor has one thread, on that thread. Rejects waiting requests
+  // and runs queued queries. Facts that are not stored are lost; see Close.
   ~ControlLoop();
 
   // Applies a request, unless its deadline has passed before its turn. A session report that names no failed worker is
@@ -83,6 +89,8 @@ class ControlLoop {
   void CancelWatch(uint64_t id);
   // Ends all current and future watches with Unavailable. Other requests are still answered.
   void ReleaseWatches();
+  // Tries once more to store what is not stored, and then calls `done`.
+  void Close(std::function<void()> done);
 
   // For tests. Call it in a task of the executor, or while the executor runs no task.
   const Counts& counts() const { return counts_; }
@@ -103,11 +111,17 @@ class ControlLoop {
     uint64_t id;
   };
   struct ReleaseItem {};
-  using Item = std::variant<ApplyItem, Query, WatchItem, CancelItem, ReleaseItem>;
+  struct CloseItem {
+    std::function<void()> done;
+  };
+  using Item = std::variant<ApplyItem, Query, WatchItem, CancelItem, ReleaseItem, CloseItem>;
+  // An answer that waits until the entries `first` to `last` of the commit queue are stored.
   struct Answer {
     ApplyDone done;
-    Effects effects;
-    bool durable;  // has facts to store before the answer
+    absl::Status status;
+    Reply reply;
+    uint64_t first = 0, last = 0;
+    bool admin = false;
   };
 
   // `soon`: posts a turn; otherwise the item waits for the next tick at the latest. `always`: accepts the item even if
@@ -117,14 +131,19 @@ class ControlLoop {
   bool CanWait(const Request& request) const;
   // Schedules the next tick for `when`, if it is not earlier.
   void TickBy(Nanos when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Handles all queued items, commits, answers, and serves some of the watchers.
+  // Handles all queued items, starts a commit, answers, and serves some of the watchers.
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Handle(Item item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void HandleApply(ApplyItem item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HandleWatch(WatchItem item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  Effects ApplyEvent(const Event& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  absl::Status CommitPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Commits pending_ and leaves it unchanged.
-  absl::Status Commit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Moves the facts and changes of the effects to the commit queue.
+  void Gather(Effects* effects, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Ends the changes of a commit and answers their requests.
+  void CommitEnded(CommitQueue::Result result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void EndChange(CommitQueue::Entry entry, const absl::Status& stored, Nanos now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Rejects everything from now on, because another writer has changed the store.
+  void StopServing(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Note(const v1::StoreEvent& fact, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void ServeWatches(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void LookAt(uint64_t id, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -133,15 +152,14 @@ class ControlLoop {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void FailWatches(const absl::Status& status);
 
-  Store* const store_;
   const Options options_;
 
   // Only for tasks of the strand.
   CoordinatorState state_;
-  uint64_t store_revision_;
-  std::vector<v1::StoreEvent> pending_;  // applied facts that are not stored yet
-  absl::Status store_status_;            // status of the last commit, for the log
-  std::vector<Answer> answers_;
+  std::deque<Answer> waiting_;    // answers that wait for the store, ordered by `last`
+  std::vector<ApplyItem> held_;   // requests that must wait for a change of their job
+  absl::Status superseded_;       // not OK: the reply to all requests
+  std::function<void()> closed_;  // after Close
   WatchTable table_;
   std::unordered_map<uint64_t, WatchItem> watches_;
   // Answers at `shared_revision_`; null if there are no changes.
@@ -161,6 +179,7 @@ class ControlLoop {
 
   Strand strand_;
   StrandTimer tick_;
+  CommitQueue commits_;
 };
 
 }  // namespace penstock

@@ -22,17 +22,39 @@ namespace penstock {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
-// Two threads of the coordinator, and those of gRPC.
-constexpr int kThreads = 12;
+// Three threads of the coordinator, and those of gRPC.
+constexpr int kThreads = 13;
+
+// Waits until the loop has stored its facts or failed to, but not for a disk that hangs.
+void StoreTheRest(ControlLoop* loop) {
+  struct Closed {
+    Mutex mutex;
+    CondVar changed;
+    bool closed ABSL_GUARDED_BY(mutex) = false;
+  };
+  const auto closed = std::make_shared<Closed>();
+  loop->Close([closed] {
+    MutexLock lock(&closed->mutex);
+    closed->closed = true;
+    closed->changed.NotifyAll();
+  });
+  const Nanos until = Clock::Real()->Now() + kSecond;
+  MutexLock lock(&closed->mutex);
+  while (!closed->closed && Clock::Real()->Now() < until) {
+    closed->changed.WaitFor(&closed->mutex, std::chrono::nanoseconds(until - Clock::Real()->Now()));
+  }
+  if (!closed->closed) spdlog::error("the last changes are lost: the disk does not answer");
+}
 
 }  // namespace
 
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
   std::optional<StateDir> dir;
+  std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
   std::unique_ptr<IndexBlobs> blobs;
-  std::unique_ptr<ThreadPool> control;  // used only by the loop, because its commits wait for the disk
+  std::unique_ptr<ThreadPool> control;  // used only by the loop
   std::unique_ptr<ControlLoop> loop;
   std::unique_ptr<ThreadPool> files;
   std::unique_ptr<CoordinatorService> service;
@@ -58,12 +80,17 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "coordinator"));
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
-  PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path));
+  parts->disk = std::make_unique<ThreadPool>(1, "store");
+  PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path, parts->disk.get()));
   PS_ASSIGN_OR_RETURN(const v1::StoredState stored, parts->store->Load());
   const uint64_t term = stored.term() + 1;
-  std::vector<v1::StoreEvent> begin(1);
-  begin[0].set_begin_term(term);
-  PS_ASSIGN_OR_RETURN(const uint64_t revision, parts->store->Commit(begin, stored.revision()));
+  v1::StoreEvent begin;
+  begin.set_begin_term(term);
+  StoreCommit commit{ControlLoop::RandomSessionId(), stored.revision(), {}};
+  commit.events.push_back(std::make_shared<const v1::StoreEvent>(std::move(begin)));
+  const CommitOutcome begun =
+      WaitForOutcome([&](Store::Done done) { parts->store->Commit(std::move(commit), std::move(done)); });
+  if (begun.kind != CommitOutcome::kStored) return begun.why;
   StateOptions state_options;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
@@ -76,8 +103,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   PS_ASSIGN_OR_RETURN(parts->blobs,
                       IndexBlobs::Open(absl::StrCat(options.state_dir, "/indexes/content"), IndexBlobs::Limits()));
   parts->control = std::make_unique<ThreadPool>(1, "control");
-  parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), revision, parts->control.get(),
-                                              ControlLoop::Options());
+  ControlLoop::Options loop_options;
+  loop_options.on_superseded = options.on_superseded;
+  parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), stored.revision() + 1,
+                                              parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service =
       std::make_unique<CoordinatorService>(parts->loop.get(), parts->blobs.get(), parts->files.get(), options.rule);
@@ -104,11 +133,14 @@ void Coordinator::Shutdown() {
   parts_->running.server.reset();
   parts_->service.reset();
   parts_->files.reset();
+  StoreTheRest(parts_->loop.get());
   parts_->control->Stop();
   parts_->loop.reset();
   parts_->control.reset();
   parts_->blobs.reset();
+  parts_->disk->Stop();
   parts_->store.reset();
+  parts_->disk.reset();
   parts_->dir.reset();
 }
 

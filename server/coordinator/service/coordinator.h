@@ -3,9 +3,11 @@
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/common/rpc_gate.h"
 
@@ -19,6 +21,9 @@ struct CoordinatorOptions {
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;  // at least twice heartbeat_ms
   RpcRule rule = nullptr;         // decides about each call
+  // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
+  // all calls, and the owner must shut it down. Must not block or call the coordinator.
+  std::function<void(const absl::Status& why)> on_superseded = [](const absl::Status&) {};
 };
 
 // Thread-safe.

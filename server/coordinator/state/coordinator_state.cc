@@ -91,7 +91,10 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   for (const v1::StoredBadRecords& bad : stored.bad_records()) {
     auto found = state.jobs_.find(bad.job());
     if (found == state.jobs_.end()) continue;
-    for (const v1::BadRecord& record : bad.records()) found->second.quarantine.Add(record);
+    for (const v1::BadRecord& record : bad.records()) {
+      found->second.quarantine.Add(record);
+      found->second.reported.Add(record);
+    }
   }
   for (const v1::StoredDecisions& decisions : stored.decisions()) {
     auto found = state.jobs_.find(decisions.job());
@@ -126,11 +129,30 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   return state;
 }
 
-Effects CoordinatorState::Apply(const Event& event, const StoreFacts& store) {
+Effects CoordinatorState::Apply(const Event& event) {
   Consequences out;
-  if (store != nullptr) out.store = &store;
   Effects effects = Dispatch(event, &out);
-  Settle(event.now, &out);
+  return Settle(event.now, std::move(effects), &out);
+}
+
+// Updates the state that depends on the event's changes, and completes the effects.
+Effects CoordinatorState::Settle(Nanos now, Effects effects, Consequences* out) {
+  if (out->membership) {
+    for (const std::string& holder : board_.Holders()) {
+      const WorkerEntry* worker = workers_.Find(holder);
+      if ((worker == nullptr || !worker->live()) && board_.ReleaseWorker(holder) > 0) {
+        out->wake_workers = true;
+      }
+    }
+    RefreshViews(out);
+    // A new worker may take waiting tasks. Its first heartbeat fetches them.
+    CheckTasks(now, out);
+    AdvanceAllInquiries(now, out);
+  }
+  if (out->wake_workers) {
+    ++revision_;
+    news_.workers = true;
+  }
   // Views and waiting notes may have changed since the reply was built.
   if (auto* submit = std::get_if<v1::SubmitReply>(&effects.reply); submit && effects.status.ok()) {
     auto found = jobs_.find(submit->job().name());
@@ -140,7 +162,8 @@ Effects CoordinatorState::Apply(const Event& event, const StoreFacts& store) {
       *submit->mutable_job() = WholeJob(is_next ? *next : found->second);
     }
   }
-  effects.facts = std::move(out.facts);
+  effects.hints = std::move(out->hints);
+  effects.changes = std::move(out->changes);
   return effects;
 }
 
@@ -163,7 +186,9 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       AdvanceAllInquiries(now, out);
     }
   } else if (auto* submit = std::get_if<v1::SubmitRequest>(&event.request)) {
-    SetReply(Submit(*submit, out), &effects);
+    absl::StatusOr<std::optional<v1::SubmitReply>> reply = Submit(*submit, out);
+    effects.status = reply.status();
+    if (reply.ok() && reply->has_value()) effects.reply = **std::move(reply);
   } else if (auto* cancel = std::get_if<v1::CancelRequest>(&event.request)) {
     SetReply<v1::CancelReply>(Cancel(*cancel, out), &effects);
   } else if (auto* remove = std::get_if<v1::DeleteRequest>(&event.request)) {
@@ -212,26 +237,6 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     effects.reply = v1::CloseSessionReply();
   }
   return effects;
-}
-
-// Updates the state that depends on the event's changes.
-void CoordinatorState::Settle(Nanos now, Consequences* out) {
-  if (out->membership) {
-    for (const std::string& holder : board_.Holders()) {
-      const WorkerEntry* worker = workers_.Find(holder);
-      if ((worker == nullptr || !worker->live()) && board_.ReleaseWorker(holder) > 0) {
-        out->wake_workers = true;
-      }
-    }
-    RefreshViews(out);
-    // A new worker may take waiting tasks. Its first heartbeat fetches them.
-    CheckTasks(now, out);
-    AdvanceAllInquiries(now, out);
-  }
-  if (out->wake_workers) {
-    ++revision_;
-    news_.workers = true;
-  }
 }
 
 const JobEntry& CoordinatorState::SubmissionOf(const v1::Task& task) const {

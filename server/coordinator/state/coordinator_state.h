@@ -1,6 +1,9 @@
 // The coordinator's decisions, as plain state: Apply(event) -> effects. It has no clock, thread, lock, socket or file;
 // each event contains the time. Not thread-safe.
 //
+// A change of a job, its bad records or its decisions takes effect when it is stored: Apply returns it, and End makes
+// it. Views and workers change at once, and are stored afterwards.
+//
 // Workers prepare a job by tasks:
 //   PREPARE (expand the globs, build the pipeline) -> INDEX of every shard, on all workers at once
 //   -> PROBE (make the first row) -> READY
@@ -19,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -43,12 +47,13 @@ class CoordinatorState {
   static absl::StatusOr<CoordinatorState> Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                   const v1::StoredState& stored);
 
-  // Applies an event. It never fails as a whole: the effects of a rejected request contain an error.
-  //
-  // Before a job is submitted, replaced, cancelled, deleted or READY, Apply calls `store` with the facts of that
-  // change. If `store` fails, the state stays unchanged and the effects contain its error. If `store` is null, the
-  // effects contain these facts.
-  Effects Apply(const Event& event, const StoreFacts& store = nullptr);
+  // Applies an event. It never fails as a whole: the effects of a rejected request contain an error. The caller ends
+  // each change in the effects exactly once, in order.
+  Effects Apply(const Event& event);
+  // Returns whether the request concerns a job of a change that has not ended. It must not be applied before that.
+  bool MustWait(const Request& request) const;
+  // Ends a change. If `stored` is OK, it takes effect. Otherwise it is dropped.
+  Effects End(Nanos now, Change change, const absl::Status& stored);
 
   // Returns the changes since the revision that the request knows, or nullopt if there are none. A revision of another
   // coordinator counts as none. A NotFound error lists the existing jobs.
@@ -87,7 +92,7 @@ class CoordinatorState {
 
   // coordinator_state.cc
   Effects Dispatch(const Event& event, Consequences* out);
-  void Settle(Nanos now, Consequences* out);
+  Effects Settle(Nanos now, Effects effects, Consequences* out);
   absl::Status NoSuchJob(const std::string& name) const;
   // Returns the submission that the task belongs to. It exists, because removing a submission removes its tasks.
   const JobEntry& SubmissionOf(const v1::Task& task) const;
@@ -102,6 +107,14 @@ class CoordinatorState {
   }
   uint64_t NextId() { return (term_ << 32) | ++ids_; }
 
+  // state_changes.cc
+  // Adds a change that concerns the jobs alone. `ends`: it ends the job of that name, or replaces it by another.
+  void BeginChange(std::vector<std::string> jobs, bool ends, Change change, Consequences* out);
+  bool IsChanging(const std::string& job) const { return changing_.contains(job); }
+  bool IsEnding(const std::string& job) const;
+  // Returns the submission of that name and uid, or null if there is none.
+  JobEntry* FindSubmission(const std::string& job, uint64_t uid);
+
   // state_watch.cc
   // Marks the job as changed, so that its watchers receive it.
   void TouchJob(JobEntry* entry);
@@ -111,24 +124,25 @@ class CoordinatorState {
   v1::JobUpdate WhatIsNew(const JobEntry& entry, uint64_t base_revision, const v1::HeldJob& held) const;
 
   // state_jobs.cc
-  absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
+  // Returns nullopt if a change makes the reply.
+  absl::StatusOr<std::optional<v1::SubmitReply>> Submit(const v1::SubmitRequest& request, Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
   absl::Status Delete(const v1::DeleteRequest& request, Consequences* out);
-  absl::StatusOr<v1::SubmitReply> SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request, Consequences* out);
+  void SubmitInPlaceOf(const JobEntry& there, const v1::SubmitRequest& request, Consequences* out);
   void DropNext(JobEntry* entry);
   JobEntry* TakeItsPlace(JobEntry* next);  // returns the job's entry after the replacement
   void RemoveJob(const std::string& name);
-  // Stops the job as FAILED, and stores that.
+  // Stops the job's tasks. The job is FAILED when that is stored.
   void FailJob(JobEntry* entry, const std::string& error, Consequences* out);
+  void StoreFailure(JobEntry* entry, Consequences* out);
+  // Returns the reply to a submission that exists already.
+  v1::SubmitReply ReplyOfExisting(JobEntry* there, Consequences* out);
   void StopJob(JobEntry* entry, v1::JobState state, const std::string& error);
   // Returns the name of the ended job to remove for a new one, or "" if there is room. Returns ResourceExhausted if no
   // job has ended.
   absl::StatusOr<std::string> FindJobToForget() const;
   // Returns the job in its stored form, with `next`, the submission that replaces it. `next` may be null.
   static v1::StoredJob ToStored(const JobEntry& entry, const JobEntry* next);
-  void StoreJob(const JobEntry& entry, Consequences* out) const;
-  // Stores the facts so far. Call it before they take effect. After an error the caller must not change the state.
-  static absl::Status StoreNow(Consequences* out);
 
   // state_preparation.cc
   void StartPreparation(JobEntry* entry, Consequences* out);
@@ -139,7 +153,7 @@ class CoordinatorState {
   absl::Status Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out);
   absl::Status Indexed(JobEntry* entry, const BoardTask& task, const v1::Shard& shard, Consequences* out);
   absl::Status StartProbe(JobEntry* entry, Consequences* out);
-  absl::Status BecomeReady(JobEntry* entry, Consequences* out);
+  void BecomeReady(const JobEntry& entry, const std::string& worker, Consequences* out);
   absl::Status FillDerived(JobEntry* entry) const;
   // Returns whether the worker is able to run this task at all.
   bool MayTake(const WorkerEntry& worker, const BoardTask& task) const;
@@ -186,9 +200,9 @@ class CoordinatorState {
 
   // state_quarantine.cc
   v1::ReportRecordsReply ReportRecords(const v1::ReportRecordsRequest& request, Consequences* out);
-  // Adds the records to the quarantine. Returns the first new one, or nullopt if there is none.
-  std::optional<uint64_t> AddToQuarantine(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad,
-                                          Consequences* out);
+  // Adds the records to the quarantine when they are stored. `limited`: the job fails if they are too many.
+  void AddToQuarantine(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad, bool limited,
+                       Consequences* out);
   void CountBadRecords(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& reported,
                        Consequences* out);
   void QuarantineDecided(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& decided,
@@ -199,10 +213,12 @@ class CoordinatorState {
   // state_verdicts.cc: damaged copies of records.
   absl::StatusOr<v1::JudgeRecordsReply> JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
                                                      Consequences* out);
-  // Decides the undecided records after storing the decisions. If that fails, returns the error and changes nothing.
-  // `by_reader`: a reader found the damage, and no worker has confirmed it yet.
-  absl::Status Decide(Nanos now, JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged,
-                      bool by_reader, Consequences* out);
+  // Answers about the records that a reader asks for, after its own decisions are stored.
+  v1::JudgeRecordsReply AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request, Consequences* out);
+  // Decides the undecided records when their decisions are stored. `by_reader`: a reader found the damage, and no
+  // worker has confirmed it yet.
+  void Decide(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged, bool by_reader,
+              Consequences* out);
   void SetInquiryWorkers(Nanos now, JobEntry* entry);
   // `all` is passed to RecordInquiries::Advance. `answering` is the worker that receives this reply, or "".
   void AdvanceInquiries(Nanos now, JobEntry* entry, bool all, std::string_view answering, Consequences* out);
@@ -222,7 +238,8 @@ class CoordinatorState {
   TaskBoard board_;
   SessionTable sessions_;
   std::map<std::string, JobEntry> jobs_;
-  std::set<std::string> inquiring_;  // all jobs with inquiries about damaged records; some entries have none
+  std::map<std::string, bool> changing_;  // jobs of changes that have not ended; true: the change ends the job
+  std::set<std::string> inquiring_;       // all jobs with inquiries about damaged records; some entries have none
   // Removed jobs, for watchers: (revision, name), oldest first. Bounded.
   std::deque<std::pair<uint64_t, std::string>> removed_;
   std::map<uint64_t, std::string> by_revision_;  // existing jobs

@@ -2,11 +2,11 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 
-#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
@@ -35,23 +35,41 @@ using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1:
                            v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
                            v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply>;
 
+class CoordinatorState;
+struct Consequences;
+struct Effects;
+
+// A change of what is stored: a job, its bad records or its decisions. The caller stores the facts and then calls
+// CoordinatorState::End. Until then the state is as before, so that no reply and no watcher reports the change.
+struct Change {
+  std::vector<v1::StoreEvent> facts;  // to store in this order, all or none
+  // After a failed commit: true: the caller stores it with the next commit. false: the caller ends it with the error.
+  bool retry = false;
+  // Jobs that no other change may concern until this one ends.
+  std::vector<std::string> jobs;
+  // Makes the change if `stored` is OK. The reply in `effects`, if any, replaces that of the event.
+  absl::AnyInvocable<void(CoordinatorState& state, Nanos now, const absl::Status& stored, Effects* effects,
+                          Consequences* out) &&>
+      end;
+};
+
 struct Effects {
   absl::Status status;  // result for the caller; `reply` counts only if it is OK
   Reply reply;
-  // Facts to store, in this order, before the reply is sent. Facts that StoreFacts received are not among them.
-  std::vector<v1::StoreEvent> facts;
+  // Views and workers. They have taken effect. The caller stores them, in this order, before `changes`. No reply waits
+  // for them.
+  std::vector<v1::StoreEvent> hints;
+  // Changes to store, in this order. The reply waits until they end.
+  std::vector<Change> changes;
 };
-
-// Stores all of the facts or none, after all earlier facts. After an error they are not stored, now or later.
-using StoreFacts = std::function<absl::Status(std::vector<v1::StoreEvent> facts)>;
 
 // Consequences of an event for the parts of the state, collected while the event is applied.
 struct Consequences {
-  std::vector<v1::StoreEvent> facts;
-  const StoreFacts* store = nullptr;  // null: the caller stores the facts after the event
-  bool membership = false;            // the set of workers that may serve a job has changed; refresh the views
-  bool rebalance = false;             // capacities have changed; shares follow them closely
-  bool wake_workers = false;          // heartbeats have tasks or a drain to fetch
+  std::vector<v1::StoreEvent> hints;
+  std::vector<Change> changes;
+  bool membership = false;    // the set of workers that may serve a job has changed; refresh the views
+  bool rebalance = false;     // capacities have changed; shares follow them closely
+  bool wake_workers = false;  // heartbeats have tasks or a drain to fetch
 };
 
 // Limits and times of the coordinator. Times are nanoseconds.

@@ -37,7 +37,9 @@ struct JobEntry {
   std::optional<View> view;        // none until a worker is able to serve the job
   uint64_t first_view_number = 1;  // views of the replacing job continue the numbers of the replaced one
   Quarantine quarantine;
+  Quarantine reported;  // `quarantine`, and the records whose storing is under way
   DecisionList decisions;
+  std::set<uint64_t> deciding;  // records whose decision is being stored
   RecordInquiries inquiries;
   uint64_t look = 0;  // the task that compares its files with the snapshot; 0: none
 
@@ -46,6 +48,7 @@ struct JobEntry {
   // `next`.
   std::unique_ptr<JobEntry> next;
   bool is_next = false;  // this entry is the `next` of another
+  std::string failure;   // why it fails when that is stored; "" if it does not fail
 
   // For watchers.
   uint64_t metadata_id = 0;        // value of v1::JobRecord::metadata_id

@@ -1,7 +1,9 @@
 // Submitting, cancelling, deleting and ending jobs.
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,16 @@ v1::Job NewJob(uint64_t uid, const v1::SubmitRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest& request, Consequences* out) {
+v1::SubmitReply CoordinatorState::ReplyOfExisting(JobEntry* there, Consequences* out) {
+  v1::SubmitReply reply;
+  reply.set_existed(true);
+  if (there->ready()) reply.set_files_look(LookAtFiles(there, out));
+  *reply.mutable_job() = there->job;
+  return reply;
+}
+
+absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1::SubmitRequest& request,
+                                                                        Consequences* out) {
   const v1::JobSpec& spec = request.spec();
   if (spec.ByteSizeLong() > options_.max_spec_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the job's description has ", spec.ByteSizeLong(),
@@ -54,7 +65,6 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
   PS_RETURN_IF_ERROR(MistakesToStatus(absl::StrCat("job ", spec.name()), CheckJobSpec(spec)));
   PS_RETURN_IF_ERROR(CheckPlanOptions(PlanOptionsOf(spec.order())));
 
-  v1::SubmitReply reply;
   uint64_t first_view_number = 1;
   auto found = jobs_.find(spec.name());
   if (found != jobs_.end()) {
@@ -62,6 +72,7 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
     const JobEntry* next = there.next.get();
     if (next != nullptr && next->preparing() && !request.replace() &&
         MessageDifferencer::Equals(next->job.spec(), spec)) {
+      v1::SubmitReply reply;
       reply.set_existed(true);
       reply.set_replaces(true);
       *reply.mutable_job() = next->job;
@@ -73,18 +84,24 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
                                                      DifferencesOf(there.job.spec(), spec),
                                                      "); submit under another name, or with --replace"));
       }
-      reply.set_existed(true);
-      if (next != nullptr && !next->preparing()) {  // the failed replacement is no longer wanted
-        *out->facts.emplace_back().mutable_put_job() = ToStored(there, nullptr);
-        PS_RETURN_IF_ERROR(StoreNow(out));
-        DropNext(&there);
-        TouchJob(&there);
-      }
-      if (there.ready()) reply.set_files_look(LookAtFiles(&there, out));
-      *reply.mutable_job() = there.job;
-      return reply;
+      if (next == nullptr || next->preparing()) return ReplyOfExisting(&there, out);
+      Change change;  // the failed replacement is no longer wanted
+      *change.facts.emplace_back().mutable_put_job() = ToStored(there, nullptr);
+      change.end = [name = spec.name()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects* effects,
+                                        Consequences* then) {
+        if (!stored.ok()) return;
+        JobEntry& entry = state.jobs_.at(name);
+        state.DropNext(&entry);
+        state.TouchJob(&entry);
+        effects->reply = state.ReplyOfExisting(&entry, then);
+      };
+      BeginChange({spec.name()}, false, std::move(change), out);
+      return std::nullopt;
     }
-    if (there.ready()) return SubmitInPlaceOf(&there, request, out);
+    if (there.ready()) {
+      SubmitInPlaceOf(there, request, out);
+      return std::nullopt;
+    }
     first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
   }
   std::string goes = spec.name();
@@ -94,39 +111,54 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
   JobEntry submitted;
   submitted.first_view_number = first_view_number;
   submitted.job = NewJob(NextId(), request);
-  if (!goes.empty()) out->facts.emplace_back().set_delete_job(goes);
-  *out->facts.emplace_back().mutable_put_job() = ToStored(submitted, nullptr);
-  PS_RETURN_IF_ERROR(StoreNow(out));
-  if (found != jobs_.end()) {
-    JobEntry& there = found->second;
-    DropNext(&there);
-    board_.EraseJob(there.job.uid());
-    sessions_.CloseJob(spec.name());
-    ForgetJob(there);
-    jobs_.erase(found);
-  } else if (!goes.empty()) {
-    RemoveJob(goes);
-  }
-  JobEntry& entry = jobs_[spec.name()] = std::move(submitted);
-  StartPreparation(&entry, out);
-  *reply.mutable_job() = entry.job;
-  return reply;
+  Change change;
+  std::vector<std::string> jobs = {spec.name()};
+  if (!goes.empty()) change.facts.emplace_back().set_delete_job(goes);
+  if (!goes.empty() && goes != spec.name()) jobs.push_back(goes);
+  *change.facts.emplace_back().mutable_put_job() = ToStored(submitted, nullptr);
+  change.end = [name = spec.name(), goes, submitted = std::move(submitted)](
+                   CoordinatorState& state, Nanos, const absl::Status& stored, Effects* effects,
+                   Consequences* then) mutable {
+    if (!stored.ok()) return;
+    if (const auto ended = state.jobs_.find(name); ended != state.jobs_.end()) {
+      state.DropNext(&ended->second);
+      state.board_.EraseJob(ended->second.job.uid());
+      state.sessions_.CloseJob(name);
+      state.ForgetJob(ended->second);
+      state.jobs_.erase(ended);
+    } else if (!goes.empty()) {
+      state.RemoveJob(goes);
+    }
+    JobEntry& entry = state.jobs_[name] = std::move(submitted);
+    state.StartPreparation(&entry, then);
+    v1::SubmitReply reply;
+    *reply.mutable_job() = entry.job;
+    effects->reply = std::move(reply);
+  };
+  BeginChange(std::move(jobs), true, std::move(change), out);
+  return std::nullopt;
 }
 
-absl::StatusOr<v1::SubmitReply> CoordinatorState::SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request,
-                                                                  Consequences* out) {
+void CoordinatorState::SubmitInPlaceOf(const JobEntry& there, const v1::SubmitRequest& request, Consequences* out) {
   auto next = std::make_unique<JobEntry>();
   next->is_next = true;
   next->job = NewJob(NextId(), request);
-  *out->facts.emplace_back().mutable_put_job() = ToStored(*there, next.get());
-  PS_RETURN_IF_ERROR(StoreNow(out));
-  DropNext(there);
-  there->next = std::move(next);
-  StartPreparation(there->next.get(), out);
-  v1::SubmitReply reply;
-  reply.set_replaces(true);
-  *reply.mutable_job() = there->next->job;
-  return reply;
+  Change change;
+  *change.facts.emplace_back().mutable_put_job() = ToStored(there, next.get());
+  change.end = [name = there.job.name(), next = std::move(next)](CoordinatorState& state, Nanos,
+                                                                 const absl::Status& stored, Effects* effects,
+                                                                 Consequences* then) mutable {
+    if (!stored.ok()) return;
+    JobEntry& entry = state.jobs_.at(name);
+    state.DropNext(&entry);
+    entry.next = std::move(next);
+    state.StartPreparation(entry.next.get(), then);
+    v1::SubmitReply reply;
+    reply.set_replaces(true);
+    *reply.mutable_job() = entry.next->job;
+    effects->reply = std::move(reply);
+  };
+  BeginChange({there.job.name()}, false, std::move(change), out);
 }
 
 void CoordinatorState::DropNext(JobEntry* entry) {
@@ -153,12 +185,16 @@ absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Conseque
   if (found == jobs_.end()) return NoSuchJob(request.job());
   JobEntry& entry = found->second;
   if (entry.job.state() == v1::CANCELLED) return absl::OkStatus();
-  v1::StoredJob* const stored = out->facts.emplace_back().mutable_put_job();
-  *stored = ToStored(entry, nullptr);
-  stored->mutable_job()->set_state(v1::CANCELLED);
-  stored->mutable_job()->clear_error();
-  PS_RETURN_IF_ERROR(StoreNow(out));
-  StopJob(&entry, v1::CANCELLED, "");
+  Change change;
+  v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
+  *fact = ToStored(entry, nullptr);
+  fact->mutable_job()->set_state(v1::CANCELLED);
+  fact->mutable_job()->clear_error();
+  change.end = [name = request.job()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
+                                      Consequences*) {
+    if (stored.ok()) state.StopJob(&state.jobs_.at(name), v1::CANCELLED, "");
+  };
+  BeginChange({request.job()}, false, std::move(change), out);
   return absl::OkStatus();
 }
 
@@ -173,15 +209,39 @@ absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, Conseque
                      readers == 1 ? " reader" : " readers", "; end it first (penstock cancel ", request.job(),
                      "), or say --running"));
   }
-  out->facts.emplace_back().set_delete_job(request.job());
-  PS_RETURN_IF_ERROR(StoreNow(out));
-  RemoveJob(request.job());
+  Change change;
+  change.facts.emplace_back().set_delete_job(request.job());
+  change.end = [name = request.job()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
+                                      Consequences*) {
+    if (stored.ok()) state.RemoveJob(name);
+  };
+  BeginChange({request.job()}, true, std::move(change), out);
   return absl::OkStatus();
 }
 
 void CoordinatorState::FailJob(JobEntry* entry, const std::string& error, Consequences* out) {
-  StopJob(entry, v1::FAILED, error);
-  StoreJob(*entry, out);
+  board_.EraseJob(entry->job.uid());
+  if (!entry->failure.empty()) return;
+  entry->failure = error;
+  if (!IsChanging(entry->job.name())) StoreFailure(entry, out);  // otherwise when that change ends
+}
+
+void CoordinatorState::StoreFailure(JobEntry* entry, Consequences* out) {
+  const std::string& name = entry->job.name();
+  const JobEntry& named = jobs_.at(name);
+  Change change;
+  change.retry = true;
+  v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
+  *fact = ToStored(named, named.next.get());
+  v1::Job* const failed = entry->is_next ? fact->mutable_next() : fact->mutable_job();
+  failed->set_state(v1::FAILED);
+  failed->set_error(entry->failure);
+  change.end = [name, uid = entry->job.uid()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
+                                              Consequences*) {
+    JobEntry* const failing = state.FindSubmission(name, uid);
+    if (stored.ok() && failing != nullptr) state.StopJob(failing, v1::FAILED, failing->failure);
+  };
+  BeginChange({name}, false, std::move(change), out);
 }
 
 void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error) {
@@ -194,16 +254,19 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   entry->job.set_error(error);
   entry->job.clear_waiting();
   entry->look = 0;
+  entry->failure.clear();
   entry->inquiries = RecordInquiries();
   TouchJob(entry);
 }
 
 // Cancelled and failed jobs stay in the status until a new job needs the room.
 absl::StatusOr<std::string> CoordinatorState::FindJobToForget() const {
-  if (jobs_.size() < options_.max_jobs) return std::string();
+  const auto new_jobs = std::count_if(changing_.begin(), changing_.end(),
+                                      [this](const auto& changing) { return !jobs_.contains(changing.first); });
+  if (jobs_.size() + static_cast<size_t>(new_jobs) < options_.max_jobs) return std::string();
   const JobEntry* oldest = nullptr;
   for (const auto& [name, entry] : jobs_) {
-    if (entry.preparing() || entry.ready()) continue;
+    if (entry.preparing() || entry.ready() || IsChanging(name)) continue;
     if (oldest == nullptr || entry.job.revision() < oldest->job.revision()) oldest = &entry;
   }
   if (oldest == nullptr) {
@@ -225,16 +288,6 @@ v1::StoredJob CoordinatorState::ToStored(const JobEntry& entry, const JobEntry* 
   stored.mutable_next()->clear_snapshot();
   stored.mutable_next()->clear_waiting();
   return stored;
-}
-
-void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const {
-  if (entry.is_next) return StoreJob(jobs_.at(entry.job.name()), out);
-  *out->facts.emplace_back().mutable_put_job() = ToStored(entry, entry.next.get());
-}
-
-absl::Status CoordinatorState::StoreNow(Consequences* out) {
-  if (out->store == nullptr) return absl::OkStatus();
-  return (*out->store)(std::exchange(out->facts, {}));
 }
 
 }  // namespace penstock

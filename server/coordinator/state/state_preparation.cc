@@ -79,7 +79,8 @@ absl::StatusOr<v1::ReportTaskReply> CoordinatorState::ReportTask(Nanos now, cons
     if (request.code() != 0) {
       TaskFailed(&entry, task, request, out);
     } else if (task->task.has_probe()) {
-      PS_RETURN_IF_ERROR(BecomeReady(&entry, out));  // after an error the worker still has the task, and repeats it
+      BecomeReady(entry, request.worker_id(), out);
+      return reply;  // the reply of that change replaces it
     } else {
       SetShortage(&entry, "");
       const BoardTask done = *task;
@@ -241,26 +242,36 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   return absl::OkStatus();
 }
 
-absl::Status CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
-  // This also deletes its view and bad records.
-  if (entry->is_next) out->facts.emplace_back().set_delete_job(entry->job.name());
-  v1::StoredJob* const ready = out->facts.emplace_back().mutable_put_job();
-  *ready = ToStored(*entry, entry->next.get());
-  ready->mutable_job()->set_state(v1::READY);
-  if (const absl::Status stored = StoreNow(out); !stored.ok()) {
-    if (entry->job.waiting() != stored.message()) {
-      entry->job.set_waiting(std::string(stored.message()));
-      TouchJob(entry);
+// If that cannot be stored, the worker still has the task, and repeats it.
+void CoordinatorState::BecomeReady(const JobEntry& entry, const std::string& worker, Consequences* out) {
+  const std::string& name = entry.job.name();
+  Change change;
+  if (entry.is_next) change.facts.emplace_back().set_delete_job(name);  // with its view and bad records
+  v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
+  *fact = ToStored(entry, entry.next.get());
+  fact->mutable_job()->set_state(v1::READY);
+  change.end = [name, uid = entry.job.uid(), worker](CoordinatorState& state, Nanos now, const absl::Status& stored,
+                                                     Effects* effects, Consequences* then) {
+    JobEntry* ready = state.FindSubmission(name, uid);
+    if (!stored.ok()) {
+      if (ready->job.waiting() != stored.message()) {
+        ready->job.set_waiting(std::string(stored.message()));
+        state.TouchJob(ready);
+      }
+      return;
     }
-    return stored;
-  }
-  board_.EraseJob(entry->job.uid());
-  if (entry->is_next) entry = TakeItsPlace(entry);
-  entry->job.set_state(v1::READY);
-  entry->job.set_waiting(WhatItWaitsFor(*entry));
-  TouchJob(entry);
-  RefreshView(entry, out);
-  return absl::OkStatus();
+    state.board_.EraseJob(uid);
+    if (ready->is_next) ready = state.TakeItsPlace(ready);
+    ready->job.set_state(v1::READY);
+    ready->job.set_waiting(state.WhatItWaitsFor(*ready));
+    state.TouchJob(ready);
+    state.RefreshView(ready, then);
+    v1::ReportTaskReply reply;
+    const WorkerEntry* const prober = state.workers_.Find(worker);
+    if (prober != nullptr && prober->Beats()) state.HandOutTasks(now, worker, &reply);
+    effects->reply = std::move(reply);
+  };
+  BeginChange({name}, entry.is_next, std::move(change), out);
 }
 
 bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {
@@ -333,7 +344,7 @@ void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
   }
   if (workers_.CountLive() == 0) return;
   ForEachSubmission([&](JobEntry* entry) {
-    if (!entry->preparing() || entry->digest.empty()) return;
+    if (!entry->preparing() || entry->digest.empty() || IsChanging(entry->job.name())) return;
     const bool any = std::any_of(workers_.all().begin(), workers_.all().end(), [&](const auto& worker) {
       return worker.second.live() && worker.second.info.conformance_digest() == entry->digest;
     });

@@ -23,20 +23,27 @@ v1::ReportRecordsReply CoordinatorState::ReportRecords(const v1::ReportRecordsRe
   return reply;
 }
 
-std::optional<uint64_t> CoordinatorState::AddToQuarantine(JobEntry* entry,
-                                                          const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad,
-                                                          Consequences* out) {
+void CoordinatorState::AddToQuarantine(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad,
+                                       bool limited, Consequences* out) {
   v1::StoredBadRecords fresh;
   for (const v1::BadRecord& record : bad) {
     if (record.record() >= entry->frozen.records()) continue;
-    std::optional<v1::BadRecord> added = entry->quarantine.Add(record);
+    std::optional<v1::BadRecord> added = entry->reported.Add(record);
     if (added.has_value()) *fresh.add_records() = *std::move(added);
   }
-  if (fresh.records().empty()) return std::nullopt;
+  if (fresh.records().empty()) return;
   fresh.set_job(entry->job.name());
-  const uint64_t first = fresh.records(0).record();
-  *out->facts.emplace_back().mutable_add_bad_records() = std::move(fresh);
-  return first;
+  Change change;
+  change.retry = true;
+  *change.facts.emplace_back().mutable_add_bad_records() = fresh;
+  change.end = [uid = entry->job.uid(), limited, fresh = std::move(fresh)](
+                   CoordinatorState& state, Nanos, const absl::Status& stored, Effects*, Consequences* then) {
+    JobEntry* const of = state.FindSubmission(fresh.job(), uid);
+    if (!stored.ok() || of == nullptr) return;
+    for (const v1::BadRecord& record : fresh.records()) of->quarantine.Add(record);
+    if (limited && of->ready()) state.FailIfTooManyAreBad(of, fresh.records(0).record(), then);
+  };
+  out->changes.push_back(std::move(change));
 }
 
 void CoordinatorState::CountBadRecords(JobEntry* entry,
@@ -47,17 +54,14 @@ void CoordinatorState::CountBadRecords(JobEntry* entry,
     // A decided record is counted by its decision.
     if (!entry->decisions.Contains(record.record())) *bad.Add() = record;
   }
-  const std::optional<uint64_t> example = AddToQuarantine(entry, bad, out);
-  if (example.has_value()) FailIfTooManyAreBad(entry, *example, out);
+  AddToQuarantine(entry, bad, true, out);
 }
 
 void CoordinatorState::QuarantineDecided(JobEntry* entry,
                                          const google::protobuf::RepeatedPtrField<v1::BadRecord>& decided,
                                          Consequences* out) {
-  const std::optional<uint64_t> example = AddToQuarantine(entry, decided, out);
   // Under FAIL, the first row of such a record ends the reader.
-  if (!example.has_value() || entry->job.spec().errors().policy() == v1::FAIL) return;
-  FailIfTooManyAreBad(entry, *example, out);
+  AddToQuarantine(entry, decided, entry->job.spec().errors().policy() != v1::FAIL, out);
 }
 
 void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Consequences* out) {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/state/coordinator_state.h"
 
@@ -31,21 +30,39 @@ absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, 
     return absl::InvalidArgumentError(
         absl::StrCat("JudgeRecords: a request has at most ", kMostInRequest, " records and as many decided ones"));
   }
-  const std::string name = session->open.job();
-  JobEntry* const entry = &jobs_.at(name);
+  JobEntry* const entry = &jobs_.at(session->open.job());
   const uint64_t records = entry->frozen.records();
-  const bool idle = entry->inquiries.empty();
   google::protobuf::RepeatedPtrField<v1::BadRecord> decided;
   for (const v1::BadRecord& record : request.decided()) {
     if (record.record() < records && !entry->decisions.Contains(record.record())) *decided.Add() = record;
   }
-  if (absl::Status stored = Decide(now, entry, decided, true, out); !stored.ok()) return stored;
-  if (!entry->ready()) {  // too many records were bad; the job's sessions are closed
+  const size_t before = out->changes.size();
+  Decide(entry, decided, true, out);
+  if (out->changes.size() == before) return AnswerJudge(now, request, out);
+  Change& change = out->changes.back();
+  change.end = [request, decide = std::move(change.end)](CoordinatorState& state, Nanos then_now,
+                                                         const absl::Status& stored, Effects* effects,
+                                                         Consequences* then) mutable {
+    std::move(decide)(state, then_now, stored, effects, then);
+    if (stored.ok()) effects->reply = state.AnswerJudge(then_now, request, then);
+  };
+  return reply;
+}
+
+v1::JudgeRecordsReply CoordinatorState::AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request,
+                                                    Consequences* out) {
+  v1::JudgeRecordsReply reply;
+  const SessionEntry* const session = sessions_.Find(request.session_id());
+  if (session == nullptr) {  // the job has failed because of the decisions
     reply.set_unknown_session(true);
     return reply;
   }
+  const std::string name = session->open.job();
+  JobEntry* const entry = &jobs_.at(name);
+  const uint64_t records = entry->frozen.records();
+  const bool idle = entry->inquiries.empty();
   for (const uint64_t record : request.records()) {
-    if (record >= records) continue;
+    if (record >= records || entry->deciding.contains(record)) continue;
     if (entry->decisions.Contains(record)) {
       reply.add_bad(record);
     } else if (entry->inquiries.Ask(now, record) == RecordInquiries::Verdict::kIntact) {
@@ -61,43 +78,48 @@ absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, 
   return reply;
 }
 
-absl::Status CoordinatorState::Decide(Nanos now, JobEntry* entry,
-                                      const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged, bool by_reader,
-                                      Consequences* out) {
-  absl::flat_hash_set<uint64_t> records;
-  v1::StoreEvent fact;
-  v1::StoredDecisions* const fresh = fact.mutable_add_decisions();
-  fresh->set_job(entry->job.name());
-  fresh->set_begin(entry->decisions.size());
+void CoordinatorState::Decide(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged,
+                              bool by_reader, Consequences* out) {
+  if (IsEnding(entry->job.name())) return;  // if it does not end, readers ask again
+  v1::StoredDecisions fresh;
+  fresh.set_job(entry->job.name());
+  fresh.set_begin(entry->decisions.size() + entry->deciding.size());
   for (const v1::BadRecord& record : damaged) {
-    if (entry->decisions.Contains(record.record()) || !records.insert(record.record()).second) continue;
-    v1::BadRecord* const stored = fresh->add_records();
-    stored->set_record(record.record());
-    stored->set_every_copy(true);
-    stored->set_by_reader(by_reader);
-  }
-  if (!records.empty()) {
-    const v1::StoredDecisions stored_in_order = *fresh;
-    if (out->store == nullptr) {
-      out->facts.push_back(std::move(fact));
-    } else if (absl::Status stored = (*out->store)({std::move(fact)}); !stored.ok()) {
-      return stored;
-    }
-    for (const v1::BadRecord& record : stored_in_order.records()) {
-      entry->decisions.Add(record.record());
-      // The record counts in the quarantine when a worker confirms it.
-      if (by_reader) entry->inquiries.Confirm(now, record.record());
-    }
-    entry->progress_to_tell = true;
+    if (entry->decisions.Contains(record.record()) || !entry->deciding.insert(record.record()).second) continue;
+    v1::BadRecord* const decided = fresh.add_records();
+    decided->set_record(record.record());
+    decided->set_every_copy(true);
+    decided->set_by_reader(by_reader);
   }
   if (!by_reader) QuarantineDecided(entry, damaged, out);
-  if (entry->decisions.size() > kMostDecisions && entry->ready()) {
-    FailJob(entry,
-            absl::StrCat("more than ", kMostDecisions, " records have no intact copy (penstock quarantine ",
-                         entry->job.name(), " lists some); mend the data and submit it again"),
-            out);
-  }
-  return absl::OkStatus();
+  if (fresh.records().empty()) return;
+  Change change;
+  change.retry = true;
+  *change.facts.emplace_back().mutable_add_decisions() = fresh;
+  change.end = [uid = entry->job.uid(), by_reader, fresh = std::move(fresh)](
+                   CoordinatorState& state, Nanos now, const absl::Status& stored, Effects*, Consequences* then) {
+    JobEntry* const of = state.FindSubmission(fresh.job(), uid);
+    if (!stored.ok() || of == nullptr) return;
+    const bool idle = of->inquiries.empty();
+    for (const v1::BadRecord& record : fresh.records()) {
+      of->deciding.erase(record.record());
+      of->decisions.Add(record.record());
+      // The record counts in the quarantine when a worker confirms it.
+      if (by_reader && of->ready()) of->inquiries.Confirm(now, record.record());
+    }
+    of->progress_to_tell = true;
+    if (idle && !of->inquiries.empty()) {
+      state.inquiring_.insert(fresh.job());
+      state.SetInquiryWorkers(now, of);
+    }
+    if (by_reader) state.AdvanceInquiries(now, of, false, "", then);
+    if (of->decisions.size() <= kMostDecisions || !of->ready()) return;
+    state.FailJob(of,
+                  absl::StrCat("more than ", kMostDecisions, " records have no intact copy (penstock quarantine ",
+                               fresh.job(), " lists some); mend the data and submit it again"),
+                  then);
+  };
+  out->changes.push_back(std::move(change));
 }
 
 void CoordinatorState::SetInquiryWorkers(Nanos now, JobEntry* entry) {
@@ -116,8 +138,7 @@ void CoordinatorState::AdvanceInquiries(Nanos now, JobEntry* entry, bool all, st
   // The reply to an answering worker contains its next batch.
   for (const std::string& worker : progress.asked) out->wake_workers = out->wake_workers || worker != answering;
   if (progress.damaged.empty()) return;
-  // If the decision cannot be stored, readers ask again, and a new inquiry reaches the same result.
-  Decide(now, entry, {progress.damaged.begin(), progress.damaged.end()}, false, out).IgnoreError();
+  Decide(entry, {progress.damaged.begin(), progress.damaged.end()}, false, out);
 }
 
 void CoordinatorState::AdvanceAllInquiries(Nanos now, Consequences* out) {

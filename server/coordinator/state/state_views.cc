@@ -46,6 +46,7 @@ void CoordinatorState::RefreshViews(Consequences* out) {
 // Right after a restart the last view stays for its workers that have registered again. New workers wait until the
 // missing workers are known.
 void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
+  if (IsEnding(entry->job.name())) return;  // a view that is stored after the job's end would have no job
   const bool hold = !settled_ && entry->view && entry->view->term != term_;
   std::vector<AssignWorker> known, live, beating;
   for (const auto& [id, worker] : workers_.all()) {
@@ -73,7 +74,7 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   }
   next->n = std::max(next->n, entry->first_view_number);
   SetView(entry, *std::move(next));
-  v1::StoredView* stored = out->facts.emplace_back().mutable_put_view();
+  v1::StoredView* stored = out->hints.emplace_back().mutable_put_view();
   stored->set_job(entry->job.name());
   *stored->mutable_view() = entry->job.view();
 }

@@ -66,6 +66,11 @@ size_t TaskBoard::CountOf(const std::string& worker) const {
   return found == held_.end() ? 0 : found->second.size();
 }
 
+const BoardTask* TaskBoard::Find(uint64_t id) const {
+  const auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : &found->second;
+}
+
 BoardTask* TaskBoard::Find(uint64_t id) {
   auto found = tasks_.find(id);
   return found == tasks_.end() ? nullptr : &found->second;

@@ -44,7 +44,9 @@ class TaskBoard {
   std::vector<const BoardTask*> TasksOf(const std::string& worker) const;
   size_t CountOf(const std::string& worker) const;
 
+  // Returns null if there is no such task.
   BoardTask* Find(uint64_t id);
+  const BoardTask* Find(uint64_t id) const;
   void Erase(uint64_t id);
   void EraseJob(uint64_t job_uid);
 

@@ -39,7 +39,7 @@ void WorkerRegister::SetInfo(WorkerEntry* worker, const v1::RegisterWorkerReques
 }
 
 void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
-  v1::StoredWorker* stored = out->facts.emplace_back().mutable_put_worker();
+  v1::StoredWorker* stored = out->hints.emplace_back().mutable_put_worker();
   *stored->mutable_registration() = worker.info;
   stored->set_state(worker.state);
   stored->set_capacity(worker.capacity);
@@ -240,7 +240,7 @@ std::vector<std::string> WorkerRegister::Tick(Nanos now, bool trainers_wait, Con
     }
   }
   for (const std::string& id : forgotten) {
-    out->facts.emplace_back().set_delete_worker(id);
+    out->hints.emplace_back().set_delete_worker(id);
     workers_.erase(id);
   }
   WatchCapacity(now, trainers_wait, out);

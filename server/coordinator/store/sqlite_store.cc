@@ -37,9 +37,12 @@ constexpr char kDecisionsTable[] =
 // From version 1, which stored only the numbers of bad records.
 constexpr char kFromVersion1[] = "ALTER TABLE bad_records ADD COLUMN data BLOB NOT NULL DEFAULT x'';";
 
+// A blob, because the column would turn some ids into numbers. Older releases stored no id.
+constexpr char kCommitIdQuery[] = "SELECT value FROM meta WHERE key='commit_id'";
+
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::string path) : path_(std::move(path)) {}
+  SqliteStore(std::string path, Executor* executor) : path_(std::move(path)), executor_(executor) {}
   ~SqliteStore() override { sqlite3_close_v2(db_); }
 
   absl::Status Open() {
@@ -84,6 +87,7 @@ class SqliteStore final : public Store {
     PS_ASSIGN_OR_RETURN(const int64_t term, Number("SELECT value FROM meta WHERE key='term'"));
     state.set_revision(static_cast<uint64_t>(revision));
     state.set_term(static_cast<uint64_t>(term));
+    PS_ASSIGN_OR_RETURN(*state.mutable_commit_id(), Text(kCommitIdQuery));
     PS_RETURN_IF_ERROR(LoadMessages("jobs", [&] { return state.add_jobs(); }));
     PS_RETURN_IF_ERROR(LoadMessages("views", [&] { return state.add_views(); }));
     PS_RETURN_IF_ERROR(LoadMessages("workers", [&] { return state.add_workers(); }));
@@ -119,18 +123,67 @@ class SqliteStore final : public Store {
     return state;
   }
 
-  absl::StatusOr<uint64_t> Commit(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) override {
-    PS_RETURN_IF_ERROR(Run("BEGIN IMMEDIATE"));
-    absl::Status status = WriteAll(events, expected_revision);
-    if (status.ok()) status = Run("COMMIT");
-    if (!status.ok()) {
-      sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
-      return status;
-    }
-    return expected_revision + 1;
+  void Commit(StoreCommit commit, Done done) override {
+    executor_->Post(
+        [this, commit = std::move(commit), done = std::move(done)]() mutable { std::move(done)(CommitNow(commit)); });
+  }
+
+  void Settle(std::string id, uint64_t expected_revision, Done done) override {
+    executor_->Post([this, id = std::move(id), expected_revision, done = std::move(done)]() mutable {
+      std::move(done)(SettleNow(id, expected_revision));
+    });
   }
 
  private:
+  CommitOutcome CommitNow(const StoreCommit& commit) {
+    absl::Status status = Run("BEGIN IMMEDIATE");
+    if (!status.ok()) return {CommitOutcome::kNotStored, std::move(status)};
+    status = WriteAll(commit);
+    if (!status.ok()) {
+      RollBack();
+      return {absl::IsAborted(status) ? CommitOutcome::kSuperseded : CommitOutcome::kNotStored, std::move(status)};
+    }
+    status = Run("COMMIT");
+    if (status.ok()) return {CommitOutcome::kStored, absl::OkStatus()};
+    // The last write of a transaction to the log makes it valid. If a later sync fails, the log may be valid after a
+    // crash. After any other error it is not.
+    const int code = sqlite3_extended_errcode(db_);
+    RollBack();
+    const bool unknown = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
+    return {unknown ? CommitOutcome::kUnknown : CommitOutcome::kNotStored, std::move(status)};
+  }
+
+  // A transaction that SQLite rolled back is still in the log if only its sync failed. So this writes a transaction,
+  // which takes its place in the log. If that fails, a recovery of the log may still store the commit.
+  CommitOutcome SettleNow(const std::string& id, uint64_t expected_revision) {
+    absl::Status status = Run("BEGIN IMMEDIATE");
+    if (!status.ok()) return {CommitOutcome::kUnknown, std::move(status)};
+    absl::StatusOr<std::string> last = Text(kCommitIdQuery);
+    absl::StatusOr<int64_t> revision = Number("SELECT value FROM meta WHERE key='revision'");
+    status = last.status();
+    if (status.ok()) status = revision.status();
+    if (status.ok()) {
+      status = Run("INSERT INTO meta VALUES('settled', 1) ON CONFLICT(key) DO UPDATE SET value=value+1");
+    }
+    if (status.ok()) status = Run("COMMIT");
+    if (!status.ok()) {
+      RollBack();
+      return {CommitOutcome::kUnknown, std::move(status)};
+    }
+    if (*last == id) return {CommitOutcome::kStored, absl::OkStatus()};
+    if (static_cast<uint64_t>(*revision) == expected_revision) {
+      return {CommitOutcome::kNotStored, absl::UnavailableError(absl::StrCat(path_, ": the last commit was lost"))};
+    }
+    return {CommitOutcome::kSuperseded, Superseded(*revision, expected_revision)};
+  }
+
+  void RollBack() { sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr); }
+
+  absl::Status Superseded(int64_t revision, uint64_t expected_revision) const {
+    return absl::AbortedError(absl::StrCat(path_, " was changed by another process (revision ", revision, ", expected ",
+                                           expected_revision, "); only one coordinator may use a state_dir"));
+  }
+
   absl::Status Damaged(std::string_view detail) const {
     return absl::DataLossError(
         absl::StrCat(path_, " is damaged or no coordinator's store (", std::string(detail),
@@ -241,14 +294,14 @@ class SqliteStore final : public Store {
     return Write(absl::StrCat("INSERT OR REPLACE INTO ", table, " VALUES(?, ?)"), name, message.SerializeAsString());
   }
 
-  absl::Status WriteAll(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) {
+  // Returns Aborted if another process has written.
+  absl::Status WriteAll(const StoreCommit& commit) {
     PS_ASSIGN_OR_RETURN(const int64_t revision, Number("SELECT value FROM meta WHERE key='revision'"));
-    if (static_cast<uint64_t>(revision) != expected_revision) {
-      return absl::AbortedError(absl::StrCat(path_, " was changed by another process (revision ", revision,
-                                             ", expected ", expected_revision,
-                                             "); only one coordinator may use a state_dir"));
+    if (static_cast<uint64_t>(revision) != commit.expected_revision) {
+      return Superseded(revision, commit.expected_revision);
     }
-    for (const v1::StoreEvent& event : events) PS_RETURN_IF_ERROR(Write(event));
+    for (const auto& event : commit.events) PS_RETURN_IF_ERROR(Write(*event));
+    PS_RETURN_IF_ERROR(Write(std::string("INSERT OR REPLACE INTO meta VALUES('commit_id', ?)"), commit.id));
     return Run("UPDATE meta SET value=value+1 WHERE key='revision'");
   }
 
@@ -291,13 +344,14 @@ class SqliteStore final : public Store {
   }
 
   const std::string path_;
+  Executor* const executor_;
   sqlite3* db_ = nullptr;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
-  auto store = std::make_unique<SqliteStore>(path);
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, Executor* executor) {
+  auto store = std::make_unique<SqliteStore>(path, executor);
   PS_RETURN_IF_ERROR(store->Open());
   return store;
 }

@@ -6,16 +6,18 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/runtime/executor.h"
 #include "server/coordinator/store/store.h"
 
 namespace penstock {
 
-// Opens or creates the file at `path`. SQLite also creates `path`-wal and `path`-shm.
+// Opens or creates the file at `path`. SQLite also creates `path`-wal and `path`-shm. Commits run on `executor` and
+// block its thread as long as the disk does. It must outlive the store, and stop before the store is destroyed.
 //   DataLoss            it is damaged or not an SQLite file; the error names the file and the remedy
 //   FailedPrecondition  it belongs to another program or a newer release
 //   Unavailable         another process is writing to it
 //   others              it cannot be opened
-absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, Executor* executor);
 
 }  // namespace penstock
 

@@ -25,9 +25,11 @@ class ControlLoopTest : public ::testing::Test {
   ~ControlLoopTest() override { loop_.reset(); }
 
   void Start(const ControlLoop::Options& options = {}) {
-    auto state = CoordinatorState::Restore({}, sim_.clock()->Now(), 1, v1::StoredState());
+    loop_.reset();
+    const v1::StoredState stored = *store_.Load();
+    auto state = CoordinatorState::Restore({}, sim_.clock()->Now(), ++term_, stored);
     ASSERT_TRUE(state.ok());
-    loop_ = std::make_unique<ControlLoop>(*std::move(state), &store_, 0, &sim_, options);
+    loop_ = std::make_unique<ControlLoop>(*std::move(state), &store_, stored.revision(), &sim_, options);
   }
 
   // Starts a request. The result has a value after the answer.
@@ -81,6 +83,17 @@ class ControlLoopTest : public ::testing::Test {
     return job;
   }
 
+  // The number of bad records of all jobs, as the status has it.
+  uint64_t BadRecords() {
+    uint64_t bad = 0;
+    loop_->Read([&](const CoordinatorState& state, Nanos now) {
+      const v1::StatusReply status = state.Status(now);
+      for (const v1::StatusReply::JobStatus& job : status.jobs()) bad += job.bad_records();
+    });
+    sim_.RunFor(0);
+    return bad;
+  }
+
   // Starts `count` watchers that already know everything about the job.
   std::vector<std::shared_ptr<std::optional<WatchResult>>> Follow(const std::string& job, int count) {
     const uint64_t known = Revision();
@@ -103,6 +116,7 @@ class ControlLoopTest : public ::testing::Test {
   std::unique_ptr<ControlLoop> loop_;
   Reply reply_;  // reply to the last request
   uint64_t next_id_ = 1000;
+  uint64_t term_ = 0;
 };
 
 }  // namespace penstock

@@ -192,16 +192,22 @@ TEST_F(ControlLoopTest, AHeartbeatThatFetchesTasksIsAppliedAtOnce) {
 TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersNotBehindThem) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
-  const auto held = Follow("a", 10'000);
-  const uint64_t before = loop_->counts().looked_at;
-  uint64_t looked_at = 0;
-  v1::CancelRequest cancel;
-  cancel.set_job("a");
-  loop_->Apply(cancel, ControlLoop::kNoDeadline, [&](absl::Status, Reply*) {
+  // A heartbeat sent during the first answer.
+  uint64_t looked_at = 0, before = 0;
+  v1::WatchRequest request;
+  request.set_job("a");
+  request.set_known_revision(Revision());
+  request.set_wait_ms(30'000);
+  loop_->Watch(1, request, [&](const WatchResult&) {
     loop_->Apply(BeatOf("w"), ControlLoop::kNoDeadline,
                  [&](absl::Status, Reply*) { looked_at = loop_->counts().looked_at - before; });
   });
-  sim_.RunFor(0);
+  const auto held = Follow("a", 10'000);
+  before = loop_->counts().looked_at;
+  v1::CancelRequest cancel;
+  cancel.set_job("a");
+  EXPECT_TRUE(Apply(cancel).ok());
+  sim_.RunFor(ControlLoop::Options().tick);
   EXPECT_GT(looked_at, 0u);
   EXPECT_LE(looked_at, ControlLoop::Options().watches_at_once);
   EXPECT_EQ(Answered(held), 10'000);

@@ -27,9 +27,9 @@ TEST_F(RecordDecisions, BothCopiesDamagedAreOneDecisionThatIsStoredBeforeItIsTol
   EXPECT_THAT(Judge({17}).bad(), IsEmpty());
   EXPECT_THAT(Decided(), IsEmpty());
   const v1::Task task = TasksIn(h.Beat("b")).at(0);
-  const Effects effects = h.state->Apply({h.now, ChecksOf("b", task), ""});
+  h.Apply(ChecksOf("b", task));
   bool stored = false;
-  for (const v1::StoreEvent& fact : effects.facts) {
+  for (const v1::StoreEvent& fact : h.last_facts) {
     if (!fact.has_add_decisions()) continue;
     stored = true;
     EXPECT_EQ(fact.add_decisions().job(), "train");

@@ -12,7 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/state/coordinator_state.h"
+#include "tests/server/coordinator/apply_and_store.h"
 #include "tests/server/coordinator/job_specs.h"
+#include "tests/support/commit_facts.h"
 #include "tests/support/fake_store.h"
 
 namespace penstock {
@@ -30,7 +32,8 @@ class StateHarness {
     EXPECT_TRUE(stored.ok());
     std::vector<v1::StoreEvent> begin(1);
     begin[0].set_begin_term(stored->term() + 1);
-    revision_ = *store.Commit(begin, stored->revision());
+    EXPECT_EQ(CommitFacts(&store, begin, stored->revision()).kind, CommitOutcome::kStored);
+    revision_ = stored->revision() + 1;
     auto restored = CoordinatorState::Restore(options_, now, stored->term() + 1, *stored);
     ASSERT_TRUE(restored.ok()) << restored.status();
     state.emplace(*std::move(restored));
@@ -41,11 +44,11 @@ class StateHarness {
     if (std::holds_alternative<v1::OpenSessionRequest>(request)) {
       session_id = absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-harness");
     }
-    Effects effects = state->Apply({now, std::move(request), std::move(session_id)});
-    if (!effects.facts.empty()) {
-      auto committed = store.Commit(effects.facts, revision_);
-      EXPECT_TRUE(committed.ok()) << committed.status();
-      if (committed.ok()) revision_ = *committed;
+    last_facts.clear();
+    Effects effects = ApplyAndStore(&*state, {now, std::move(request), std::move(session_id)}, &last_facts);
+    if (!last_facts.empty()) {
+      EXPECT_EQ(CommitFacts(&store, last_facts, revision_).kind, CommitOutcome::kStored);
+      ++revision_;
     }
     return effects;
   }
@@ -153,6 +156,7 @@ class StateHarness {
 
   Nanos now = kSecond;
   FakeStore store;
+  std::vector<v1::StoreEvent> last_facts;  // facts of the last event
   std::optional<CoordinatorState> state;
 
  private:

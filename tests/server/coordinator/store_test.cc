@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -10,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/runtime/thread_pool.h"
 #include "pipeline/sources/shard_index.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/sqlite_store.h"
+#include "tests/support/commit_facts.h"
 #include "tests/support/fake_store.h"
 
 namespace penstock {
@@ -36,7 +41,7 @@ class StoreTest : public ::testing::TestWithParam<bool> {
   void Reopen() {
     if (GetParam()) {
       store_.reset();
-      auto opened = OpenSqliteStore(path());
+      auto opened = OpenSqliteStore(path(), &disk_);
       ASSERT_TRUE(opened.ok()) << opened.status();
       store_ = *std::move(opened);
     } else if (store_ == nullptr) {
@@ -45,8 +50,11 @@ class StoreTest : public ::testing::TestWithParam<bool> {
   }
 
   fs::path dir_;
+  ThreadPool disk_{1, "store"};
   std::unique_ptr<Store> store_;
 };
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 std::vector<v1::StoreEvent> SomeEvents() {
   std::vector<v1::StoreEvent> events(8);
@@ -81,7 +89,7 @@ std::vector<v1::StoreEvent> SomeEvents() {
 
 TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
   EXPECT_EQ(store_->Load()->SerializeAsString(), v1::StoredState().SerializeAsString());
-  EXPECT_EQ(*store_->Commit(SomeEvents(), 0), 1u);
+  EXPECT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   Reopen();
   const auto state = store_->Load();
   ASSERT_TRUE(state.ok()) << state.status();
@@ -111,27 +119,48 @@ TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
 }
 
 TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
-  ASSERT_TRUE(store_->Commit(SomeEvents(), 0).ok());
+  ASSERT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(2);
   events[0].set_delete_job("train");
   events[1].set_delete_worker("a");
-  EXPECT_EQ(*store_->Commit(events, 1), 2u);
+  EXPECT_EQ(CommitFacts(store_.get(), events, 1).kind, CommitOutcome::kStored);
   const auto state = *store_->Load();
   EXPECT_EQ(state.jobs_size(), 1);
   EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size() + state.decisions_size(), 0);
 }
 
 TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
-  ASSERT_TRUE(store_->Commit(SomeEvents(), 0).ok());
+  ASSERT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(1);
   events[0].set_begin_term(8);
-  EXPECT_EQ(store_->Commit(events, 0).status().code(), absl::StatusCode::kAborted);
+  const CommitOutcome superseded = CommitFacts(store_.get(), events, 0);
+  EXPECT_EQ(superseded.kind, CommitOutcome::kSuperseded);
+  EXPECT_THAT(Text(superseded.why), HasSubstr("expected 0"));
   EXPECT_EQ(store_->Load()->term(), 3u);
   EXPECT_EQ(store_->Load()->revision(), 1u);
 }
 
+TEST_P(StoreTest, ACommitIsSettledByItsId) {
+  const StoreCommit first = CommitOf(SomeEvents(), 0);
+  ASSERT_EQ(CommitAndWait(store_.get(), first).kind, CommitOutcome::kStored);
+  EXPECT_EQ(store_->Load()->commit_id(), first.id);
+  EXPECT_EQ(SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
+  const CommitOutcome lost = SettleAndWait(store_.get(), "lost", 1);
+  EXPECT_EQ(lost.kind, CommitOutcome::kNotStored);
+  EXPECT_FALSE(lost.why.ok());
+  // Another writer's commit is the last one.
+  const CommitOutcome superseded = SettleAndWait(store_.get(), "lost", 0);
+  EXPECT_EQ(superseded.kind, CommitOutcome::kSuperseded);
+  EXPECT_FALSE(superseded.why.ok());
+  Reopen();
+  EXPECT_EQ(SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
+  EXPECT_EQ(store_->Load()->revision(), 1u);
+}
+
 TEST_P(StoreTest, AnEventWithoutContentIsAnError) {
-  EXPECT_FALSE(store_->Commit(std::vector<v1::StoreEvent>(1), 0).ok());
+  const CommitOutcome rejected = CommitFacts(store_.get(), std::vector<v1::StoreEvent>(1), 0);
+  EXPECT_EQ(rejected.kind, CommitOutcome::kNotStored);
+  EXPECT_FALSE(rejected.why.ok());
   EXPECT_EQ(store_->Load()->revision(), 0u);
 }
 
@@ -147,12 +176,13 @@ class SqliteFileTest : public ::testing::Test {
   ~SqliteFileTest() override { fs::remove_all(dir_); }
   std::string path() const { return (dir_ / "coordinator.db").string(); }
   fs::path dir_;
+  ThreadPool disk_{1, "store"};
 };
 
 TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithTheWayOut) {
   std::ofstream(path()) << "this is a text file, and long enough to be taken for a header of SQLite's "
                         << std::string(4096, '.');
-  const auto opened = OpenSqliteStore(path());
+  const auto opened = OpenSqliteStore(path(), &disk_);
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr(path()));
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("move it away"));
@@ -160,9 +190,9 @@ TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithTheWayOut) {
 
 TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
   {
-    auto store = OpenSqliteStore(path());
+    auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok());
-    ASSERT_TRUE((*store)->Commit(SomeEvents(), 0).ok());
+    ASSERT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   }
   // Overwrites all pages except the first, which contains the file's header.
   const auto size = fs::file_size(path());
@@ -170,7 +200,7 @@ TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
   file.seekp(4096);
   file << std::string(size - 4096, '\xa5');
   file.close();
-  auto opened = OpenSqliteStore(path());
+  auto opened = OpenSqliteStore(path(), &disk_);
   const absl::Status status = opened.ok() ? (*opened)->Load().status() : opened.status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
@@ -180,16 +210,16 @@ TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
   // application_id and user_version are at bytes 68 and 60 of the header (https://www.sqlite.org/fileformat.html).
   auto with_byte = [&](int offset, char value) {
     fs::remove(path());
-    { ASSERT_TRUE(OpenSqliteStore(path()).ok()); }
+    { ASSERT_TRUE(OpenSqliteStore(path(), &disk_).ok()); }
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(offset);
     file.put(value);
   };
   with_byte(68, 'X');
-  EXPECT_EQ(OpenSqliteStore(path()).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("another program"));
+  EXPECT_EQ(OpenSqliteStore(path(), &disk_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(OpenSqliteStore(path(), &disk_).status().message()), HasSubstr("another program"));
   with_byte(63, 9);
-  EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("newer release"));
+  EXPECT_THAT(std::string(OpenSqliteStore(path(), &disk_).status().message()), HasSubstr("newer release"));
 }
 
 TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
@@ -207,7 +237,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
   EXPECT_EQ(sqlite3_exec(db, version1, nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(db);
   for (uint64_t revision : {5, 6}) {
-    auto store = OpenSqliteStore(path());
+    auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
     const auto state = (*store)->Load();
     ASSERT_TRUE(state.ok()) << state.status();
@@ -217,22 +247,22 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
     v1::StoreEvent event;
     event.mutable_add_bad_records()->set_job("train");
     event.mutable_add_bad_records()->add_records()->set_record(8);
-    EXPECT_TRUE((*store)->Commit({event}, revision).ok());
+    EXPECT_EQ(CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
   }
 }
 
 TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
   {
-    auto store = OpenSqliteStore(path());
+    auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
-    ASSERT_TRUE((*store)->Commit(SomeEvents(), 0).ok());
+    ASSERT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   }
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(db, "DROP TABLE decisions; PRAGMA user_version=2;", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(db);
   for (uint64_t revision : {1, 2}) {
-    auto store = OpenSqliteStore(path());
+    auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
     const auto state = (*store)->Load();
     ASSERT_TRUE(state.ok()) << state.status();
@@ -242,12 +272,12 @@ TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
     event.mutable_add_decisions()->set_job("train");
     event.mutable_add_decisions()->set_begin(revision - 1);
     event.mutable_add_decisions()->add_records()->set_record(8);
-    EXPECT_TRUE((*store)->Commit({event}, revision).ok());
+    EXPECT_EQ(CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
   }
 }
 
 TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {
-  const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string());
+  const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string(), &disk_);
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("no/where.db"));
 }
@@ -288,21 +318,50 @@ class FailingWrites {
 };
 int FailingWrites::error_ = 0;
 
+// During its life, SQLite's syncs fail with an I/O error.
+class FailingSyncs {
+ public:
+  FailingSyncs() { failing_ = true; }
+  ~FailingSyncs() { failing_ = false; }
+  static bool failing() { return failing_; }
+
+ private:
+  static std::atomic<bool> failing_;
+};
+std::atomic<bool> FailingSyncs::failing_ = false;
+
 TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsRoom) {
-  auto store = OpenSqliteStore(path());
+  auto store = OpenSqliteStore(path(), &disk_);
   ASSERT_TRUE(store.ok()) << store.status();
   for (const int error : {ENOSPC, EDQUOT}) {
     FailingWrites full(error);
-    const absl::Status refused = (*store)->Commit(SomeEvents(), 0).status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr(path()));
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("make room on that disk"));
+    const CommitOutcome refused = CommitFacts(store->get(), SomeEvents(), 0);
+    EXPECT_EQ(refused.kind, CommitOutcome::kNotStored);
+    EXPECT_EQ(refused.why.code(), absl::StatusCode::kResourceExhausted) << refused.why;
+    EXPECT_THAT(Text(refused.why), HasSubstr(path()));
+    EXPECT_THAT(Text(refused.why), HasSubstr("make room on that disk"));
   }
   {
     FailingWrites broken(EIO);
-    EXPECT_EQ((*store)->Commit(SomeEvents(), 0).status().code(), absl::StatusCode::kInternal);
+    const CommitOutcome refused = CommitFacts(store->get(), SomeEvents(), 0);
+    EXPECT_EQ(refused.kind, CommitOutcome::kNotStored);
+    EXPECT_EQ(refused.why.code(), absl::StatusCode::kInternal);
   }
-  EXPECT_EQ((*store)->Commit(SomeEvents(), 0).value_or(0), 1u);
+  EXPECT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+}
+
+TEST_F(SqliteFileTest, ACommitWhoseSyncFailsIsUnknownUntilTheDiskTakesWrites) {
+  auto store = OpenSqliteStore(path(), &disk_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreCommit commit = CommitOf(SomeEvents(), 0);
+  {
+    FailingSyncs broken;
+    EXPECT_EQ(CommitAndWait(store->get(), commit).kind, CommitOutcome::kUnknown);
+    EXPECT_EQ(SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kUnknown);
+  }
+  EXPECT_EQ(SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kNotStored);
+  EXPECT_EQ((*store)->Load()->jobs_size(), 0);
+  EXPECT_EQ(CommitAndWait(store->get(), commit).kind, CommitOutcome::kStored);
 }
 
 std::string BlobOf(uint64_t hash, int records) {
@@ -355,4 +414,14 @@ TEST_F(SqliteFileTest, BlobsStayWithinTheirLimits) {
 }
 
 }  // namespace
+
+bool SyncsFail() { return FailingSyncs::failing(); }
+
 }  // namespace penstock
+
+// Replaces libc's function, which SQLite calls.
+extern "C" int fdatasync(int fd) {
+  if (!penstock::SyncsFail()) return static_cast<int>(syscall(SYS_fdatasync, fd));
+  errno = EIO;
+  return -1;
+}

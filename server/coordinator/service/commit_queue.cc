@@ -1,0 +1,115 @@
+#include "server/coordinator/service/commit_queue.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+// Pauses between two attempts to settle a commit.
+constexpr Nanos kSettlePause = 100 * kMillisecond;
+constexpr Nanos kSettlePauseMost = 2 * kSecond;
+
+}  // namespace
+
+CommitQueue::CommitQueue(Store* store, uint64_t revision, Strand* strand, std::function<std::string()> new_commit_id,
+                         std::function<void(Result)> ended)
+    : store_(store),
+      strand_(strand),
+      new_commit_id_(std::move(new_commit_id)),
+      ended_(std::move(ended)),
+      mailbox_(std::make_shared<Mailbox>(strand)),
+      revision_(revision),
+      settle_(strand) {}
+
+CommitQueue::~CommitQueue() { mailbox_->Close(); }
+
+void CommitQueue::AddHint(v1::StoreEvent fact) {
+  Entry entry;
+  entry.facts.push_back(std::make_shared<const v1::StoreEvent>(std::move(fact)));
+  Add(std::move(entry));
+}
+
+void CommitQueue::AddChange(Change change) {
+  Entry entry;
+  for (v1::StoreEvent& fact : change.facts) {
+    entry.facts.push_back(std::make_shared<const v1::StoreEvent>(std::move(fact)));
+  }
+  change.facts.clear();
+  entry.change = std::move(change);
+  Add(std::move(entry));
+}
+
+void CommitQueue::Add(Entry entry) {
+  entry.number = ++last_;
+  if (!superseded_) gathered_.push_back(std::move(entry));
+}
+
+void CommitQueue::Start() {
+  if (in_flight_ || gathered_.empty()) return;
+  in_flight_ = true;
+  flying_ = std::exchange(gathered_, {});
+  flying_last_ = flying_.back().number;
+  commit_id_ = new_commit_id_();
+  settle_pause_ = 0;
+  StoreCommit commit{commit_id_, revision_, {}};
+  for (const Entry& entry : flying_) commit.events.insert(commit.events.end(), entry.facts.begin(), entry.facts.end());
+  store_->Commit(std::move(commit), PostOutcome());
+}
+
+Store::Done CommitQueue::PostOutcome() {
+  return [this, mailbox = mailbox_](CommitOutcome outcome) {
+    mailbox->Post([this, outcome = std::move(outcome)]() mutable { Ended(std::move(outcome)); });
+  };
+}
+
+void CommitQueue::SettleAt(Nanos when) {
+  settle_.Set(when, [this] { store_->Settle(commit_id_, revision_, PostOutcome()); });
+}
+
+void CommitQueue::Ended(CommitOutcome outcome) {
+  if (outcome.kind == CommitOutcome::kUnknown) {
+    if (status_.ok()) spdlog::error("changes may be stored or not: {}", std::string(outcome.why.message()));
+    status_ = std::move(outcome.why);
+    SettleAt(strand_->clock()->Now() + settle_pause_);
+    settle_pause_ = std::clamp(2 * settle_pause_, kSettlePause, kSettlePauseMost);
+    return;
+  }
+  in_flight_ = false;
+  Result result;
+  result.kind = outcome.kind;
+  result.why = outcome.why;
+  result.last = flying_last_;
+  std::vector<Entry> entries = std::exchange(flying_, {});
+  switch (outcome.kind) {
+    case CommitOutcome::kStored:
+      if (!status_.ok()) spdlog::info("the store takes changes again");
+      ++revision_;
+      settled_ = flying_last_;
+      result.ended = std::move(entries);
+      break;
+    case CommitOutcome::kSuperseded:
+      superseded_ = true;
+      gathered_.clear();
+      break;
+    default: {
+      if (status_.ok()) spdlog::error("cannot store changes: {}", std::string(outcome.why.message()));
+      std::vector<Entry> again;
+      for (Entry& entry : entries) {
+        const bool drop = entry.change.has_value() && !entry.change->retry;
+        (drop ? result.ended : again).push_back(std::move(entry));
+      }
+      if (again.empty()) settled_ = flying_last_;
+      again.insert(again.end(), std::make_move_iterator(gathered_.begin()), std::make_move_iterator(gathered_.end()));
+      gathered_ = std::move(again);
+      break;
+    }
+  }
+  status_ = std::move(outcome.why);
+  ended_(std::move(result));
+}
+
+}  // namespace penstock

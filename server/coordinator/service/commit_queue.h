@@ -1,0 +1,87 @@
+// Stores what the coordinator's state wants to store, with one commit in flight. Facts that come meanwhile go with the
+// next commit.
+#ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_
+#define PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/runtime/mailbox.h"
+#include "base/runtime/strand.h"
+#include "server/coordinator/state/events.h"
+#include "server/coordinator/store/store.h"
+
+namespace penstock {
+
+// Only tasks of the strand may use it.
+class CommitQueue {
+ public:
+  // A hint or a change, in the order of storing.
+  struct Entry {
+    uint64_t number = 0;
+    std::vector<std::shared_ptr<const v1::StoreEvent>> facts;
+    std::optional<Change> change;  // without its facts; nullopt for a hint
+  };
+  // The end of a commit.
+  struct Result {
+    CommitOutcome::Kind kind = CommitOutcome::kStored;  // never kUnknown
+    absl::Status why;                                   // OK if it is stored
+    // Changes to end. After kNotStored: those that are not repeated. After kSuperseded: none.
+    std::vector<Entry> ended;
+    uint64_t last = 0;  // number of the last entry of the commit
+  };
+
+  // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue. A
+  // commit in flight is not cancelled by the queue's end.
+  CommitQueue(Store* store, uint64_t revision, Strand* strand, std::function<std::string()> new_commit_id,
+              std::function<void(Result)> ended);
+  ~CommitQueue();
+
+  // Each gets the next number. After kSuperseded the queue drops them.
+  void AddHint(v1::StoreEvent fact);
+  void AddChange(Change change);
+  // Begins a commit of all gathered entries, if there are any and no commit is in flight. After kNotStored the entries
+  // to repeat are gathered again.
+  void Start();
+
+  // The number of the last entry.
+  uint64_t last() const { return last_; }
+  // Every entry up to this number is stored or dropped.
+  uint64_t settled() const { return settled_; }
+  bool has_gathered() const { return !gathered_.empty(); }
+  bool in_flight() const { return in_flight_; }
+
+ private:
+  void Add(Entry entry);
+  Store::Done PostOutcome();
+  void Ended(CommitOutcome outcome);
+  void SettleAt(Nanos when);
+
+  Store* const store_;
+  Strand* const strand_;
+  const std::function<std::string()> new_commit_id_;
+  const std::function<void(Result)> ended_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  uint64_t revision_;  // stored
+  uint64_t last_ = 0, settled_ = 0;
+  std::vector<Entry> gathered_;
+  bool superseded_ = false;
+  absl::Status status_;  // status of the last commit, for the log
+
+  // The commit in flight.
+  bool in_flight_ = false;
+  std::string commit_id_;
+  std::vector<Entry> flying_;
+  uint64_t flying_last_ = 0;
+  Nanos settle_pause_ = 0;
+  StrandTimer settle_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_

@@ -1,0 +1,81 @@
+// Changes that take effect when they are stored.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+
+void CoordinatorState::BeginChange(std::vector<std::string> jobs, bool ends, Change change, Consequences* out) {
+  for (const std::string& job : jobs) PS_CHECK(changing_.emplace(job, ends).second);
+  change.jobs = std::move(jobs);
+  out->changes.push_back(std::move(change));
+}
+
+bool CoordinatorState::IsEnding(const std::string& job) const {
+  const auto found = changing_.find(job);
+  return found != changing_.end() && found->second;
+}
+
+JobEntry* CoordinatorState::FindSubmission(const std::string& job, uint64_t uid) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return nullptr;
+  if (found->second.job.uid() == uid) return &found->second;
+  JobEntry* const next = found->second.next.get();
+  return next != nullptr && next->job.uid() == uid ? next : nullptr;
+}
+
+// Records of a job that ends must not be stored after its end. Other requests change nothing that is stored about a
+// job.
+bool CoordinatorState::MustWait(const Request& request) const {
+  if (changing_.empty()) return false;
+  if (auto* submit = std::get_if<v1::SubmitRequest>(&request)) return IsChanging(submit->spec().name());
+  if (auto* cancel = std::get_if<v1::CancelRequest>(&request)) return IsChanging(cancel->job());
+  if (auto* remove = std::get_if<v1::DeleteRequest>(&request)) return IsChanging(remove->job());
+  if (auto* report = std::get_if<v1::ReportTaskRequest>(&request)) {
+    const BoardTask* const task = board_.Find(report->task_id());
+    return task != nullptr && IsChanging(task->task.job());
+  }
+  if (auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) {
+    return std::any_of(records->jobs().begin(), records->jobs().end(),
+                       [this](const v1::JobRecords& of) { return IsEnding(of.job()); });
+  }
+  if (auto* judge = std::get_if<v1::JudgeRecordsRequest>(&request)) {
+    const SessionEntry* const session = sessions_.Find(judge->session_id());
+    return session != nullptr && IsEnding(session->open.job());
+  }
+  return false;
+}
+
+Effects CoordinatorState::End(Nanos now, Change change, const absl::Status& stored) {
+  Consequences out;
+  Effects effects;
+  std::vector<std::string> ended;
+  for (const std::string& job : change.jobs) {
+    if (IsEnding(job)) ended.push_back(job);
+    changing_.erase(job);
+  }
+  std::move(change.end)(*this, now, stored, &effects, &out);
+  for (const std::string& job : change.jobs) {
+    const auto found = jobs_.find(job);
+    if (found == jobs_.end()) continue;
+    JobEntry* const entry = &found->second;
+    JobEntry* const next = entry->next.get();
+    // A failure that was found meanwhile.
+    if (!entry->failure.empty() && (entry->preparing() || entry->ready())) {
+      StoreFailure(entry, &out);
+    } else if (next != nullptr && !next->failure.empty() && next->preparing()) {
+      StoreFailure(next, &out);
+    }
+  }
+  for (const std::string& job : ended) {  // its view stood still
+    const auto found = jobs_.find(job);
+    if (found != jobs_.end() && found->second.ready()) RefreshView(&found->second, &out);
+  }
+  return Settle(now, std::move(effects), &out);
+}
+
+}  // namespace penstock

@@ -1,0 +1,37 @@
+// Commits of facts in tests.
+#ifndef PENSTOCK_TESTS_SUPPORT_COMMIT_FACTS_H_
+#define PENSTOCK_TESTS_SUPPORT_COMMIT_FACTS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordinator/store/store.h"
+
+namespace penstock {
+
+// Returns a commit of copies of the facts. Its id follows from the expected revision.
+inline StoreCommit CommitOf(const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
+  StoreCommit commit{absl::StrCat("commit ", expected_revision + 1), expected_revision, {}};
+  for (const v1::StoreEvent& fact : facts) commit.events.push_back(std::make_shared<const v1::StoreEvent>(fact));
+  return commit;
+}
+
+inline CommitOutcome CommitAndWait(Store* store, const StoreCommit& commit) {
+  return WaitForOutcome([&](Store::Done done) { store->Commit(commit, std::move(done)); });
+}
+
+inline CommitOutcome SettleAndWait(Store* store, const std::string& id, uint64_t expected_revision) {
+  return WaitForOutcome([&](Store::Done done) { store->Settle(id, expected_revision, std::move(done)); });
+}
+
+// Commits the facts and waits for the outcome.
+inline CommitOutcome CommitFacts(Store* store, const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
+  return CommitAndWait(store, CommitOf(facts, expected_revision));
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_COMMIT_FACTS_H_
