@@ -46,9 +46,20 @@ class Ending {
     asked_ = true;
     changed_.NotifyAll();
   }
+  // Requests the end because of an error, which the process then reports.
+  void Fail(const absl::Status& why) {
+    MutexLock lock(&mutex_);
+    failure_ = why;
+    asked_ = true;
+    changed_.NotifyAll();
+  }
   void Wait() {
     MutexLock lock(&mutex_);
     while (!asked_) changed_.Wait(&mutex_);
+  }
+  absl::Status failure() {
+    MutexLock lock(&mutex_);
+    return failure_;
   }
   bool asked() {
     MutexLock lock(&mutex_);
@@ -60,15 +71,19 @@ class Ending {
   CondVar changed_;
   bool begun_ ABSL_GUARDED_BY(mutex_) = false;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options) {
+CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, Ending* ending) {
   CoordinatorOptions out;
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
   out.heartbeat_ms = options.config.coordinator_settings().heartbeat_ms();
   out.dead_after_ms = options.config.coordinator_settings().dead_after_ms();
+  out.on_superseded = [ending](const absl::Status& why) {
+    ending->Fail(absl::AbortedError(absl::StrCat("another coordinator has taken over: ", std::string(why.message()))));
+  };
   return out;
 }
 
@@ -121,13 +136,13 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 }
 
 absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options, ending)));
   ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
   SdNotify("STOPPING=1").IgnoreError();
   coordinator->Shutdown();
-  return absl::OkStatus();
+  return ending->failure();
 }
 
 // Serves until the worker has left, because of a signal or because an operator drained it.
@@ -157,7 +172,7 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
 }
 
 absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options, ending)));
   ending->Begin();
   WorkerOptions worker_options = WorkerOptionsOf(options);
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
@@ -173,7 +188,7 @@ absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   }
   PS_RETURN_IF_ERROR(ServeAsWorker(worker.get(), ending));
   coordinator->Shutdown();
-  return absl::OkStatus();
+  return ending->failure();
 }
 
 int Main(const std::vector<std::string>& args) {

@@ -1,7 +1,9 @@
-// Workers under limits of the system: of a control group, of threads, of the size of files, of memory.
+// Daemons under limits of the system: of a control group, of threads, of the size of files, of memory; a store that
+// another process has changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -135,6 +137,26 @@ TEST_F(ThreadLimitTest, AUsersLimitIsNamedAtStart) {
   }
   const std::string limited = absl::StrCat("exec prlimit --nproc=6 ", user, "\"$@\"");
   EXPECT_FALSE(StartsOrNames({"/bin/sh", "-c", limited, "sh"}, "RLIMIT_NPROC (ulimit -u) is 6", "nproc"));
+}
+
+TEST_F(LimitsTest, ACoordinatorWhoseStoreAnotherProcessChangedEndsWithTheReason) {
+  ProcessCluster cluster(Under({}), dataset_.roots);
+  ExpectServes(cluster);
+  const std::string store = cluster.coordinator_dir() + "/coordinator.db";
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(store.c_str(), &db), SQLITE_OK);
+  sqlite3_busy_timeout(db, 5000);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE meta SET value=value+1 WHERE key='revision'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  v1::JobSpec other = dataset_.job;
+  other.set_name("other");
+  EXPECT_FALSE(cluster.control().BeginSubmit(other).ok());
+  EXPECT_EQ(cluster.coordinator().WaitForExit(), 1);
+  EXPECT_THAT(cluster.Logs(), HasSubstr(store + " was changed by another process"));
+  cluster.RestartCoordinator();
+  ASSERT_TRUE(cluster.control().Submit(other, true).ok());
+  ExpectServes(cluster);
 }
 
 TEST_F(LimitsTest, WithoutRoomForSharedMemoryRowsGoOverTheNetwork) {
