@@ -1,5 +1,6 @@
 #include "tests/support/fake_store.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,11 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   state.set_term(term_);
   state.set_commit_id(commit_id_);
   for (const auto& [name, job] : jobs_) *state.add_jobs() = job;
+  for (const auto& [name, data] : pieces_) {
+    v1::StoredPiece* piece = state.add_pieces();
+    piece->set_name(name);
+    piece->set_data(data);
+  }
   for (const auto& [name, view] : views_) *state.add_views() = view;
   for (const auto& [name, worker] : workers_) *state.add_workers() = worker;
   for (const auto& [name, records] : bad_records_) {
@@ -62,6 +68,9 @@ void FakeStore::Write(const v1::StoreEvent& event) {
       decisions.insert(decisions.end(), event.add_decisions().records().begin(), event.add_decisions().records().end());
       break;
     }
+    case v1::StoreEvent::kPutPiece:
+      pieces_[event.put_piece().name()] = event.put_piece().data();
+      break;
     case v1::StoreEvent::EVENT_NOT_SET:
       break;
   }
@@ -87,6 +96,9 @@ CommitOutcome FakeStore::CommitNow(const StoreCommit& commit) {
     Write(*event);
     last_commit_bytes_ += event->ByteSizeLong();
   }
+  std::set<std::string> used;
+  for (const auto& [name, job] : jobs_) used.insert(job.pieces().begin(), job.pieces().end());
+  std::erase_if(pieces_, [&](const auto& piece) { return !used.contains(piece.first); });
   commit_id_ = commit.id;
   ++revision_;
   if (lost) return unknown;

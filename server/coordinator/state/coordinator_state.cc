@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "net/view_proto.h"
+#include "server/coordinator/snapshot_pieces.h"
 
 namespace penstock {
 namespace {
@@ -64,11 +65,22 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
                                                            const v1::StoredState& stored) {
   CoordinatorState state(options, now, term, stored.term() != 0);
   for (const v1::StoredWorker& worker : stored.workers()) state.workers_.Restore(now, worker);
+  std::map<std::string_view, const std::string*> pieces;
+  for (const v1::StoredPiece& piece : stored.pieces()) pieces[piece.name()] = &piece.data();
+  const auto find_piece = [&pieces](const std::string& name) {
+    const auto found = pieces.find(name);
+    return found == pieces.end() ? nullptr : found->second;
+  };
   for (const v1::StoredJob& job : stored.jobs()) {
     JobEntry& entry = state.jobs_[job.job().name()];
     entry.job = job.job();
-    entry.frozen = ShardList(entry.job.snapshot().shards());
-    entry.job.mutable_snapshot()->clear_shards();
+    entry.pieces.assign(job.pieces().begin(), job.pieces().end());
+    const absl::StatusOr<std::string> wire = JoinPieces(entry.pieces, find_piece);
+    absl::StatusOr<ShardList> shards = wire.ok() ? ShardList::FromWire(*wire) : wire.status();
+    if (!shards.ok()) {
+      return absl::DataLossError(absl::StrCat("job ", job.job().name(), ": ", std::string(shards.status().message())));
+    }
+    entry.frozen = *std::move(shards);
     entry.digest = job.conformance_digest();
     if (!job.has_next()) continue;
     entry.next = std::make_unique<JobEntry>();

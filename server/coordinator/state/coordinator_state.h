@@ -141,7 +141,8 @@ class CoordinatorState {
   // Returns the name of the ended job to remove for a new one, or "" if there is room. Returns ResourceExhausted if no
   // job has ended.
   absl::StatusOr<std::string> FindJobToForget() const;
-  // Returns the job in its stored form, with `next`, the submission that replaces it. `next` may be null.
+  // Returns the job in its stored form, with the names of its pieces, and with `next`, the submission that replaces it.
+  // `next` may be null.
   static v1::StoredJob ToStored(const JobEntry& entry, const JobEntry* next);
 
   // state_preparation.cc

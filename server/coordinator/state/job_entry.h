@@ -20,10 +20,11 @@
 namespace penstock {
 
 struct JobEntry {
-  v1::Job job;                  // the job for workers and trainers; with the view, without the snapshot's shards
-  ShardList frozen;             // the snapshot's shards, after all are indexed
-  std::set<std::string> roots;  // known data roots of its files
-  std::string digest;           // conformance digest of the worker that prepared it
+  v1::Job job;                      // the job for workers and trainers; with the view, without the snapshot's shards
+  ShardList frozen;                 // the snapshot's shards, after all are indexed
+  std::vector<std::string> pieces;  // names of the stored pieces of `frozen`; set when it becomes READY
+  std::set<std::string> roots;      // known data roots of its files
+  std::string digest;               // conformance digest of the worker that prepared it
 
   // While PREPARING: the known shards. They move into `frozen` when all are indexed.
   std::vector<v1::Shard> shards;

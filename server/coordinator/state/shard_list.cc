@@ -36,6 +36,12 @@ ShardList::ShardList(const google::protobuf::RepeatedPtrField<v1::Shard>& shards
 
 ShardList::ShardList(const std::vector<v1::Shard>& shards) { Take(shards); }
 
+absl::StatusOr<ShardList> ShardList::FromWire(const std::string& wire) {
+  v1::Snapshot snapshot;
+  if (!snapshot.ParseFromString(wire)) return absl::DataLossError("its list of shards cannot be parsed");
+  return ShardList(snapshot.shards());
+}
+
 void ShardList::ForEach(const std::function<bool(const v1::Shard&)>& f) const {
   const char* at = wire_.data();
   const char* const end = at + wire_.size();

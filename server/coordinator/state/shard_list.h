@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
@@ -19,6 +20,8 @@ class ShardList {
   ShardList() = default;
   explicit ShardList(const google::protobuf::RepeatedPtrField<v1::Shard>& shards);
   explicit ShardList(const std::vector<v1::Shard>& shards);
+  // Parses the wire format of a v1::Snapshot that has only shards. Returns DataLoss if it is none.
+  static absl::StatusOr<ShardList> FromWire(const std::string& wire);
 
   size_t size() const { return size_; }
   // Totals of all shards.
@@ -28,6 +31,8 @@ class ShardList {
   // Calls f for each shard, in order, until it returns false. The argument is valid during the call. Each call parses
   // all shards: use it for manual requests or once per job, not for each report.
   void ForEach(const std::function<bool(const v1::Shard&)>& f) const;
+  // Returns the wire format of a v1::Snapshot that has only these shards.
+  const std::string& wire() const { return wire_; }
   // Appends all shards to the snapshot.
   void AddTo(v1::Snapshot* snapshot) const;
 

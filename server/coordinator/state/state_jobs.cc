@@ -278,11 +278,12 @@ absl::StatusOr<std::string> CoordinatorState::FindJobToForget() const {
 
 v1::StoredJob CoordinatorState::ToStored(const JobEntry& entry, const JobEntry* next) {
   v1::StoredJob stored;
-  *stored.mutable_job() = WholeJob(entry);
+  *stored.mutable_job() = entry.job;
   stored.mutable_job()->clear_view();
   stored.mutable_job()->clear_waiting();
   stored.mutable_job()->clear_files_look();
   stored.set_conformance_digest(entry.digest);
+  stored.mutable_pieces()->Add(entry.pieces.begin(), entry.pieces.end());
   if (next == nullptr) return stored;
   *stored.mutable_next() = next->job;
   stored.mutable_next()->clear_snapshot();

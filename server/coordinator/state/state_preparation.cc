@@ -13,6 +13,7 @@
 #include "pipeline/plan/state.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
+#include "server/coordinator/snapshot_pieces.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/state/files_changed.h"
 
@@ -52,6 +53,7 @@ void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
   job.clear_error();
   job.clear_snapshot();
   entry->frozen = ShardList();
+  entry->pieces.clear();
   job.clear_columns();
   job.clear_pipeline_fingerprint();
   job.clear_order_fingerprint();
@@ -246,12 +248,21 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
 void CoordinatorState::BecomeReady(const JobEntry& entry, const std::string& worker, Consequences* out) {
   const std::string& name = entry.job.name();
   Change change;
+  std::vector<std::string> pieces;
+  for (SnapshotPiece& piece : CutIntoPieces(entry.frozen.wire())) {
+    v1::StoredPiece* const put = change.facts.emplace_back().mutable_put_piece();
+    put->set_name(piece.name);
+    put->set_data(std::move(piece.data));
+    pieces.push_back(std::move(piece.name));
+  }
   if (entry.is_next) change.facts.emplace_back().set_delete_job(name);  // with its view and bad records
   v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
   *fact = ToStored(entry, entry.next.get());
   fact->mutable_job()->set_state(v1::READY);
-  change.end = [name, uid = entry.job.uid(), worker](CoordinatorState& state, Nanos now, const absl::Status& stored,
-                                                     Effects* effects, Consequences* then) {
+  fact->mutable_pieces()->Add(pieces.begin(), pieces.end());
+  change.end = [name, uid = entry.job.uid(), worker, pieces = std::move(pieces)](
+                   CoordinatorState& state, Nanos now, const absl::Status& stored, Effects* effects,
+                   Consequences* then) mutable {
     JobEntry* ready = state.FindSubmission(name, uid);
     if (!stored.ok()) {
       if (ready->job.waiting() != stored.message()) {
@@ -262,6 +273,7 @@ void CoordinatorState::BecomeReady(const JobEntry& entry, const std::string& wor
     }
     state.board_.EraseJob(uid);
     if (ready->is_next) ready = state.TakeItsPlace(ready);
+    ready->pieces = std::move(pieces);
     ready->job.set_state(v1::READY);
     ready->job.set_waiting(state.WhatItWaitsFor(*ready));
     state.TouchJob(ready);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "server/coordinator/snapshot_pieces.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock {
@@ -411,9 +412,15 @@ TEST(CoordinatorJobs, AStoreThatContradictsItselfIsRefused) {
   view->mutable_view()->clear_ranges();
   EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
   stored.clear_views();
-  auto* shards = job->mutable_job()->mutable_snapshot();
-  shards->add_shards()->set_path("b");
-  shards->add_shards()->set_path("a");
+  v1::Snapshot shards;
+  shards.add_shards()->set_path("b");
+  shards.add_shards()->set_path("a");
+  const SnapshotPiece piece = CutIntoPieces(shards.SerializeAsString()).at(0);
+  job->add_pieces(piece.name);
+  EXPECT_THAT(Text(CoordinatorState::Restore({}, 0, 1, stored).status()),
+              HasSubstr(absl::StrCat("job gone: the snapshot's piece ", piece.name, " is missing")));
+  stored.add_pieces()->set_name(piece.name);
+  stored.mutable_pieces(0)->set_data(piece.data);
   EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
 }
 

@@ -129,6 +129,47 @@ TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
   EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size() + state.decisions_size(), 0);
 }
 
+TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
+  uint64_t revision = 0;
+  // Commits the facts and returns the stored pieces.
+  const auto commit = [&](const std::vector<v1::StoreEvent>& facts) {
+    EXPECT_EQ(CommitFacts(store_.get(), facts, revision++).kind, CommitOutcome::kStored);
+    std::vector<std::string> names;
+    const v1::StoredState state = *store_->Load();
+    for (const v1::StoredPiece& piece : state.pieces()) {
+      EXPECT_EQ(piece.data(), "data of " + piece.name());
+      names.push_back(piece.name());
+    }
+    return names;
+  };
+  const auto put_piece = [](const std::string& name) {
+    v1::StoreEvent fact;
+    fact.mutable_put_piece()->set_name(name);
+    fact.mutable_put_piece()->set_data("data of " + name);
+    return fact;
+  };
+  const auto put_job = [](const std::string& name, const std::vector<std::string>& pieces) {
+    v1::StoreEvent fact;
+    fact.mutable_put_job()->mutable_job()->set_name(name);
+    fact.mutable_put_job()->mutable_pieces()->Add(pieces.begin(), pieces.end());
+    return fact;
+  };
+  const auto delete_job = [](const std::string& name) {
+    v1::StoreEvent fact;
+    fact.set_delete_job(name);
+    return fact;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(commit({put_piece("p"), put_piece("q"), put_job("a", {"p", "q"}), put_job("b", {"q"})}),
+              ElementsAre("p", "q"));
+  EXPECT_THAT(commit({put_job("a", {"p", "q"})}), ElementsAre("p", "q"));  // the job changes
+  EXPECT_THAT(commit({delete_job("a")}), ElementsAre("q"));
+  // A job takes over a piece that another one leaves, in one commit.
+  EXPECT_THAT(commit({put_piece("q"), delete_job("b"), put_job("b", {"q"})}), ElementsAre("q"));
+  EXPECT_THAT(commit({put_piece("r"), put_job("b", {"r"})}), ElementsAre("r"));
+  EXPECT_THAT(commit({delete_job("b")}), ElementsAre());
+}
+
 TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
   ASSERT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(1);
@@ -252,6 +293,8 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
 }
 
 TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
+  const char* const kToVersion2 =
+      "DROP TABLE decisions; DROP TABLE pieces; DROP TABLE job_pieces; PRAGMA user_version=2;";
   {
     auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
@@ -259,7 +302,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
   }
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(db, "DROP TABLE decisions; PRAGMA user_version=2;", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, kToVersion2, nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(db);
   for (uint64_t revision : {1, 2}) {
     auto store = OpenSqliteStore(path(), &disk_);

@@ -1,0 +1,144 @@
+// tests/golden/store-0.2.0.sql is a store of schema 3, which a program of version 0.2.0 wrote, as the output of
+// `sqlite3 coordinator.db .dump`: the job "train" (READY, with a replacement, a view, bad records and decisions), the
+// job "eval" (CANCELLED) and two workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+#include "base/runtime/thread_pool.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/store/sqlite_store.h"
+#include "tests/support/commit_facts.h"
+#include "tests/support/temp_folder.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kRecorded[] = "tests/golden/store-0.2.0.sql";
+
+class StoreMigration : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto sql = ReadWholeFile(kRecorded);
+    ASSERT_TRUE(sql.ok()) << sql.status();
+    Run(path_, *sql);
+  }
+  static void Run(const std::string& path, const std::string& sql) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+  // The first value of the result.
+  static std::string Query(const std::string& path, const std::string& sql) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+    std::string value;
+    const auto take = [](void* to, int, char** values, char**) {
+      *static_cast<std::string*>(to) = values[0] == nullptr ? "" : values[0];
+      return 1;
+    };
+    sqlite3_exec(db, sql.c_str(), take, &value, nullptr);
+    sqlite3_close(db);
+    return value;
+  }
+
+  TempFolder folder_;
+  const std::string path_ = folder_.File("coordinator's.db");
+  const std::string copy_ = path_ + ".schema-3";
+  ThreadPool disk_{1, "store"};
+};
+
+TEST_F(StoreMigration, AStoreOf020IsMigratedWithAllFacts) {
+  for (uint64_t revision : {3, 4}) {  // migrated once
+    auto store = OpenSqliteStore(path_, &disk_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const absl::StatusOr<v1::StoredState> stored = (*store)->Load();
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    EXPECT_EQ(stored->revision(), revision);
+    EXPECT_EQ(stored->term(), 3u);
+    ASSERT_EQ(stored->jobs_size(), 2);
+    for (const v1::StoredJob& job : stored->jobs()) {
+      EXPECT_EQ(job.job().snapshot().shards_size(), 0);
+      EXPECT_EQ(job.pieces_size(), 1);
+    }
+    EXPECT_EQ(stored->pieces_size(), 2);
+    EXPECT_EQ(stored->views_size(), 1);
+    ASSERT_EQ(stored->workers_size(), 2);
+    EXPECT_EQ(stored->workers(1).state(), v1::WorkerStatus::DEAD);
+    ASSERT_EQ(stored->bad_records_size(), 1);
+    EXPECT_EQ(stored->bad_records(0).records_size(), 2);
+    ASSERT_EQ(stored->decisions_size(), 1);
+    EXPECT_EQ(stored->decisions(0).records(0).record(), 40u);
+    EXPECT_EQ(stored->decisions(0).records(1).record(), 9u);
+
+    const auto state = CoordinatorState::Restore({}, 0, 4, *stored);
+    ASSERT_TRUE(state.ok()) << state.status();
+    const v1::Job train = state->FindJob("train").value_or(v1::Job());
+    EXPECT_EQ(train.state(), v1::READY);
+    ASSERT_EQ(train.snapshot().shards_size(), 40);
+    EXPECT_EQ(train.snapshot().shards(39).path(), "train/shard-00039.tfrecord");
+    EXPECT_EQ(train.snapshot().shards(39).size(), 100039u);
+    EXPECT_EQ(train.view().number(), 4u);
+    EXPECT_EQ(state->FindJob("eval").value_or(v1::Job()).snapshot().shards_size(), 3);
+    v1::StoreEvent remove;
+    remove.set_delete_worker("nobody");
+    EXPECT_EQ(CommitFacts(store->get(), {remove}, revision).kind, CommitOutcome::kStored);
+  }
+  disk_.Stop();
+}
+
+TEST_F(StoreMigration, ACopyWithTheOldTablesStaysBesideIt) {
+  ASSERT_TRUE(OpenSqliteStore(path_, &disk_).ok());
+  for (const char* sql : {"PRAGMA user_version", "PRAGMA application_id", "PRAGMA integrity_check",
+                          "SELECT hex(data) FROM jobs ORDER BY name", "SELECT sum(record) FROM bad_records",
+                          "SELECT count(*) FROM decisions", "SELECT value FROM meta WHERE key='revision'"}) {
+    const std::string before = folder_.File("before.db");
+    std::filesystem::remove(before);
+    Run(before, *ReadWholeFile(kRecorded));
+    EXPECT_EQ(Query(copy_, sql), Query(before, sql)) << sql;
+  }
+  EXPECT_EQ(Query(copy_, "PRAGMA user_version"), "3");
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "4");
+  EXPECT_FALSE(std::filesystem::exists(copy_ + ".part"));
+  // The copy is a store of its own, which can be migrated too.
+  auto again = OpenSqliteStore(copy_, &disk_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)->Load()->jobs_size(), 2);
+}
+
+TEST_F(StoreMigration, AStoreOfVersion1IsMigratedInOneStep) {
+  Run(path_, "ALTER TABLE bad_records DROP COLUMN data; DROP TABLE decisions; PRAGMA user_version=1;");
+  auto store = OpenSqliteStore(path_, &disk_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto state = CoordinatorState::Restore({}, 0, 4, *(*store)->Load());
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->FindJob("train").value_or(v1::Job()).snapshot().shards_size(), 40);
+  EXPECT_EQ(Query(path_ + ".schema-1", "PRAGMA user_version"), "1");
+}
+
+TEST_F(StoreMigration, WithoutACopyNothingIsMigrated) {
+  std::filesystem::create_directories(copy_ + "/in the way");
+  const absl::Status status = OpenSqliteStore(path_, &disk_).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(copy_));
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "3");
+  EXPECT_EQ(Query(path_, "SELECT count(*) FROM sqlite_master WHERE name='pieces'"), "0");
+}
+
+TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreAsItWas) {
+  Run(path_, "UPDATE jobs SET data=x'ff' WHERE name=CAST('eval' AS BLOB)");
+  const absl::Status status = OpenSqliteStore(path_, &disk_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "3");
+  EXPECT_EQ(Query(path_, "SELECT count(*) FROM sqlite_master WHERE name='pieces'"), "0");
+}
+
+}  // namespace
+}  // namespace penstock
