@@ -1,10 +1,10 @@
-"""A traceback ends at the user's own line. Scripts with a mistake run as processes, with the fake feeder."""
+"""A traceback ends at the user's own line. Scripts with a mistake run with the fake feeder."""
 
 import pytest
 
 import penstock
 from penstock import _tracebacks
-from tracebacks import check_mistake, run_mistake
+from tracebacks import check_mistake, run_mistake, run_mistake_in_a_process
 
 LOADER = "loader = penstock.Loader('fake?{options}', coordinator='x:1'{arguments})"
 
@@ -26,8 +26,24 @@ def loader(options="steps=3&rows=1", arguments=""):
         (loader(arguments=", num_workers=4"), "ConfigurationError: a loader has no argument num_workers"),
         (loader(arguments=", memory='4 gigs'"), "ConfigurationError: memory='4 gigs'"),
         (loader(arguments=", columns=5"), "ConfigurationError: columns=5"),
+        (loader(arguments=", epochs='3'"), "ConfigurationError: epochs='3': a number is expected"),
+        (loader(arguments=", timeout='long'"), "ConfigurationError: timeout='long': a number is expected"),
+        (loader(arguments=", rank='0', world_size=2"), "ConfigurationError: rank='0': a number is expected"),
+        (loader(arguments=", data_root=5"), "ConfigurationError: data_root=5: a folder, several folders, or {name: folder}"),
+        (loader(arguments=", data_root={'data': 5}"), "ConfigurationError: data_root=5: a path is expected"),
+        (loader(arguments=", index_dir=5"), "ConfigurationError: index_dir=5: a path is expected"),
         (loader(arguments=", epoch=3"), "TypeError: Loader.__init__() got an unexpected keyword argument 'epoch'"),
         ("penstock.Loader(5)", "ConfigurationError: a job is a file, a name or a penstock.Job, not int"),
+        ("penstock.Job(files=5)", "ConfigurationError: files=5: a glob or several are expected"),
+        ("penstock.Job(files=[5])", "ConfigurationError: files=5: a path is expected"),
+        ("penstock.Job(files='x').ops.append(5)", "ConfigurationError: job_spec.ops[0]: a message Op or a dict is expected"),
+        ("penstock.Job(files='x').save('/nowhere/a/b')", "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/a"),
+        ("penstock.Job.load(5)", "ConfigurationError: path=5: a path is expected"),
+        ("penstock.init(5)", "ConfigurationError: glob=5: a path is expected"),
+        ("penstock.submit(5)", "ConfigurationError: a job is a penstock.Job or a job file, not int"),
+        ("penstock.status(timeout='long')", "ConfigurationError: timeout='long': a number is expected"),
+        ("penstock.ShardWriter(5)", "ConfigurationError: out=5: a path is expected"),
+        ("penstock.ops.resise(height=224)", "AttributeError: there is no op 'resise'"),
         ("penstock.Job(fils='x')", "ConfigurationError: there is no field 'fils'"),
         ("penstock.Job(files='x', batch={'sise': 3})", "ConfigurationError: there is no field 'sise'"),
         ("penstock.ops.resize(heigth=224)", "ConfigurationError: there is no field 'heigth'"),
@@ -48,6 +64,7 @@ def test_a_mistake_below_functions_of_the_user_shows_all_of_them(fake, tmp_path)
     ("options", "error"),
     [
         ("open=NOT_FOUND", "ConfigurationError: no job fake"),
+        ("steps=4&rows=1&fail=2:UNAVAILABLE", "MachineError: "),
         ("steps=4&rows=1&fail=2:DATA_LOSS", "DataError: "),
         ("steps=4&rows=1&exit=2", "FeederDied: penstock's feeder"),
     ],
@@ -64,6 +81,49 @@ def test_an_error_of_a_loop_shows_the_loop(fake, tmp_path, options, error, mappe
 )
 def test_an_error_of_another_first_use_shows_that(fake, tmp_path, line):
     check_mistake(tmp_path, script(loader("open=NOT_FOUND"), line), [line], "ConfigurationError: no job fake")
+
+
+def test_a_process_prints_the_same_as_it_ends(fake, tmp_path):
+    text = script(loader("steps=4&rows=1&exit=2"), "for batch in loader:", "    pass")
+    check_mistake(tmp_path, text, ["for batch in loader:"], "FeederDied: penstock's feeder", run_mistake_in_a_process)
+
+
+@pytest.mark.parametrize("mapped", ["", ".map(len)"])
+def test_a_wait_that_takes_too_long_shows_the_loop(fake, tmp_path, mapped):
+    line = f"for batch in loader{mapped}:"
+    text = script(loader("steps=4&rows=1&silent=2", ", timeout=0.5"), line, "    pass")
+    check_mistake(tmp_path, text, [line], "TimeoutError: no batch for ")
+
+
+@pytest.mark.parametrize("line", ["len(loader)", "loader.schema", "list(loader)", "list(loader.map(len))"])
+def test_a_loader_that_was_closed_shows_its_use(fake, tmp_path, line):
+    check_mistake(tmp_path, script(loader(), "loader.close()", line), [line], "PenstockError: this loader was closed")
+
+
+@pytest.mark.parametrize("line", ["penstock.status()", "penstock.ShardWriter('shards')", "len(loader)"])
+def test_a_program_that_does_not_start_shows_the_call(fake, tmp_path, line):
+    broken = tmp_path / "broken"
+    broken.write_text("not a program")
+    broken.chmod(0o755)
+    check_mistake(tmp_path, script(loader(), line), [line], "could not be started: ", PENSTOCK_PROGRAM=str(broken))
+
+
+@pytest.mark.parametrize("mapped", ["", ".map(len)"])
+def test_threads_of_map_show_the_call(fake, tmp_path, mapped):
+    for threads, error in [("0", "threads=0: at least 1"), ("'2'", "threads='2': a number is expected")]:
+        line = f"loader{mapped}.map(abs, threads={threads})"
+        check_mistake(tmp_path, script(loader(), line), [line], f"ConfigurationError: {error}")
+
+
+def test_a_loop_without_end_has_no_length(fake, tmp_path):
+    text = script(loader(arguments=", epochs=0"), "len(loader)")
+    check_mistake(tmp_path, text, ["len(loader)"], "TypeError: epochs=0: a loop without end has no length")
+
+
+def test_strings_of_a_wrong_column_show_the_line(fake, tmp_path):
+    for name, error in [("lable", "no column 'lable'"), ("label", "label is a column of int64, not of strings")]:
+        line = f"batch.strings('{name}')"
+        check_mistake(tmp_path, script(loader(), "batch = next(iter(loader))", line), [line], error)
 
 
 def test_a_column_that_a_batch_lacks_shows_the_line(fake, tmp_path):
@@ -134,7 +194,7 @@ def test_an_error_of_the_users_own_objects_keeps_its_frames(fake, tmp_path):
 
 def test_a_defect_of_the_package_keeps_all_frames(fake, tmp_path):
     break_it = ["from penstock import _opening", "_opening.find_place = None"]
-    shown = run_mistake(tmp_path, script(*break_it, loader(), "len(loader)"))
+    shown = run_mistake_in_a_process(tmp_path, script(*break_it, loader(), "len(loader)"))
     assert shown.lines == ["len(loader)"]
     assert shown.inner > 2
     assert "TypeError" in shown.error

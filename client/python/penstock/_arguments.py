@@ -1,7 +1,9 @@
-"""Arguments of other libraries' loaders. Each is rejected with the equivalent setting of this package."""
+"""Checks of arguments: numbers, paths, and arguments of other libraries' loaders, which have an equivalent setting here."""
 
 from __future__ import annotations
 
+import os
+from numbers import Real
 from typing import Any, Callable, Dict, Mapping, TypeVar
 
 from ._errors import ConfigurationError
@@ -36,6 +38,19 @@ EQUIVALENTS: Dict[str, str] = {
     "normalize": f"{_OF_TORCH}; the op normalize of the job does the same before the batch is made",
     "sharding": "only penstock.jax.Loader has it",
 }
+
+
+def check_number(name: str, value: object) -> None:
+    """Raises ConfigurationError if the argument `name` is not a number."""
+    if not isinstance(value, Real):
+        raise ConfigurationError(f"{name}={value!r}: a number is expected")
+
+
+def path_text(name: str, value: object) -> str:
+    """Returns the path as text. Raises ConfigurationError if the argument `name` is not a path."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ConfigurationError(f"{name}={value!r}: a path is expected")
+    return os.fspath(value)
 
 
 def reject(arguments: Mapping[str, Any]) -> None:

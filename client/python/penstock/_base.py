@@ -7,7 +7,7 @@ from typing import Dict, NoReturn, TypeVar
 from ._core import Core
 from ._request import refuse_index
 from ._schema_types import Column
-from ._tracebacks import public
+from ._tracebacks import meant, public
 
 Self = TypeVar("Self", bound="LoaderBase")
 
@@ -25,7 +25,7 @@ class LoaderBase:
     def __len__(self) -> int:
         """The number of batches of one loop, from the start of an epoch."""
         if self._core.settings.epochs == 0:
-            raise TypeError("epochs=0: a loop without end has no length")
+            raise meant(TypeError("epochs=0: a loop without end has no length"))
         return self._core.started().opened.steps_per_epoch * self._core.settings.epochs
 
     @property

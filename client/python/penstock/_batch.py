@@ -190,6 +190,8 @@ class Batch(_Mapping):
 
     def strings(self, name: str) -> Strings:
         """Returns a column of strings without a copy."""
+        if name not in self._layout.columns:
+            raise KeyError(self._no_column(name))
         column, fields = self._column(name)
         if not column.string:
             raise KeyError(f"{name} is a column of {column.type}, not of strings")
@@ -239,9 +241,7 @@ class Batch(_Mapping):
     # ---- the arrays
 
     def _column(self, name: str) -> Tuple[Column, protocol.ColumnFields]:
-        column = self._layout.columns.get(name)
-        if column is None:
-            raise KeyError(self._no_column(name))
+        column = self._layout.columns[name]
         return column, protocol.column_fields(self._packet, self._layout.numbers[name])
 
     def _no_column(self, name: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from typing import IO, Any, Dict, Optional
 
+from ._arguments import check_number
 from ._errors import MachineError, PenstockError, TimeoutError, error_of
 from ._program import find_program
 
@@ -57,6 +58,8 @@ def run(
     """Returns the output of `penstock COMMAND ARGUMENTS...`. Raises its error, unless it printed something and `check`
     is false.
     """
+    if timeout is not None:
+        check_number("timeout", timeout)
     with stderr_file() as errors:
         try:
             done = subprocess.run(
@@ -72,7 +75,7 @@ def run(
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"penstock {command} did not answer within {timeout:g} s") from None
         except OSError as error:
-            raise MachineError(f"penstock {command} could not be started: {error}") from error
+            raise MachineError(f"penstock {command} could not be started: {error}") from None
         if done.returncode != 0 and (check or not done.stdout):
             raise failure_of(command, done.returncode, errors)
         return bytes(done.stdout)

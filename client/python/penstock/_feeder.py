@@ -91,7 +91,7 @@ class Feeder:
                 self._child.end(_END_TIMEOUT)
             self._stderr.close()
             if isinstance(error, OSError):
-                raise MachineError(f"penstock's feeder could not be started: {error}") from error
+                raise MachineError(f"penstock's feeder could not be started: {error}") from None
             raise
         # If a device reads the pages, they stay.
         self.releases = Releases(self._send_now, None if options.keep_pages else self.arena.free)
@@ -119,7 +119,7 @@ class Feeder:
             except (OSError, ValueError, OverflowError) as error:
                 raise MachineError(
                     f"{self.welcome.arena_bytes} bytes of shared memory cannot be mapped ({error}): give less with memory="
-                ) from error
+                ) from None
         finally:
             for fd in fds:
                 os.close(fd)

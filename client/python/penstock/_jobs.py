@@ -6,15 +6,16 @@ import os
 import re
 import tempfile
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
+from ._arguments import path_text
 from ._checks import text_mistakes
 from ._commands import answer_of, run
 from ._errors import ConfigurationError
 from ._messages import CLASSES, SCHEMA
-from ._messages import unknown as unknown_name
+from ._near_name import unknown as unknown_name
 from ._request import DataRoot, Path, data_roots
-from ._tracebacks import public
+from ._tracebacks import meant, public
 
 _HEAD = "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n\n"
 _BLOCKS = ("dataset", "features", "ops", "order")  # preceded by an empty line
@@ -69,8 +70,10 @@ class Job(_JobSpec):
         if files is not None:
             if dataset is not None:
                 raise ConfigurationError("files and dataset: files stands for dataset, give one of the two")
+            if not isinstance(files, (str, os.PathLike, Iterable)):
+                raise ConfigurationError(f"files={files!r}: a glob or several are expected")
             given = [files] if isinstance(files, (str, os.PathLike)) else files
-            dataset = {"files": [os.fspath(file) for file in given]}
+            dataset = {"files": [path_text("files", file) for file in given]}
         if isinstance(features, Mapping):
             features = [_feature(key, value) for key, value in features.items()]
         if isinstance(batch, int):
@@ -108,10 +111,14 @@ class Job(_JobSpec):
             out.append(line)
         return _HEAD + "\n".join(out) + "\n"
 
+    @public
     def save(self, path: Path) -> None:
         """Writes the job file. Replaces an existing file atomically."""
-        target = os.path.abspath(os.fspath(path))
-        fd, temporary = tempfile.mkstemp(prefix=".", suffix=".textproto", dir=os.path.dirname(target))
+        target = os.path.abspath(path_text("path", path))
+        try:
+            fd, temporary = tempfile.mkstemp(prefix=".", suffix=".textproto", dir=os.path.dirname(target))
+        except OSError as error:
+            raise meant(OSError(error.errno, error.strerror, target)) from None
         try:
             with os.fdopen(fd, "w", encoding="utf-8") as out:
                 out.write(self.to_text())
@@ -138,11 +145,12 @@ class Job(_JobSpec):
     @public
     def load(cls, path: Path) -> Job:
         """Returns the job of a job file. ConfigurationError lists all its mistakes."""
+        name = path_text("path", path)
         try:
-            text = FilePath(path).read_text(encoding="utf-8")
+            text = FilePath(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{os.fspath(path)} cannot be read: {error}") from None
-        return cls(**_set_fields(SCHEMA.root, _check_text(text, os.fspath(path))))
+            raise ConfigurationError(f"{name} cannot be read: {error}") from None
+        return cls(**_set_fields(SCHEMA.root, _check_text(text, name)))
 
 
 CLASSES[SCHEMA.root] = Job
@@ -236,7 +244,7 @@ def init(
     """
     flags = [f"--records={records}", *([f"--name={name}"] if name else []), *(["--eval"] if eval else [])]
     arguments = [*flags, *_root_flags(data_root)]
-    return Job.from_text(run("init", *arguments, "--", os.fspath(glob)).decode())
+    return Job.from_text(run("init", *arguments, "--", path_text("glob", glob)).decode())
 
 
 class Preview:

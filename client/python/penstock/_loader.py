@@ -95,7 +95,13 @@ class Loader(LoaderBase):
         disk_cache_size: Union[int, str] = 0,
         index_dir: Optional[Path] = None,
     ) -> None:
-        counts = {"batch_size": batch_size, "epochs": epochs, "start_epoch": start_epoch, "threads": threads}
+        counts = {
+            "batch_size": batch_size,
+            "epochs": epochs,
+            "start_epoch": start_epoch,
+            "threads": threads,
+            "prefetch_steps": prefetch_steps,
+        }
         check_numbers(counts, read_threads, timeout)
         selection = Selection(columns)
         if rank is not None or world_size is not None:

@@ -6,6 +6,7 @@ import functools
 from typing import Any, Callable, ContextManager, Dict, Generic, Iterator, Tuple, TypeVar, Union
 
 from ._ahead import Ahead, AheadLoop, MakeWork, Work
+from ._arguments import check_number
 from ._base import LoaderBase, core_of
 from ._core import Core
 from ._description import describe
@@ -35,6 +36,7 @@ class AheadLoader(LoaderBase, Generic[U]):
     def __repr__(self) -> str:
         return describe(self, self._ahead.facts())
 
+    @public
     def map(self, function: Callable[[Any], T], threads: int = 1) -> MappedLoader[T]:
         """Returns a loader of the results of `function` for each batch of this loader.
 
@@ -66,6 +68,7 @@ class MappedLoader(AheadLoader[U]):
 
     @public
     def __init__(self, loader: LoaderBase, function: Callable[[Any], U], threads: int) -> None:
+        check_number("threads", threads)
         if threads < 1:
             raise ConfigurationError(f"threads={threads}: at least 1")
         before = loader._ahead.make_work if isinstance(loader, AheadLoader) else None

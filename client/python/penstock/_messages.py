@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Type
 
 from ._errors import ConfigurationError
-from ._near_name import did_you_mean
+from ._near_name import did_you_mean, unknown
 from ._textproto import number, quoted
 from ._tracebacks import public
 
@@ -57,18 +57,6 @@ def load_schema() -> Schema:
 
 
 SCHEMA = load_schema()
-
-
-_FEW_NAMES = 16  # up to this number, all names are listed even if one is near
-
-
-def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> ConfigurationError:
-    """Returns the error for an unknown name, with the nearest one, in the words of the command line."""
-    names = list(known)
-    sides = name == "size" and {"height", "width"} <= set(names)
-    hint = " (write height= and width=)" if sides else did_you_mean(name, names)
-    listed = f"; there are: {', '.join(names)}" if not hint or len(names) <= _FEW_NAMES else ""
-    return ConfigurationError(f"there is no {kind} {name!r}{where}{hint}{listed}")
 
 
 def _unknown_field(message: str, name: str, known: Iterable[str]) -> ConfigurationError:
@@ -209,20 +197,25 @@ class _List(List[Any]):
         self._what, self._field = what, field
         super().__init__(_checked_one(f"{what}[{i}]", field, value) for i, value in enumerate(values))
 
+    @public
     def append(self, value: Any) -> None:
         super().append(_checked_one(f"{self._what}[{len(self)}]", self._field, value))
 
+    @public
     def insert(self, index: Any, value: Any) -> None:
         super().insert(index, _checked_one(f"{self._what}[{index}]", self._field, value))
 
+    @public
     def extend(self, values: Iterable[Any]) -> None:
         for value in values:
             self.append(value)
 
-    def __iadd__(self, values: Iterable[Any]) -> _List:  # type: ignore[misc]
+    @public
+    def __iadd__(self, values: Iterable[Any]) -> _List:
         self.extend(values)
         return self
 
+    @public
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
             super().__setitem__(index, _List(self._what, self._field, value))

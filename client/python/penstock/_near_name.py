@@ -1,11 +1,14 @@
-"""Finds the name for which a mistyped one was most likely meant, like the command line (base/near_name.cc)."""
+"""Errors for unknown names, with the name that was most likely meant, like the command line (base/near_name.cc)."""
 
 from __future__ import annotations
 
 from typing import Iterable, List
 
+from ._errors import ConfigurationError
+
 _LEAST_PART = 4
 _LONGEST = 100
+_FEW_NAMES = 16  # up to this number, all names are listed even if one is near
 
 
 def near_name(word: str, names: Iterable[str]) -> str:
@@ -27,6 +30,15 @@ def near_name(word: str, names: Iterable[str]) -> str:
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     near = near_name(word, names)
     return f" (did you mean {near!r}?)" if near else ""
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> ConfigurationError:
+    """Returns the error for an unknown name, with the nearest one, in the words of the command line."""
+    names = list(known)
+    sides = name == "size" and {"height", "width"} <= set(names)
+    hint = " (write height= and width=)" if sides else did_you_mean(name, names)
+    listed = f"; there are: {', '.join(names)}" if not hint or len(names) <= _FEW_NAMES else ""
+    return ConfigurationError(f"there is no {kind} {name!r}{where}{hint}{listed}")
 
 
 def _distance(a: str, b: str) -> int:

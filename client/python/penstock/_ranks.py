@@ -9,6 +9,7 @@ import socket
 import sys
 from typing import Any, Mapping, NamedTuple, Optional
 
+from ._arguments import check_number
 from ._errors import ConfigurationError
 from ._tracebacks import public
 
@@ -39,6 +40,8 @@ def find_place(
     if (rank is None) != (world_size is None):
         raise ConfigurationError(f"rank={rank}, world_size={world_size}: give both, or none of them")
     if rank is not None and world_size is not None:
+        check_number("rank", rank)
+        check_number("world_size", world_size)
         return _checked(rank, world_size, "the arguments", env)
     found = _torch(env) or _variables(env, "RANK", "WORLD_SIZE") or _jax(env) or _tf_config(env) or _slurm(env)
     return found or Place(0, 1, "the default", 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Union
 
+from ._arguments import path_text
 from ._checks import is_job_file_name
 from ._errors import ConfigurationError
 
@@ -41,8 +42,8 @@ def _is_url(path: str) -> bool:
     return "://" in path
 
 
-def _absolute(path: Path) -> str:
-    name = os.fspath(path)
+def _absolute(path: object) -> str:
+    name = path_text("data_root", path)
     return name if _is_url(name) else os.path.abspath(os.path.expanduser(name))
 
 
@@ -62,9 +63,11 @@ def data_roots(value: Optional[DataRoot]) -> List[str]:
         value = [value]
     if isinstance(value, Mapping):
         return [f"{name}={_absolute(path)}" for name, path in value.items()]
+    if not isinstance(value, Iterable):
+        raise ConfigurationError(f"data_root={value!r}: a folder, several folders, or {{name: folder}} is expected")
     roots = []
     for entry in value:
-        name, equals, path = os.fspath(entry).rpartition("=")
+        name, equals, path = path_text("data_root", entry).rpartition("=")
         roots.append(name + equals + _absolute(path))
     return roots
 

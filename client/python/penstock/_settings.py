@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from ._arguments import check_number, path_text
 from ._checks import JobFacts
 from ._errors import ConfigurationError
 from ._feeder import FeederOptions
@@ -31,12 +32,14 @@ class Settings(NamedTuple):
 
 
 def check_numbers(counts: Dict[str, int], read_threads: int, timeout: float) -> None:
-    """Raises ConfigurationError if a count is negative, or if a limit is out of range."""
+    """Raises ConfigurationError if a value is not a number, if a count is negative, or if a limit is out of range."""
     for name, value in {**counts, "read_threads": read_threads}.items():
+        check_number(name, value)
         if value < 0:
             raise ConfigurationError(f"{name}={value} is less than 0")
     if read_threads > MAX_READ_THREADS:
         raise ConfigurationError(f"read_threads={read_threads}: at most {MAX_READ_THREADS}")
+    check_number("timeout", timeout)
     if not timeout > 0:
         raise ConfigurationError(f"timeout={timeout}: it must be greater than 0 seconds")
 
@@ -84,10 +87,10 @@ def feeder_options(
         memory_budget=parse_size("memory_budget", memory_budget),
         record_cache=_cache_size("record_cache", record_cache),
         decoded_cache=_cache_size("decoded_cache", decoded_cache),
-        index_dir=_folder(index_dir),
+        index_dir=_folder("index_dir", index_dir),
         read_threads=read_threads,
         row_cache=_cache_size("row_cache", row_cache),
-        disk_cache=_folder(disk_cache),
+        disk_cache=_folder("disk_cache", disk_cache),
         disk_cache_size=parse_size("disk_cache_size", disk_cache_size),
     )
 
@@ -96,5 +99,5 @@ def _cache_size(name: str, size: Optional[Size]) -> Optional[int]:
     return parse_size(name, size) if size is not None else None
 
 
-def _folder(path: Optional[Path]) -> str:
-    return os.path.abspath(os.path.expanduser(os.fspath(path))) if path is not None else ""
+def _folder(name: str, path: Optional[Path]) -> str:
+    return os.path.abspath(os.path.expanduser(path_text(name, path))) if path is not None else ""

@@ -16,6 +16,7 @@ from typing import Any, Callable, List, Mapping, Optional, Set, TypeVar
 from ._errors import PenstockError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Error = TypeVar("_Error", bound=BaseException)
 _boundaries: Set[CodeType] = set()
 
 
@@ -41,6 +42,12 @@ def public_after(check: Callable[[Mapping[str, Any]], None], function: _Function
     return checked  # type: ignore[return-value]
 
 
+def meant(error: _Error) -> _Error:
+    """Marks an error of a built-in class as raised on purpose. Returns it."""
+    error.__dict__["penstock_meant"] = True
+    return error
+
+
 def call_user(function: Callable[[Any], Any], argument: Any) -> Any:
     """Calls a function of the user. Tracebacks show all frames below this one."""
     return function(argument)
@@ -58,8 +65,8 @@ def shorten(error: BaseException) -> bool:
     """
     if os.environ.get("PENSTOCK_TRACEBACK") == "full":
         return False
-    meant = isinstance(error, PenstockError) or _is_mismatch(error)
-    if not (meant or _of_user(error) or (error.__cause__ is not None and _of_user(error.__cause__))):
+    on_purpose = isinstance(error, PenstockError) or "penstock_meant" in error.__dict__ or _is_mismatch(error)
+    if not (on_purpose or _of_user(error) or (error.__cause__ is not None and _of_user(error.__cause__))):
         return False
     seen: Set[int] = set()  # chains can be cyclic
     at: Optional[BaseException] = error

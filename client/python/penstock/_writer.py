@@ -10,6 +10,7 @@ import subprocess
 import threading
 from typing import IO, Any, Dict, List, Mapping, NamedTuple, Optional, Type, TypeVar, Union
 
+from ._arguments import path_text
 from ._commands import answer_of, failure_of, quiet_environment, stderr_file
 from ._errors import ConfigurationError, MachineError
 from ._packing import END, FEATURES, GIVE_UP, RECORD, features_body, frame
@@ -64,7 +65,7 @@ class _Packer:
                 start_new_session=True,
             )
         except OSError as error:
-            raise MachineError(f"penstock pack could not be started: {error}") from error
+            raise MachineError(f"penstock pack could not be started: {error}") from None
 
     @public
     def write(self, features: Mapping[str, Any]) -> None:
@@ -298,7 +299,7 @@ class ShardWriter(_Packer):
         "shuffled" permutes all of them by `seed`.
         """
         super().__init__()
-        name = os.fspath(out)
+        name = path_text("out", out)
         # A bucket's folder, in the program's form.
         self.out = name if "://" in name else os.path.abspath(os.path.expanduser(name))
         self._expected: Dict[int, None] = {}

@@ -16,6 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from . import _batch
 from ._ahead import Work
+from ._arguments import check_number
 from ._base import core_of
 from ._columns import OF_ROWS, Columns, Selection, unknown_column
 from ._core import Core
@@ -90,6 +91,7 @@ class Loader(AheadLoader[Any]):
         group: str = "",
         **arguments: Any,
     ) -> None:
+        check_number("ahead", ahead)
         if ahead < 0:
             raise ConfigurationError(f"ahead={ahead} is less than 0")
         selection = Selection(columns)

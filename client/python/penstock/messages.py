@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from ._messages import CLASSES, unknown
+from ._messages import CLASSES
+from ._near_name import unknown
 
 __all__ = list(CLASSES)
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 import tensorflow as tf
 
 from . import _interrupts
+from ._arguments import check_number
 from ._base import core_of
 from ._columns import Columns, Selection
 from ._description import describe
@@ -91,6 +92,8 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
         TensorFlow traces the function. `threads` sets `num_parallel_calls`. With more than one thread the new dataset
         runs ahead of the loop: see `state_dict`.
         """
+        if threads is not None:
+            check_number("threads", threads)
         if threads is not None and threads < 1:
             raise ConfigurationError(f"threads={threads}: at least 1")
         if threads is not None and threads > 1:

@@ -11,6 +11,7 @@ from typing import Any, Mapping, Optional, Union
 
 import torch
 
+from ._arguments import check_number
 from ._base import core_of
 from ._columns import Columns, Selection
 from ._cuda import wait_for_copies
@@ -55,6 +56,7 @@ class Loader(AheadLoader[Any]):
         selection = Selection(columns)
         factors = check_normalize(normalize, Normalize)
         target = device_of(device)
+        check_number("ahead", ahead)
         if ahead < 0:
             raise ConfigurationError(f"ahead={ahead} is less than 0")
         on_cuda = target is not None and target.type == "cuda"

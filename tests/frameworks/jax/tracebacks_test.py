@@ -1,4 +1,4 @@
-"""A mistake at penstock.jax.Loader shows the user's own line. Scripts run as processes, with the fake feeder."""
+"""A mistake at penstock.jax.Loader shows the user's own line. Scripts run with the fake feeder."""
 
 import pytest
 from tracebacks import check_mistake
@@ -14,6 +14,7 @@ def script(*lines):
     ("arguments", "error"),
     [
         ("ahead=-1", "ConfigurationError: ahead=-1"),
+        ("ahead='1'", "ConfigurationError: ahead='1': a number is expected"),
         ("batch_size=-1", "ConfigurationError: batch_size=-1"),
         ("columns=5", "ConfigurationError: columns=5"),
         ("shuffle=True", "ConfigurationError: a loader has no argument shuffle"),
@@ -28,6 +29,36 @@ def test_a_wrong_column_shows_the_loop(fake, tmp_path):
     loop = "for batch in loader:"
     text = script(LOADER.format("columns=('image', 'lable')"), loop, "    pass")
     check_mistake(tmp_path, text, [loop], "ConfigurationError: no column 'lable'")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("open=NOT_FOUND", "ConfigurationError: no job fake"),
+        ("steps=4&rows=1&fail=2:DATA_LOSS", "DataError: "),
+        ("steps=4&rows=1&exit=2", "FeederDied: penstock's feeder"),
+    ],
+)
+@pytest.mark.parametrize("mapped", ["", ".map(len)"])
+def test_an_error_of_a_loop_shows_the_loop(fake, tmp_path, options, error, mapped):
+    loop = f"for batch in loader{mapped}:"
+    text = script(LOADER.format("columns='label'").replace("steps=3&rows=1", options), loop, "    pass")
+    check_mistake(tmp_path, text, [loop], error)
+
+
+def test_a_wait_that_takes_too_long_shows_the_loop(fake, tmp_path):
+    text = script(LOADER.format("timeout=0.5").replace("rows=1", "rows=1&silent=2"), "list(loader)")
+    check_mistake(tmp_path, text, ["list(loader)"], "TimeoutError: no batch for ")
+
+
+def test_a_loader_that_was_closed_shows_its_use(fake, tmp_path):
+    text = script(LOADER.format(""), "loader.close()", "list(loader)")
+    check_mistake(tmp_path, text, ["list(loader)"], "PenstockError: this loader was closed")
+
+
+def test_frames_of_a_mapped_function_stay(fake, tmp_path):
+    text = script(LOADER.format("columns='label'"), "def mine(labels):", "    return 1 // 0", "list(loader.map(mine))")
+    check_mistake(tmp_path, text, ["list(loader.map(mine))", "return 1 // 0"], "ZeroDivisionError")
 
 
 def test_a_wrong_state_shows_the_call(fake, tmp_path):
