@@ -32,11 +32,12 @@ if(NOT TARGET unit_tests)
 endif()
 
 # penstock_test(NAME [FOLDERS dir...] [EXCEPT a_test.cc...] [SRCS a.cc...] [DEPS lib...] [LABELS ...] [TIMEOUT s] [MESSAGES]
-#               [SERIAL])
+#               [SERIAL] [SIDE_BY_SIDE suite...])
 # Declares one GoogleTest program of SRCS and of the files *_test.cc in FOLDERS except EXCEPT. Every build lists the folders
 # again. With the label reference it takes only the files *_reference_test.cc, without it all others. ctest has an entry for each
 # suite: NAME.Suite (test_suites.cmake). MESSAGES: most of its files include messages or gRPC.
 # SERIAL: ctest runs nothing else beside a suite of it, for tests that measure how long a trainer waits.
+# SIDE_BY_SIDE: suites whose tests wait for most of their time. They run at the same time, each in a process of its own.
 # Labels:
 #   unit         the default: fast, and also run under the sanitizers. In folders that set PENSTOCK_SINGLE_THREADED_TESTS
 #                not under ThreadSanitizer
@@ -45,7 +46,7 @@ endif()
 #   integration
 #   faults
 function(penstock_test name)
-  cmake_parse_arguments(ARG "MESSAGES;SERIAL" "TIMEOUT" "FOLDERS;EXCEPT;SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MESSAGES;SERIAL" "TIMEOUT" "FOLDERS;EXCEPT;SRCS;DEPS;LABELS;SIDE_BY_SIDE" ${ARGN})
   foreach(folder IN LISTS ARG_FOLDERS)
     file(GLOB found RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${folder}/*_test.cc")
     if("reference" IN_LIST ARG_LABELS)
@@ -87,7 +88,7 @@ function(penstock_test name)
   endif()
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
   file(GENERATE OUTPUT "${script}" CONTENT "include(\"${PROJECT_SOURCE_DIR}/cmake/test_suites.cmake\")
-penstock_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${PROJECT_SOURCE_DIR}\"
+penstock_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${PROJECT_SOURCE_DIR}\" \"${ARG_SIDE_BY_SIDE}\"
   LABELS \"${ARG_LABELS}\" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
