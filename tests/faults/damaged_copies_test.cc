@@ -171,7 +171,7 @@ const auto kPolicies =
     testing::Combine(testing::Values(v1::FAIL, v1::SUBSTITUTE, v1::MASK), testing::Values(v1::BY_RECORD, v1::BY_RANK));
 INSTANTIATE_TEST_SUITE_P(Policies, DamagedCopiesByPolicy, kPolicies, NameOf);
 
-// A separate entry of ctest, because it is idle for most of a minute.
+// Idle for ten seconds. ctest runs the policies at the same time.
 class IntactCopyAway : public DamagedCopiesByPolicy {};
 TEST_P(IntactCopyAway, ForTenSecondsIsWaitedFor) {
   ProcessCluster cluster(Empty(), dataset_.roots);
@@ -196,7 +196,10 @@ TEST_P(IntactCopyAway, ForTenSecondsIsWaitedFor) {
 }
 INSTANTIATE_TEST_SUITE_P(Policies, IntactCopyAway, kPolicies, NameOf);
 
-TEST_F(DamagedCopies, AreDecidedOnceForTwoReadersWhenTheIntactOneIsAwayForLong) {
+// They wait until the readers decide without a worker or the coordinator. ctest runs them at the same time.
+class DamagedCopiesLongAway : public DamagedCopies {};
+
+TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersWhenTheIntactOneIsAwayForLong) {
   ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
@@ -249,7 +252,7 @@ TEST_F(DamagedCopies, OfSharedStorageGiveOneDigestAndOneQuarantineOnAnyNumberOfW
   }
 }
 
-TEST_F(DamagedCopies, OfSharedStorageAreDecidedWhileTheCoordinatorIsAwayAndReportedLater) {
+TEST_F(DamagedCopiesLongAway, OfSharedStorageAreDecidedWhileTheCoordinatorIsAwayAndReportedLater) {
   const auto run = [&](int workers) {
     ProcessCluster cluster({.workers = workers}, damaged_);
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();

@@ -54,13 +54,12 @@ class HungStorageTest : public ::testing::Test {
 
 class HungWorkerTest : public HungStorageTest {
  protected:
-  explicit HungWorkerTest(int read_threads = 0) : cluster_(Options(read_threads), dataset_.roots) {}
-  static ClusterOptions Options(int read_threads) {
+  void Start(int read_threads = 0) {
     ClusterOptions options;
     options.workers = 1;
     options.read_threads = read_threads;
     options.record_cache_bytes = 0;
-    return options;
+    cluster_.emplace(options, dataset_.roots);
   }
   // Begins to read, until the reader is cancelled or its step takes too long.
   void ReadInBackground(std::function<void(uint64_t)> after_step = {}) {
@@ -68,13 +67,13 @@ class HungWorkerTest : public HungStorageTest {
       ReadPlan plan = Plan(1000);
       plan.timeout = absl::Seconds(2);
       plan.after_step = after_step;
-      ReadThrough(cluster_.address(), plan).status.IgnoreError();
+      ReadThrough(cluster_->address(), plan).status.IgnoreError();
     });
   }
   // Includes the work after the worker's end.
   void ExpectStopsInTime() {
     const auto start = std::chrono::steady_clock::now();
-    cluster_.StopWorkers();
+    cluster_->StopWorkers();
     EXPECT_LT(Since(start), kStopping);
     std::printf("stopped after %.1f s\n", Since(start));
   }
@@ -82,12 +81,13 @@ class HungWorkerTest : public HungStorageTest {
     if (reader_.joinable()) reader_.join();
   }
 
-  InProcessCluster cluster_;
+  std::optional<InProcessCluster> cluster_;
   std::thread reader_;
 };
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
-  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+  Start();
+  ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
   std::optional<HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {
     if (steps == 5) hang.emplace(data_.path());
@@ -97,13 +97,9 @@ TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
   hang.reset();
 }
 
-class HungReadThreadsTest : public HungWorkerTest {
- protected:
-  HungReadThreadsTest() : HungWorkerTest(2) {}
-};
-
-TEST_F(HungReadThreadsTest, StopIsBoundedWhileRowsAreParked) {
-  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreParked) {
+  Start(2);
+  ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
   std::optional<HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {
     if (steps == 5) hang.emplace(data_.path());
@@ -114,7 +110,8 @@ TEST_F(HungReadThreadsTest, StopIsBoundedWhileRowsAreParked) {
 }
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileAShardIsOpened) {
-  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+  Start();
+  ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
   const HangingFiles hang(data_.path());
   ReadInBackground();
   ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
@@ -122,8 +119,9 @@ TEST_F(HungWorkerTest, StopIsBoundedWhileAShardIsOpened) {
 }
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileAJobIsPrepared) {
+  Start();
   const HangingFiles hang(data_.path());
-  ASSERT_TRUE(cluster_.control().BeginSubmit(dataset_.job).ok());
+  ASSERT_TRUE(cluster_->control().BeginSubmit(dataset_.job).ok());
   EXPECT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
   ExpectStopsInTime();
 }
