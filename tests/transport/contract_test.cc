@@ -355,7 +355,7 @@ TEST_P(CarrierContract, AWorkersCloseEndsThoughTheClientNeverReads) {
   client->Write("hello");
   const auto served = worker();
   for (int i = 0; i < 100; ++i) served->Write(Pattern(1 << 18, i));
-  Await([&] { return served->written() >= 2; });
+  EXPECT_TRUE(Await([&] { return served->written() >= 1; }));
   served->Close(absl::ResourceExhaustedError("hoards rows"));
   EXPECT_TRUE(Await([&] { return served->closed(); }));
 }
