@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cmake --install puts below a prefix that is said only then: configuration, units and documents that belong together.
+# `cmake --install` with another prefix than the configured one: configuration, units and documents name the new prefix.
 #   install_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$1 build_dir=$2
@@ -37,7 +37,7 @@ grep -q '^ExecStart=/usr/bin/penstockd worker --config /etc/penstock/worker.text
   "$place/stage/usr/lib/systemd/system/penstock-worker.service" || fail "the unit does not name /usr/bin and /etc"
 
 # Documents: the front page and that of docs/, every message that a job file can hold, no link into nowhere.
-grep -q '^## Two commands' "$doc/README.md" || fail "the front page is not README.md"
+grep -q '^## Five minutes in Python' "$doc/README.md" || fail "the front page is not README.md"
 grep -q '^| \[semantics.md\]' "$doc/docs/README.md" || fail "docs/README.md is another page"
 for proto in "$source_dir"/proto/penstock/v1/{job,config,op,op_color,op_common,op_degrade,op_geometry,op_policy,op_tensor}.proto; do
   cmp -s "$proto" "$doc/proto/penstock/v1/$(basename "$proto")" || fail "$(basename "$proto") is not installed"
