@@ -73,7 +73,10 @@ def _masked(text, spans):
     """Returns `text` with all but `spans`, sorted (start, end), masked."""
     parts, last = [], 0
     for start, end in spans:
-        parts += [_gap(text[last:start]), text[start:end]]
+        gap = _gap(text[last:start])
+        if text[start - 1 : start + 1] in ('" ', "' "):  # the literal continues the sentence of a value before it
+            gap = gap[:-1] + _NAME
+        parts += [gap, text[start:end]]
         last = end
     parts.append(_gap(text[last:]))
     return "".join(parts)

@@ -33,6 +33,11 @@ Split("the worker "
         text = "- Of the rows\n\nOf all rows\n| a | Those that wait |\n"
         self.assertEqual(self.phrases("a.md", text), ["of the", "of all", "those that"])
 
+    def test_a_literal_that_begins_with_a_blank_continues_a_sentence(self):
+        self.assertEqual(self.phrases("a.cc", 'F("rank ", r, " of a world of ", w, ": no such rank");\n'), [])
+        self.assertEqual(self.phrases("a.cc", 'F("of a world of ranks");\n'), ["of a"])
+        self.assertEqual(self.phrases("a.cc", 'F("it waits", r, " and tells all of them");\n'), ["tells"])
+
     def test_leaves_out_names_code_and_quoted_output(self):
         text = "// Calls `Tell()`, Told(x), told_by, a::told, who.h; prints \"nobody tells\". See https://told.org/who.\n"
         self.assertEqual(self.phrases("a.h", text), [])
