@@ -67,7 +67,7 @@ class MessageStream {
   // Returns memory for messages: StartWrite sends messages in this memory without a copy. Returns null if the carrier
   // has no such memory. Blocks of this memory are for messages only.
   virtual std::shared_ptr<BlockMemory> send_memory() { return nullptr; }
-  // Which bytes outside of send_memory() the carrier sends without a copy: none, bytes of the shared row files
+  // Bytes outside of send_memory() that the carrier sends without a copy: none, bytes of the shared row files
   // (base/shared_row_files.h) that it knows, or all bytes.
   enum class SendsFrom { kNowhere, kSharedRowFiles, kAnywhere };
   virtual SendsFrom sends_from() const { return SendsFrom::kNowhere; }

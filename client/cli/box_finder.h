@@ -24,6 +24,7 @@ class BoxFinder {
   bool found() const { return group_.has_value() && group_->floats; }
   // Returns true if the four lists exist, but as integers.
   bool found_integers() const { return group_.has_value() && !group_->floats; }
+  // Return whether the key is one of the four lists, or one of their companions.
   bool IsSide(const std::string& key) const;
   bool IsCompanion(const std::string& key) const;
 

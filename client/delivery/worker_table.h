@@ -32,17 +32,17 @@ struct TrackedWorker {
   State state = State::kIdle;
   bool in_view = false;   // in the latest view
   bool draining = false;  // it announced that it leaves: no new requests
-  // Owed rows that the trainer waited for, and was silent: other workers get requests for its rows near the head until
-  // it sends.
+  // The worker owed rows that the trainer waited for, but was silent. Until it sends, other workers get requests for
+  // its rows near the head.
   bool suspect = false;
-  // Sends, but delays the trainer by needing far longer for its share than the others for theirs. The others
+  // The worker sends, but delays the trainer, because it needs far longer for its share than the others. The others
   // get requests for its rows near the head, and it gets none for their rows.
   bool slow = false;
   Nanos slow_seen = 0;        // time of the last observation
   uint64_t slow_from = 0;     // the head's ordinal when `slow` was set, or when its stream was last restarted
   Nanos slow_since = 0;       // the time of slow_from
   uint64_t suspect_from = 0;  // the head's ordinal when `suspect` was set
-  // Broke, or became silent, since it joined the view. A worker that rejoins the view starts with false.
+  // The worker broke or became silent after it joined the view. A worker that rejoins the view starts with false.
   bool failed = false;
   uint64_t stream = 0;      // the open stream; 0: none
   Nanos last_heard = 0;     // time of any message

@@ -16,7 +16,8 @@ std::string Describe(const ColumnSpec& column) {
 }
 
 // Returns the layout of the image column, for cutmix: [height, width], [height, width, channels] or [channels, height,
-// width]. A side of 1 or 3 is the channels, preferably the last side; then a side of 2 or 4.
+// width]. The last or the first axis holds the channels: an axis of size 1 or 3,
+// otherwise one of size 2 or 4. If both qualify, it is the last.
 std::optional<PixelLayout> LayoutOf(const ColumnSpec& column) {
   const std::vector<int64_t>& shape = column.shape;
   const size_t bytes = DTypeSize(column.dtype);

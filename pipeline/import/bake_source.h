@@ -34,7 +34,8 @@ struct BakeOptions {
 // the order's first repeat.
 class BakeSource final : public RecordSource {
  public:
-  // InvalidArgument: zero variants, a JPEG column that does not exist or is no image, or an invalid quality.
+  // Creates the source. InvalidArgument: zero variants, a JPEG column that does not exist or is no image, or an invalid
+  // quality.
   static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const LoadJob> job,
                                                             const BakeOptions& options);
 

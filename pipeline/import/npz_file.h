@@ -13,9 +13,9 @@
 namespace penstock {
 
 struct NpzOptions {
-  // Names of arrays, with or without ".npy". Empty rows: x_train, train_images, images, x, data and similar names;
-  // otherwise the first array, if all have as many rows. Empty labels: the usual name for these rows (y_train,
-  // train_labels, labels, y), if it exists.
+  // Names of arrays, with or without ".npy". If `rows` is empty: x_train, train_images, images, x, data and similar
+  // names, otherwise the first array, if all have as many rows. If `labels` is empty: the usual name for these rows
+  // (y_train, train_labels, labels, y), if it exists.
   std::string rows, labels;
   // Folder for unnamed files, into which deflated arrays are unpacked and archives of buckets are copied.
   std::string scratch;
@@ -29,7 +29,8 @@ struct NpzArrays {
     std::string name;
     std::unique_ptr<const NpyFile> file;
   };
-  std::vector<Other> others;  // Arrays with as many rows, of no other split. Empty if the options name the rows.
+  // Further arrays with as many rows, except those of another split. Empty if the options name the rows.
+  std::vector<Other> others;
   std::vector<std::string> left_out;  // names of the remaining arrays, in their order
 };
 

@@ -50,7 +50,7 @@ struct ShardSetResult {
   uint64_t resumed_shards = 0;  // shards that earlier runs had finished
 };
 
-// InvalidArgument: an invalid prefix, or a size of 0.
+// Checks the options. InvalidArgument: an invalid prefix, or a size of 0.
 absl::Status CheckShardOptions(const ShardSetOptions& options);
 
 // Writes all items. The files depend only on source, prefix, size, order and seed, not on the threads or on how often

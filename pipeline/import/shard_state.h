@@ -47,7 +47,7 @@ struct ShardState {
   std::string Serialize() const;
 };
 
-// DataLoss: the text is damaged or of another version.
+// Parses the text of Serialize(). DataLoss: the text is damaged or of another version.
 absl::StatusOr<ShardState> ParseShardState(std::string_view text);
 
 // Returns OK if both have the same arguments. Otherwise FailedPrecondition with each that differs and both its values.

@@ -35,7 +35,7 @@ class SourceFolders {
     std::vector<std::string> folders;
     std::vector<FoundFile> files;
   };
-  // NotFound: the folder does not exist.
+  // Lists a folder. NotFound: the folder does not exist.
   virtual absl::StatusOr<Listing> List(const std::string& folder) = 0;
   // Number of folders to request in one call of FilesBelow().
   virtual size_t at_once() const { return 1; }

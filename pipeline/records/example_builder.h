@@ -37,6 +37,7 @@ class SequenceExampleBuilder {
   ExampleBuilder& context() { return context_; }
   // Begins the feature list `key`. The entries that follow belong to it.
   SequenceExampleBuilder& List(std::string_view key);
+  // Add an entry to the list that began last.
   SequenceExampleBuilder& BytesEntry(std::span<const std::string_view> values);
   SequenceExampleBuilder& Int64Entry(std::span<const int64_t> values);
   SequenceExampleBuilder& FloatEntry(std::span<const float> values);

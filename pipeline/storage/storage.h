@@ -35,9 +35,9 @@ struct CallOptions {
   std::stop_token stop = {};
   // Makes a read from remote storage use a new connection instead of a kept one.
   bool new_connection = false;
-  // For Open(): records errors that last at least a second and are retried, while the file is opened and in all of its
-  // reads. They are visible before a call ends with them. Null: not recorded. Shared, because a try whose caller is
-  // gone may end late.
+  // For Open(): receives each error that is retried for at least a second, in Open() and in all reads of the file. It
+  // receives the error before the call ends. Null: errors are not recorded. Shared, because a try may end after its
+  // caller is gone.
   std::shared_ptr<FileErrors> file_errors = nullptr;
   // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
   // this state, or the call or its reads end with Aborted.
@@ -65,7 +65,7 @@ class StoredFile : public RandomAccessFile {
 
   // Reads up to `length` bytes at `offset` into `out`, which must stay valid until `done` is called. Reads fewer bytes
   // only at the end of the file. Never blocks. `done` may run inside this call or on a thread of the storage, and must
-  // be short. The file may be destroyed before `done` is called. The storage limits the time of a read itself.
+  // be short. The file may be destroyed before `done` is called. The storage limits the time of a read.
   virtual void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
                     CallDone<size_t> done) const = 0;
   // As Read(), but scatters the range over `parts`, in order. The default implementation reads into a buffer of its own
@@ -101,11 +101,11 @@ class Storage {
   virtual bool IsLocal(const std::string& name) const = 0;
   // Returns the schemes of the URLs, such as "s3".
   virtual std::vector<std::string> Schemes() const = 0;
-  // Returns whether names of this form have folders that can be listed. Those behind a web server have none.
+  // Returns whether names of this form have folders that can be listed. A web server has none.
   virtual bool HasFolders(const std::string& name) const = 0;
-  // InvalidArgument: no file can have the name. Globs are names too.
+  // Returns InvalidArgument if no file can have the name. Globs are names too.
   virtual absl::Status CheckName(const std::string& name) const = 0;
-  // InvalidArgument: no new files can be written into the folder, whose name is valid.
+  // Returns InvalidArgument if no new files can be written into the folder, whose name is valid.
   virtual absl::Status CheckOutput(const std::string& folder) const = 0;
 
   // Returns whether blocking calls for `name` normally take no longer than the page cache does. Then a row's thread

@@ -60,6 +60,8 @@ struct ReadEnd {
   absl::Status status;  // OutOfRange at the end
 };
 
+// Reads and checks batches until an error, the end, or `at_most` batches. Calls `after` with their number after each
+// one.
 inline ReadEnd ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, uint64_t world_size = 1,
                        const std::function<void(int)>& after = nullptr, int at_most = 1 << 30) {
   ReadEnd result;

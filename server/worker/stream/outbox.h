@@ -15,7 +15,7 @@
 namespace penstock {
 
 struct OutboxLimits {
-  // Flush as soon as this much is ready. It is also a message's size without its last row.
+  // Flush as soon as this many bytes are ready. A message ends with the row that reaches this size.
   uint64_t flush_bytes = uint64_t{2} << 20;
   Nanos flush_after = 10 * kMillisecond;  // or after the first row has waited this long
   size_t max_rows = 8192;                 // limit for one message, so that its header stays small
@@ -40,7 +40,7 @@ class Outbox {
   void Expect(const std::vector<RowRequest>& rows);
   void Add(RowResult row, Nanos now);
   // Sets the step that the trainer waits for. Rows of it, or of an earlier step, go out as soon as the step is complete
-  // here. They are not revoked.
+  // here. Revoke() drops them only with `head_too`.
   void SetHead(uint64_t step);
 
   bool empty() const { return rows_.empty(); }

@@ -31,13 +31,14 @@ struct WorldOptions {
   int workers = 4;
   Nanos row_delay = 5 * kMillisecond;   // at most this for each row, so that rows arrive in any order
   Nanos step_time = 10 * kMillisecond;  // the trainer's time for a step
-  double lose = 0;                      // a requested row never arrives
-  double repeat = 0;                    // a row arrives twice
-  double fail = 0;                      // a worker currently cannot make a row
-  double break_stream = 0;              // chance, at each row, that its stream breaks
-  double damaged = 0;                   // a worker's copy of a record is damaged
-  double bad = 0;                       // every copy of a record is damaged
-  double away = 0;                      // the coordinator is away at a question about a record
+  // Probabilities:
+  double lose = 0;          // a requested row never arrives
+  double repeat = 0;        // a row arrives twice
+  double fail = 0;          // a worker currently cannot make a row
+  double break_stream = 0;  // at each row, its stream breaks
+  double damaged = 0;       // a worker's copy of a record is damaged
+  double bad = 0;           // every copy of a record is damaged
+  double away = 0;          // the coordinator is away when a client asks about a record
 };
 
 class World {

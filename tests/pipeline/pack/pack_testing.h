@@ -14,6 +14,7 @@ std::string Raw(T value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
+// Returns a frame.
 inline std::string FrameText(uint32_t type, std::string_view body) {
   return Raw(static_cast<uint32_t>(body.size())) + Raw(type) + std::string(body);
 }
@@ -22,6 +23,7 @@ inline std::string KeyText(std::string_view key, uint8_t kind) {
   return Raw(static_cast<uint16_t>(key.size())) + std::string(key) + Raw(kind);
 }
 
+// Return one feature of a frame of type 2. `single`: one value rather than a list.
 inline std::string BytesText(std::string_view key, const std::vector<std::string>& values, bool single = false) {
   std::string out = KeyText(key, 1) + Raw(uint8_t{single}) + Raw(static_cast<uint32_t>(values.size()));
   for (const std::string& value : values) out += Raw(static_cast<uint32_t>(value.size())) + value;

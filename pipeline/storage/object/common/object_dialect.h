@@ -49,6 +49,7 @@ class ObjectDialect {
   // PermissionDenied or Unavailable if they cannot be fetched.
   virtual void Prepare(const ObjectName& name, CallDone<bool> done) { std::move(done)(true); }
 
+  // Requests the state of the object.
   virtual HttpRequest Head(const ObjectName& name) = 0;
   // Requests `length` bytes at `offset`, only of the state `state` if the storage supports that.
   virtual HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) = 0;
@@ -58,6 +59,7 @@ class ObjectDialect {
 
   // Returns the state in a response to Head() or Range(). The size is 0 if a range does not include it.
   virtual absl::StatusOr<FileInfo> StateOf(const ObjectName& name, const HttpResponse& response) = 0;
+  // Returns the entries in a response to List().
   virtual absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) = 0;
   // Interprets a response whose status is not 2xx.
   virtual ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) = 0;
