@@ -23,10 +23,9 @@ void CheckColumn(const v1::JobSpec& job, const std::string& field, const std::st
   const std::string column = said.empty() ? missing : said;
   if (columns.empty() || std::find(columns.begin(), columns.end(), column) != columns.end()) return;
   const std::string near = DidYouMean(column, columns);
-  out->push_back(
-      {0, field,
-       absl::StrCat("there is no column '", column, "'", said.empty() ? " (meant unless another is said)" : "", near,
-                    "; the features' columns are: ", absl::StrJoin(columns, ", "))});
+  out->push_back({0, field,
+                  absl::StrCat("there is no column '", column, "'", said.empty() ? " (the default)" : "", near,
+                               "; the features' columns are: ", absl::StrJoin(columns, ", "))});
 }
 
 }  // namespace

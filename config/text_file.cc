@@ -194,7 +194,7 @@ std::optional<Mistake> LonelyBrace(const pb::Descriptor* root, const std::vector
       const pb::FieldDescriptor* f = outer == nullptr ? nullptr : outer->FindFieldByName(field);
       open.push_back({field, token.line + 1, f == nullptr ? nullptr : f->message_type()});
     } else if (token.text == "}") {
-      if (open.empty()) return Mistake{token.line + 1, "", "a '}' too many: nothing is open here"};
+      if (open.empty()) return Mistake{token.line + 1, "", "a surplus '}': no '{' is open here"};
       open.pop_back();
     }
   }
@@ -245,7 +245,7 @@ std::string DecimalComma(const std::vector<Token>& tokens, int line, int column)
   for (size_t i = 2; i < tokens.size(); ++i) {
     if (tokens[i].line != line || tokens[i].column != column || tokens[i - 1].text != ",") continue;
     if (!number(tokens[i]) || !number(tokens[i - 2])) break;
-    return absl::StrCat("a number's decimals stand behind a point: ", tokens[i - 2].text, ".", tokens[i].text);
+    return absl::StrCat("use a decimal point: ", tokens[i - 2].text, ".", tokens[i].text);
   }
   return "";
 }

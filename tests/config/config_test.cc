@@ -106,7 +106,7 @@ TEST(JobFile, ADecimalCommaIsNamed) {
   v1::JobSpec job;
   const auto mistakes = Lines(CheckJobText(absl::StrCat(kGoodJob, "\nmix { mixup_alpha: 0,2 }\n"), nullptr, &job));
   ASSERT_FALSE(mistakes.empty());
-  EXPECT_THAT(mistakes[0], HasSubstr("mixup_alpha: a number's decimals stand behind a point: 0.2"));
+  EXPECT_THAT(mistakes[0], HasSubstr("mixup_alpha: use a decimal point: 0.2"));
 }
 
 TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
@@ -117,7 +117,7 @@ TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
                                  nullptr, &job)),
               ElementsAre("7 batch: a '}' is missing: the '{' of 'batch' in line 7 is never closed"));
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "last: DROP }", "last: DROP } }"), nullptr, &job)),
-              ElementsAre("7 : a '}' too many: nothing is open here"));
+              ElementsAre("7 : a surplus '}': no '{' is open here"));
 }
 
 TEST(JobFile, SourceAndFormatOfADataSetMustFit) {
@@ -293,7 +293,7 @@ TEST(JobFile, CutAnywhereItIsRefusedOrStillWhole) {
   }
 }
 
-// What a person meant comes first; what is missing because of it comes behind.
+// The mistake on a line comes first. The missing fields that it causes come after it.
 TEST(JobFile, AMistakeWithALineComesBeforeWhatIsMissing) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "features", "featuers"), nullptr, &job)),
