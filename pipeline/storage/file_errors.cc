@@ -48,7 +48,7 @@ std::string FileErrors::LineToReport(const std::string& file, Failure* failure, 
   }
   if (reported_ > kMostReported) return "";
   if (reported_++ == kMostReported) {
-    return "other files are in trouble, too: `penstock status` and `penstock explain JOB` name them";
+    return "other files fail, too: `penstock status` and `penstock explain JOB` name them";
   }
   failure->reported_at = now;
   failure->was_reported = true;
@@ -92,7 +92,7 @@ void FileErrors::Recovered(const std::string& file) {
     const auto it = errors_.find(file);
     if (it == errors_.end()) return;
     if (it->second.was_reported) {
-      line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
+      line = absl::StrCat(file, ": works again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
     }
     errors_.erase(it);
   }

@@ -93,10 +93,10 @@ def test_refusals_say_why_and_no_secret(place):
         assert "InvalidAccessKeyId" in place.type(verify, 1, AWS_ACCESS_KEY_ID="nobody")
     if place.server.scheme == "s3":
         nobody |= {"AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true"}
-        assert "nobody has keys for S3" in place.type(verify, 1, **nobody)
+        assert "there are no keys for S3" in place.type(verify, 1, **nobody)
     if place.server.scheme == "gs":
         nobody |= {"STORAGE_EMULATOR_HOST": "", "NO_GCE_CHECK": "true"}
-        assert "nobody has keys for gs://" in place.type(verify, 1, **nobody)
+        assert "there are no keys for gs://" in place.type(verify, 1, **nobody)
     if place.server.scheme == "az":
         assert "HTTP 403: AuthorizationFailure" in place.type(verify, 1, AZURE_STORAGE_KEY="d3Jvbmc=")
         assert "AZURE_STORAGE_KEY is no base64" in place.type(verify, 1, AZURE_STORAGE_KEY="hunter2!")

@@ -56,9 +56,9 @@ absl::StatusOr<ObjectName> Parse(const std::string& name) {
 absl::Status CheckHeaders(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length,
                           uint64_t size) {
   if (response.status == 200 && (offset != 0 || length != size)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(ToString(name),
-                     ": the server answers a range with the whole file; it must know ranges (RFC 9110, section 14)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        ToString(name),
+        ": the server answers a range with the whole file; it must support ranges (RFC 9110, section 14)"));
   }
   const std::string range = HeaderOf(response, "content-range");
   if (response.status == 206 &&
@@ -72,7 +72,7 @@ absl::Status CheckHeaders(const ObjectName& name, const HttpResponse& response, 
 absl::Status CheckBytes(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length) {
   if (response.bytes == length) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat(ToString(name), ": ", response.bytes, " bytes came of ", length, " at ", offset));
+      absl::StrCat(ToString(name), ": received ", response.bytes, " of ", length, " bytes at ", offset));
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
 
   void Silent(const std::string& host, Nanos silent) {
     options_.file_errors->Silent(ToString(name_), absl::StrCat("nothing comes from ", host), silent,
-                                 "after 10 s of silence it is asked for again");
+                                 "after 10 s of silence the read is retried");
     reported_ = true;
   }
 
@@ -142,7 +142,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
     if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
       if (options_.file_errors != nullptr && Clock::Real()->Now() + pause - begun_ >= kPassing) {
-        options_.file_errors->Failed(ToString(name_), error.status, "it is asked for again");
+        options_.file_errors->Failed(ToString(name_), error.status, "the read is retried");
         reported_ = true;
       }
       return Again(pause);

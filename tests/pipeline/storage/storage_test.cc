@@ -148,7 +148,7 @@ TEST(FileErrors, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   EXPECT_THAT(file_errors.Lines(8, 300)[0], ::testing::StartsWith("/data/a: record 3 at offset 40: no; "));
   file_errors.Recovered("/data/a");
   ASSERT_EQ(said.size(), 3u);
-  EXPECT_EQ(said[2], "/data/a: is well again, after 40 s");
+  EXPECT_EQ(said[2], "/data/a: works again, after 40 s");
   EXPECT_TRUE(file_errors.Lines(8, 300).empty());
 }
 
@@ -157,21 +157,21 @@ TEST(FileErrors, SilenceIsNamedFromItsBeginningAndIsNoTry) {
   std::vector<std::string> said;
   FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
   clock.Advance(100 * kSecond);
-  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "the read is retried");
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0], "s3://b/a: nothing comes from host:9000; for 2 s; it is asked again");
+  EXPECT_EQ(said[0], "s3://b/a: nothing comes from host:9000; for 2 s; the read is retried");
   clock.Advance(8 * kSecond);
-  file_errors.Failed("s3://b/a", absl::UnavailableError("too slow"), "it is asked for again");
+  file_errors.Failed("s3://b/a", absl::UnavailableError("too slow"), "the read is retried");
   EXPECT_EQ(file_errors.Lines(8, 300),
-            std::vector<std::string>{"s3://b/a: too slow; for 10 s, tried 1 time; it is asked for again"});
+            std::vector<std::string>{"s3://b/a: too slow; for 10 s, tried 1 time; the read is retried"});
   clock.Advance(2 * kSecond);
-  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  file_errors.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "the read is retried");
   EXPECT_EQ(
       file_errors.Lines(8, 300),
-      std::vector<std::string>{"s3://b/a: nothing comes from host:9000; for 12 s, tried 1 time; it is asked again"});
+      std::vector<std::string>{"s3://b/a: nothing comes from host:9000; for 12 s, tried 1 time; the read is retried"});
   EXPECT_EQ(said.size(), 1u);
   file_errors.Recovered("s3://b/a");
-  EXPECT_EQ(said.back(), "s3://b/a: is well again, after 12 s");
+  EXPECT_EQ(said.back(), "s3://b/a: works again, after 12 s");
 }
 
 // A thousand files behind one cut network are not a thousand lines.
@@ -191,7 +191,7 @@ TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
   }
   ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u);
   EXPECT_THAT(said[0], ::testing::StartsWith("/data/100: no route to host"));
-  EXPECT_THAT(said.back(), ::testing::StartsWith("other files are in trouble, too"));
+  EXPECT_THAT(said.back(), ::testing::StartsWith("other files fail, too"));
   EXPECT_EQ(file_errors.Lines(1000, 300).size(), 200u);
   clock.Advance(kSecond);
   said.clear();
@@ -199,7 +199,7 @@ TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
   ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u) << "again";
   said.clear();
   for (int i = 100; i < 300; ++i) file_errors.Recovered("/data/" + std::to_string(i));
-  EXPECT_EQ(said.size(), FileErrors::kMostReported * 1u) << "who was told of";
+  EXPECT_EQ(said.size(), FileErrors::kMostReported * 1u) << "one line for each reported file";
 }
 
 TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {

@@ -93,7 +93,7 @@ absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& en
     account->name = first({"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"});
     if (account->name.empty()) {
       return absl::NotFoundError(
-          "which account az:// is, nothing here says: set AZURE_STORAGE_ACCOUNT, or AZURE_STORAGE_CONNECTION_STRING");
+          "no storage account is named for az://: set AZURE_STORAGE_ACCOUNT, or AZURE_STORAGE_CONNECTION_STRING");
     }
     account->endpoint = absl::StrCat("https://", account->name, ".blob.", kSuffix);
     absl::Status wrong = Open(&*account, first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"}),

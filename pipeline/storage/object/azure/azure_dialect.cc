@@ -172,7 +172,7 @@ ObjectError AzureDialect::ErrorOf(const ObjectName& name, const HttpResponse& re
   if ((response.status == 401 || response.status == 403 || response.status == 409) &&
       account_->opens == AzureAccount::Opens::kNothing) {
     error.status = absl::PermissionDeniedError(
-        absl::StrCat(error.status.message(), "; requests are not signed, as PENSTOCK_AZURE_UNSIGNED says"));
+        absl::StrCat(error.status.message(), "; requests are not signed, because PENSTOCK_AZURE_UNSIGNED is set"));
   }
   return error;
 }

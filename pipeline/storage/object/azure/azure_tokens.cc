@@ -82,17 +82,18 @@ void AzureTokens::AskMachine(CallDone<BearerToken> done) {
   }
   request.connecting = kSecond;
   request.direct = true;
-  http_->Send(std::move(request), {.priority = CallPriority::kUrgent, .stop = {}},
-              [this, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
-                if (!response.ok() && !machine_answers_.load()) {
-                  return std::move(done)(absl::NotFoundError(
-                      "nobody has keys for az:// here: not AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or "
-                      "AZURE_STORAGE_CONNECTION_STRING, a pod's identity, AZURE_CLIENT_SECRET, or the machine's "
-                      "metadata service; set them, or PENSTOCK_AZURE_UNSIGNED=1 where the container is public"));
-                }
-                machine_answers_.store(true);
-                std::move(done)(TokenOf("the machine's metadata service", response, environment_.now()));
-              });
+  http_->Send(
+      std::move(request), {.priority = CallPriority::kUrgent, .stop = {}},
+      [this, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
+        if (!response.ok() && !machine_answers_.load()) {
+          return std::move(done)(absl::NotFoundError(
+              "there are no keys for az:// here: no AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or "
+              "AZURE_STORAGE_CONNECTION_STRING, no identity of a pod, no AZURE_CLIENT_SECRET, and no metadata "
+              "service of the machine. Provide one of them, or PENSTOCK_AZURE_UNSIGNED=1 if the container is public"));
+        }
+        machine_answers_.store(true);
+        std::move(done)(TokenOf("the machine's metadata service", response, environment_.now()));
+      });
 }
 
 }  // namespace penstock

@@ -109,7 +109,7 @@ int HttpTransfer::Status() const {
 absl::Status HttpTransfer::ErrorOf(CURLcode code) const {
   if (too_long && !request->parts.empty() && IsSuccess(response.status)) {
     return absl::UnavailableError(
-        absl::StrCat("the answer is longer than the ", request->capacity, " bytes that were asked for"));
+        absl::StrCat("the answer is longer than the ", request->capacity, " requested bytes"));
   }
   if (too_long) {
     const std::string text =

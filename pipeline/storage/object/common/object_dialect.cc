@@ -72,7 +72,7 @@ absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpRespon
   const std::string range = HeaderOf(response, "content-range");
   const std::string size = range.empty() ? HeaderOf(response, "content-length") : range.substr(range.rfind('/') + 1);
   if (!absl::SimpleAtoi(size, &info.size)) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(name), ": the server does not say how long it is"));
+    return absl::InvalidArgumentError(absl::StrCat(ToString(name), ": the answer does not contain its size"));
   }
   return info;
 }

@@ -73,7 +73,7 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     }
     if (parsed.place.find('@') != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "a user or a password in a URL would be seen by everyone who sees the job; leave out what is before '@' in ",
+          "a user or a password in a URL would be visible to all readers of the job; leave out the part before '@' in ",
           prefix, "...", parsed.place.substr(parsed.place.rfind('@'))));
     }
     // Azure has two system containers, $root and $web.
@@ -89,12 +89,12 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     if (!std::all_of(port.begin(), port.end(), [](unsigned char c) { return absl::ascii_isdigit(c); })) {
       return absl::InvalidArgumentError(
           absl::StrCat(prefix, parsed.place.substr(0, parsed.place.size() - port.size()),
-                       "...: what follows a host's ':' is its port, a number; a user or a password is not taken"));
+                       "...: the part after a host's ':' must be a port number; a user or a password is not accepted"));
     }
     if (!bucket && parsed.key.find_first_of("?#") != std::string::npos) {
       return absl::InvalidArgumentError(
           absl::StrCat(prefix, parsed.place, "/", parsed.key.substr(0, parsed.key.find_first_of("?#")),
-                       ": what stands behind '?' or '#' in a URL may be secret and is not taken"));
+                       ": the part after '?' or '#' in a URL may be secret and is not accepted"));
     }
     return parsed;
   }

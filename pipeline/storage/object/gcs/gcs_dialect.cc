@@ -30,7 +30,7 @@ absl::StatusOr<FileInfo> StateOfJson(const std::string& name, const nlohmann::js
   FileInfo info;
   info.tag = Text(object, "generation");
   if (!absl::SimpleAtoi(Text(object, "size"), &info.size)) {
-    return absl::UnavailableError(absl::StrCat(name, ": the answer does not say how long it is"));
+    return absl::UnavailableError(absl::StrCat(name, ": the answer does not contain its size"));
   }
   return info;
 }
@@ -152,7 +152,7 @@ ObjectError GcsDialect::ErrorOf(const ObjectName& name, const HttpResponse& resp
   }
   if ((response.status == 401 || response.status == 403) && !options_.is_signed) {
     error.status = absl::PermissionDeniedError(
-        absl::StrCat(error.status.message(), "; requests hold no token, as PENSTOCK_GCS_UNSIGNED says"));
+        absl::StrCat(error.status.message(), "; requests hold no token, because PENSTOCK_GCS_UNSIGNED is set"));
   }
   return error;
 }

@@ -66,7 +66,8 @@ absl::StatusOr<std::string> GcsUploads::PartOf(const ObjectName& name, const Upl
   const bool complete = response.status != 308;
   const bool all = HeaderOf(response, "range") == absl::StrCat("bytes=0-", part.offset + part.size - 1);
   if (part.last ? complete : !complete && all) return "";
-  return absl::UnavailableError(absl::StrCat(ToString(name), ": not all of ", part.size, " bytes were taken"));
+  return absl::UnavailableError(
+      absl::StrCat(ToString(name), ": the service accepted less than the ", part.size, " bytes of a part"));
 }
 
 std::optional<HttpRequest> GcsUploads::Complete(const ObjectName& name, const std::string& id,

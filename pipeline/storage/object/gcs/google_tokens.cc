@@ -233,9 +233,9 @@ void GoogleTokens::Impersonate(std::shared_ptr<const File> file, const BearerTok
 void GoogleTokens::AskMachine(Done done) {
   const auto nobody = [] {
     return absl::NotFoundError(
-        "nobody has keys for gs:// here: not GOOGLE_APPLICATION_CREDENTIALS, a login of gcloud "
-        "(`gcloud auth application-default login`), or the machine's metadata service; set them, or "
-        "PENSTOCK_GCS_UNSIGNED=1 where the bucket is public");
+        "there are no keys for gs:// here: no GOOGLE_APPLICATION_CREDENTIALS, no login of gcloud "
+        "(`gcloud auth application-default login`), and no metadata service of the machine. Provide one of them, or "
+        "PENSTOCK_GCS_UNSIGNED=1 if the bucket is public");
   };
   if (Says(environment_, "NO_GCE_CHECK")) return std::move(done)(nobody());
   std::string host = environment_.variable("GCE_METADATA_HOST");

@@ -104,10 +104,9 @@ void AwsKeySource::Ask() {
   }
   if (const std::string full = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"); !full.empty()) return AskContainer(full);
   if (absl::EqualsIgnoreCase(variable("AWS_EC2_METADATA_DISABLED"), "true")) {
-    return Answer(
-        absl::NotFoundError("nobody has keys for S3 here: not AWS_ACCESS_KEY_ID, ~/.aws/credentials, or a container's "
-                            "or pod's role; set them, or "
-                            "PENSTOCK_S3_UNSIGNED=1 where the bucket is public"));
+    return Answer(absl::NotFoundError(
+        "there are no keys for S3 here: no AWS_ACCESS_KEY_ID, no ~/.aws/credentials, no role of a container or "
+        "pod. Provide one of them, or PENSTOCK_S3_UNSIGNED=1 if the bucket is public"));
   }
   AskInstance();
 }
@@ -238,8 +237,9 @@ void AwsKeySource::AskInstance() {
   Send(std::move(request), [this, endpoint](const absl::StatusOr<HttpResponse>& token) {
     if (!token.ok() || token->status != 200) {
       return Answer(absl::NotFoundError(
-          "nobody has keys for S3 here: not AWS_ACCESS_KEY_ID, ~/.aws/credentials, a container's or pod's role, or the "
-          "instance's metadata service; set them, or PENSTOCK_S3_UNSIGNED=1 where the bucket is public"));
+          "there are no keys for S3 here: no AWS_ACCESS_KEY_ID, no ~/.aws/credentials, no role of a container or pod, "
+          "and no "
+          "metadata service of the instance. Provide one of them, or PENSTOCK_S3_UNSIGNED=1 if the bucket is public"));
     }
     const std::string header = absl::StrCat("X-aws-ec2-metadata-token: ", token->body);
     HttpRequest role;

@@ -107,11 +107,11 @@ void AwsKeySource::AskSso(const std::string& name, const AwsProfile& profile) {
   const std::string path = absl::StrCat(environment_.variable("HOME"), "/.aws/sso/cache/",
                                         Sha1(session.empty() ? SettingOf(login, "sso_start_url") : session), ".json");
   const absl::StatusOr<std::string> text = environment_.file(path);
-  if (!text.ok()) return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and nobody has", again)));
+  if (!text.ok()) return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and there is no login", again)));
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const std::string token = json.is_object() ? TextOf(json, "accessToken") : "";
   if (token.empty() || SecondsOf(TextOf(json, "expiresAt")) <= environment_.now()) {
-    return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and that login is over", again)));
+    return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and that login has expired", again)));
   }
   std::string endpoint = environment_.variable("AWS_ENDPOINT_URL_SSO");
   if (endpoint.empty()) endpoint = absl::StrCat("https://portal.sso.", region, ".amazonaws.com");
@@ -125,7 +125,7 @@ void AwsKeySource::AskSso(const std::string& name, const AwsProfile& profile) {
   request.headers = {absl::StrCat("x-amz-sso_bearer_token: ", token)};
   Send(std::move(request), [this, who, again](const absl::StatusOr<HttpResponse>& response) {
     if (response.ok() && response->status == 401) {
-      return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and that login is over", again)));
+      return Answer(absl::PermissionDeniedError(absl::StrCat(who, "and that login has expired", again)));
     }
     TakeSso(who, response);
   });
@@ -180,7 +180,7 @@ void AwsKeySource::RunPrograms() {
 
 void AwsKeySource::TakeProgram(const std::string& name, const absl::StatusOr<std::string>& output) {
   const std::string who = absl::StrCat("the credential_process of the profile \"", name, "\": ");
-  const std::string look = "; run it in a shell to see what it says, which is shown nowhere else";
+  const std::string look = "; run it in a shell to see its own error output";
   if (!output.ok()) {
     return Answer(absl::Status(output.status().code(), absl::StrCat(who, output.status().message(), look)));
   }
@@ -196,10 +196,10 @@ void AwsKeySource::TakeProgram(const std::string& name, const absl::StatusOr<std
   }
   if (keys.id.empty() || keys.secret.empty()) {
     return Answer(absl::PermissionDeniedError(absl::StrCat(
-        who, "it does not print what it must (JSON: \"Version\": 1, \"AccessKeyId\", \"SecretAccessKey\")", look)));
+        who, "it does not print the required JSON (\"Version\": 1, \"AccessKeyId\", \"SecretAccessKey\")", look)));
   }
   if (keys.ends_at != 0 && keys.ends_at <= environment_.now()) {
-    return Answer(absl::PermissionDeniedError(absl::StrCat(who, "the keys that it prints are over")));
+    return Answer(absl::PermissionDeniedError(absl::StrCat(who, "the keys that it prints have expired")));
   }
   Got(keys);
 }

@@ -213,7 +213,7 @@ ObjectError S3Dialect::ErrorOf(const ObjectName& name, const HttpResponse& respo
   }
   if (response.status == 403 && !options_.is_signed) {
     error.status = absl::PermissionDeniedError(
-        absl::StrCat(error.status.message(), "; requests are not signed, as PENSTOCK_S3_UNSIGNED says"));
+        absl::StrCat(error.status.message(), "; requests are not signed, because PENSTOCK_S3_UNSIGNED is set"));
   }
   return error;
 }

@@ -64,7 +64,7 @@ HttpRequest S3Uploads::Send(const ObjectName& name, const std::string& id, const
 absl::StatusOr<std::string> S3Uploads::PartOf(const ObjectName& name, const UploadPart& part,
                                               const HttpResponse& response) {
   std::string tag = HeaderOf(response, "etag");
-  if (tag.empty()) return absl::UnavailableError(absl::StrCat(ToString(name), ": a part was taken without an ETag"));
+  if (tag.empty()) return absl::UnavailableError(absl::StrCat(ToString(name), ": the answer to a part has no ETag"));
   return tag;
 }
 

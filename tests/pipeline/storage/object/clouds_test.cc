@@ -98,7 +98,7 @@ TEST_P(CloudsTest, AListingOfManyPagesIsWhole) {
   const auto file = storage.OpenAndWait(Name("train/9")).value();
   for (const StoredEntry& entry : *entries) {
     if (entry.name == "9") {
-      EXPECT_EQ(entry.info, file->opened()) << "a listing and a look tell one state";
+      EXPECT_EQ(entry.info, file->opened()) << "a listing and a lookup report one state";
     }
   }
 }
@@ -152,7 +152,7 @@ TEST_P(CloudsTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
       EXPECT_TRUE(absl::StrContains(status.message(), word)) << status;
     }
     EXPECT_FALSE(absl::StrContains(status.message(), "hunter")) << status;
-    EXPECT_LE(storage.counts().requests, 4u) << "asking on would say the same";
+    EXPECT_LE(storage.counts().requests, 4u) << "further requests would get the same answer";
   }
 }
 

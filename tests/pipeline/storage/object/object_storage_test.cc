@@ -191,10 +191,10 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCam
   std::string got(10, 0);
   EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
   ASSERT_EQ(meanwhile.size(), 1u);
-  EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("it is asked for again")));
+  EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("the read is retried")));
   EXPECT_TRUE(file_errors->Lines(8, 300).empty());
   ASSERT_EQ(said.size(), 2u);
-  EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: is well again"));
+  EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: works again"));
 }
 
 TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAnswers) {
@@ -314,7 +314,7 @@ TEST_F(ObjectStorageTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
   EXPECT_NE(status.message().find("SignatureDoesNotMatch: The key and signature differ"), absl::string_view::npos)
       << status;
   EXPECT_EQ(status.message().find("hunter2"), absl::string_view::npos) << status;
-  EXPECT_EQ(storage.counts().requests, 1u) << "asking again would say the same";
+  EXPECT_EQ(storage.counts().requests, 1u) << "a second request would get the same answer";
 }
 
 TEST_F(ObjectStorageTest, WhatIsNotThereIsNamed) {
@@ -386,7 +386,7 @@ TEST_F(ObjectStorageTest, AWebServerWithoutRangesIsRefusedByName) {
   const absl::Status status = file->ReadAt(2, 3, bytes).status();
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find(web.url() + "/a"), absl::string_view::npos) << status;
-  EXPECT_EQ(file->ReadAt(0, 10, bytes).value(), 10u) << "the whole file is what was asked for";
+  EXPECT_EQ(file->ReadAt(0, 10, bytes).value(), 10u) << "the request was for the whole file";
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_F(TokenSourceTest, WhileNoneCanBeHadTheOldOneServesAsLongAsItLasts) {
   now_ += 3500;
   EXPECT_EQ(Get(), "token1");
   EXPECT_EQ(Get(), "token1");
-  EXPECT_EQ(asked_, 2) << "not at each request";
+  EXPECT_EQ(asked_, 2) << "the source does not fetch a token for each request";
   now_ += 200;
   EXPECT_EQ(Get(), "away");
   answers_ = true;

@@ -78,7 +78,7 @@ TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
   EXPECT_TRUE(key_.Signed(parts[0] + "." + parts[1], signature));
   now_ += 3500;
   EXPECT_TRUE(Get(tokens.source()).ok());
-  EXPECT_EQ(Asked().size(), 2u) << "a token that ends is had anew";
+  EXPECT_EQ(Asked().size(), 2u) << "an expired token is fetched again";
 }
 
 TEST_F(GoogleTokensTest, AClockThatIsOffIsSetByGooglesAnswer) {
@@ -198,7 +198,7 @@ TEST_F(GoogleTokensTest, FederationByAwsOrAProgramIsRefusedWithTheWayOut) {
     GoogleTokens tokens(Machine(), &http_);
     const absl::Status status = Get(tokens.source()).status();
     EXPECT_FALSE(status.ok());
-    EXPECT_TRUE(Asked().empty()) << "nobody was asked for anything";
+    EXPECT_TRUE(Asked().empty()) << "no request was sent";
     return std::string(status.message());
   };
   const std::string aws = message_of(
@@ -222,7 +222,7 @@ TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
     EXPECT_FALSE(absl::StrContains(status.message(), "hunter2")) << status;
     return std::string(status.message());
   };
-  EXPECT_TRUE(absl::StrContains(message(), "nobody has keys for gs:// here"));
+  EXPECT_TRUE(absl::StrContains(message(), "there are no keys for gs:// here"));
   variables_["GOOGLE_APPLICATION_CREDENTIALS"] = "/missing.json";
   EXPECT_TRUE(absl::StrContains(message(), "/missing.json"));
   nlohmann::json file = ServiceAccount();

@@ -128,7 +128,7 @@ TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
   HttpClient http(1);
   AwsKeySource source(Machine(), &http);
   EXPECT_EQ(Get(&source).value(), (AwsKeys{"id", "s", "t", 7200}));
-  EXPECT_TRUE(source.Forget(source.Current())) << "they can be had anew";
+  EXPECT_TRUE(source.Forget(source.Current())) << "the source can fetch them again";
   for (const auto& [profile, said] :
        {std::pair("alone", "without a source_profile"), {"circle", "leads in a circle"}, {"empty", "has no keys"}}) {
     variables_["AWS_PROFILE"] = profile;
@@ -222,7 +222,7 @@ TEST_F(AwsKeysTest, WhatAProgramPrintsIsNotShown) {
     machine.output = [&](const std::string&, const std::stop_token&) { return std::string(output); };
     AwsKeySource source(machine, &http);
     const std::string message = Get(&source).status().ToString();
-    EXPECT_NE(message.find("it does not print what it must"), std::string::npos) << message;
+    EXPECT_NE(message.find("it does not print the required JSON"), std::string::npos) << message;
     EXPECT_EQ(message.find("hunter2"), std::string::npos) << message;
   }
 }
@@ -247,17 +247,18 @@ TEST_F(AwsKeysTest, ALoginBySsoGivesKeysAndOneThatIsOverSaysHowToLogIn) {
     AwsKeySource source(Machine(), &http);
     return Get(&source);
   };
-  EXPECT_NE(said().status().message().find("nobody has; `aws sso login --profile mine`"), absl::string_view::npos);
+  EXPECT_NE(said().status().message().find("there is no login; `aws sso login --profile mine`"),
+            absl::string_view::npos);
   // The SHA-1 of "company".
   files_["/home/me/.aws/sso/cache/71b21161ffa1e6516bcc072aaf5ef38cbe85b511.json"] =
       "{\"accessToken\": \"hunter2\", \"expiresAt\": \"1970-01-01T01:00:00Z\"}";
   EXPECT_EQ(said().value(), (AwsKeys{"id", "s", "t", 7200}));
   status = 401;
-  EXPECT_NE(said().status().message().find("that login is over; `aws sso login"), absl::string_view::npos);
+  EXPECT_NE(said().status().message().find("that login has expired; `aws sso login"), absl::string_view::npos);
   status = 403;
   EXPECT_NE(said().status().message().find("HTTP 403; see its sso_account_id"), absl::string_view::npos);
   now_ = 3600;
-  EXPECT_NE(said().status().message().find("that login is over; `aws sso login"), absl::string_view::npos);
+  EXPECT_NE(said().status().message().find("that login has expired; `aws sso login"), absl::string_view::npos);
 }
 
 TEST_F(AwsKeysTest, ARoleThatIsRefusedSaysWhy) {
