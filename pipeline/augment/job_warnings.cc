@@ -111,12 +111,12 @@ std::vector<std::string> JobWarnings(const v1::JobSpec& job) {
     boxes.push_back(absl::StrCat("'", column, "'"));
   }
   if (boxes.empty()) return {};
-  return {absl::StrCat(
-      path, ": ", absl::StrJoin(boxes, ", "), boxes.size() == 1 ? " is" : " are", " named like boxes, and ", move,
-      " moves the pixels and not ", boxes.size() == 1 ? "it" : "them",
-      ": rows would have boxes of another picture. annotations { boxes { xmin_key: ... } } reads the four "
-      "sides, each under a key of its own, from the record and moves them (docs/augmentations.md; boxes in "
-      "one list are written anew for that); take the features out then")};
+  return {
+      absl::StrCat(path, ": ", absl::StrJoin(boxes, ", "), boxes.size() == 1 ? " is" : " are",
+                   " named like boxes, and ", move, " moves the pixels and not ", boxes.size() == 1 ? "it" : "them",
+                   ": rows would have boxes of another picture. annotations { boxes { xmin_key: ... } } reads the four "
+                   "sides from four keys of the record and moves them. Boxes in one list must be rewritten for that "
+                   "(docs/augmentations.md). Then remove the features from the job")};
 }
 
 }  // namespace penstock

@@ -122,7 +122,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
   const std::string name = OpName(spec);
   const OpFactory factory = FindOp(name);
   if (factory == nullptr) {
-    errors->push_back(absl::StrCat(path, ": says no op, such as decode_image { }"));
+    errors->push_back(absl::StrCat(path, ": names no op, such as decode_image { }"));
     return;
   }
   const std::string column = spec.column().empty() ? "image" : spec.column();
@@ -134,7 +134,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
       absl::StrAppend(&known, known.empty() ? "" : ", ", feature.column);
     }
     errors->push_back(absl::StrCat(path, ".column: there is no column '", column, "'",
-                                   spec.column().empty() ? " (which ops work on unless they say another)" : "",
+                                   spec.column().empty() ? " (the default)" : "",
                                    "; the features' columns are: ", known));
     return;
   }
@@ -164,7 +164,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
   }
   if (has_steps_[c] != 0 && annotations_.IsMask(c) && step.op->MakesImage() && !spec.has_cast()) {
     errors->push_back(absl::StrCat(path, ".", name, ": column '", column,
-                                   "' is a mask, which goes where the image goes; after its decode_image only ops that "
+                                   "' is a mask, which moves with the image; after its decode_image only ops that "
                                    "leave numbers, such as cast, may work on it"));
   }
   if (annotations_.active() && c == annotations_.image() && HoldsAugMix(spec)) {

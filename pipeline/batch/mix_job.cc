@@ -60,8 +60,8 @@ void CheckLabel(const v1::Mix& mix, const ColumnSpec& column, std::vector<std::s
                                    "of shape [classes]"));
   } else if (integer) {
     if (mix.classes() < 2) {
-      errors->push_back(
-          absl::StrCat("mix.classes: must be given, at least 2, since ", what, ": it becomes FLOAT32 of that many"));
+      errors->push_back(absl::StrCat("mix.classes: is required, at least 2, because ", what,
+                                     "; the label becomes FLOAT32 of that many"));
     }
   } else {
     if (mix.classes() != 0 && mix.classes() != static_cast<uint64_t>(column.shape[0])) {

@@ -180,9 +180,10 @@ bool ForEachFeature(std::string_view record, RecordFormat format, const Visit& v
 
 absl::Status KindMismatch(std::string_view key, FeatureKind found, FeatureKind wanted) {
   const auto name = [](FeatureKind kind) { return std::string(FeatureKindName(kind)); };
-  return WithFault(Fault::kWrongKind, absl::InvalidArgumentError(
-                                          absl::StrCat("feature ", Quoted(key), " holds ", name(found), " values, but ",
-                                                       name(wanted), " is asked for: say type: ", name(found))));
+  return WithFault(Fault::kWrongKind,
+                   absl::InvalidArgumentError(absl::StrCat("feature ", Quoted(key), " holds ", name(found),
+                                                           " values, but the job requests ", name(wanted),
+                                                           ": write type: ", name(found))));
 }
 
 // Reads one piece of a Feature into `sink`. A Feature may have several pieces. Updates *kind to its kind.
@@ -277,7 +278,7 @@ absl::StatusOr<ExampleParser> ExampleParser::Create(std::vector<FeatureRequest> 
   for (const FeatureRequest& request : requests) {
     const std::string key = Quoted(request.key);
     if (request.kind == FeatureKind::kNone || request.kind > FeatureKind::kInt64) {
-      return absl::InvalidArgumentError(absl::StrCat("feature ", key, " has no type; say BYTES, INT64 or FLOAT"));
+      return absl::InvalidArgumentError(absl::StrCat("feature ", key, " has no type; write BYTES, INT64 or FLOAT"));
     }
     if (request.sequence && options.format != RecordFormat::kSequenceExample) {
       return absl::InvalidArgumentError(

@@ -73,7 +73,7 @@ TEST(OwnOp, MistakesNameTheParameterAndWhatThereIs) {
   };
   EXPECT_THAT(mistakes("op: 'vignete'"),
               ElementsAre(AllOf(HasSubstr("ops[0].custom.op: own op 'vignete' is unknown"), HasSubstr("vignette"))));
-  EXPECT_THAT(mistakes(""), ElementsAre(HasSubstr("ops[0].custom.op: says no own op")));
+  EXPECT_THAT(mistakes(""), ElementsAre(HasSubstr("ops[0].custom.op: names no own op")));
   EXPECT_THAT(mistakes("op: 'vignette' numbers { key: 'strenght' value: 1 }"),
               ElementsAre("ops[0].custom.numbers: 'vignette' has no 'strenght' among its numbers, which are: strength, "
                           "jitter"));
@@ -152,7 +152,7 @@ TEST(OwnOp, AFactoryThatRefusesWithoutAReasonIsNamed) {
                              .make = [](const OwnOpSetup&, ValueType*) { return std::unique_ptr<Op>(); }})
                   .ok());
   EXPECT_THAT(CheckPipeline(RawJob("ops { custom { op: 'silent' } }")),
-              ElementsAre(HasSubstr("own op 'silent' refuses this job and says no reason")));
+              ElementsAre(HasSubstr("own op 'silent' rejects this job without a reason")));
 }
 
 TEST(OwnOp, NameAndVersionAreInTheFingerprint) {

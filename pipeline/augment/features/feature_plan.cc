@@ -175,7 +175,7 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
       report.Error("sequence", "needs dataset.format: SEQUENCE_EXAMPLE");
     }
     if (set.raw_ && (feature.type() != v1::Feature::BYTES || feature.variable_length())) {
-      report.Error("type", "of a RAW record is BYTES, of fixed shape");
+      report.Error("type", "must be BYTES with a fixed shape, because the records are RAW");
     }
     set.plans_.push_back(std::move(plan));
   }

@@ -81,10 +81,10 @@ std::string KeyCheck::Mistake(const Wanted& wanted, const std::string& where) co
     const std::string is = absl::StrCat(head, Quoted(wanted.key), " is a feature list of the records");
     if (!sequence_examples_) {
       return absl::StrCat(is,
-                          ", which are tf.train.SequenceExamples and are read as Examples: say dataset { format: "
+                          ", which are tf.train.SequenceExamples and are read as Examples: write dataset { format: "
                           "SEQUENCE_EXAMPLE }, and sequence: true here");
     }
-    return absl::StrCat(is, " and not in their context: say sequence: true",
+    return absl::StrCat(is, " and not in their context: write sequence: true",
                         wanted.variable_length ? " in the place of variable_length" : "");
   }
   if (wanted.sequence && context_.contains(wanted.key)) {
@@ -102,9 +102,9 @@ std::string KeyCheck::Mistake(const Wanted& wanted, const std::string& where) co
   if (keys.empty()) {
     absl::StrAppend(&out, "; they have no ", wanted.sequence ? "feature lists" : "keys", " at all");
   } else {
-    absl::StrAppend(&out, "; what they have: ", Listed(keys));
+    absl::StrAppend(&out, "; they have: ", Listed(keys));
   }
-  return absl::StrCat(out, ". If it is meant: a default in the feature, or --allow-missing");
+  return absl::StrCat(out, ". If this is intended, give the feature a default, or use --allow-missing");
 }
 
 std::vector<std::string> KeyCheck::Mistakes(const std::string& where) const {

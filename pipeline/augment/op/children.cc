@@ -69,13 +69,13 @@ OpChildren OpChildren::Create(const OpSetup& parent, const google::protobuf::Rep
     const std::string name = OpName(spec);
     const OpFactory factory = FindOp(name);
     if (factory == nullptr) {
-      parent.errors->push_back(absl::StrCat(place, ": says no op, such as random_horizontal_flip { }"));
+      parent.errors->push_back(absl::StrCat(place, ": names no op, such as random_horizontal_flip { }"));
       return children;
     }
     if (!spec.column().empty()) {
-      parent.errors->push_back(
-          absl::StrCat(place, ".column: stays empty; an op inside another works on the outer one's column, which is '",
-                       parent.column, "' here"));
+      parent.errors->push_back(absl::StrCat(
+          place, ".column: must be empty; an op inside another op works on the column of the outer op, here '",
+          parent.column, "'"));
     }
     OpSetup setup = parent;
     setup.spec = &spec;
@@ -98,7 +98,7 @@ OpChildren OpChildren::Create(const OpSetup& parent, const google::protobuf::Rep
     } else if (kind == Kind::kAlternatives && SameButSides(parent.input, type)) {
       children.JoinSides(setup, /*first=*/children.children_.empty(), type);
     } else if ((kind == Kind::kAlternatives || i + 1 == specs.size()) && !Keeps(parent.input, type)) {
-      setup.Error("", absl::StrCat("leaves ", type.ToString(), ", but what goes on behind the outer op must be ",
+      setup.Error("", absl::StrCat("leaves ", type.ToString(), ", but the value after the outer op must be ",
                                    parent.input.ToString(), " in every row"));
     }
     children.children_.push_back(std::move(child));

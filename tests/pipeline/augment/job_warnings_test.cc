@@ -31,7 +31,7 @@ TEST(JobWarnings, BoxesBesideACropAreSaidWithTheCure) {
   EXPECT_THAT(WithFeature("key: 'image/object/bbox/xmin' type: FLOAT variable_length: true"),
               ElementsAre(AllOf(StartsWith("features[1]: 'image/object/bbox/xmin' is named like boxes"),
                                 HasSubstr("ops[1] (random_resized_crop) moves the pixels and not it"),
-                                HasSubstr("annotations { boxes {"), HasSubstr("each under a key of its own"))));
+                                HasSubstr("annotations { boxes {"), HasSubstr("from four keys of the record"))));
   EXPECT_THAT(WithFeature("key: 'raw' column: 'gt_boxes' type: BYTES decode_raw: FLOAT32"),
               ElementsAre(HasSubstr("gt_boxes")));
 }

@@ -43,8 +43,8 @@ TEST(KeyCheck, AKeyThatNoRecordHasIsNamedWithThoseThatAreThereAndTheNearest) {
                  {Picture(), Picture()}),
       ElementsAre(
           "features[1].key: none of the first 2 records of 1 shard has a key \"image/clas/label\" (did you mean "
-          "'image/class/label'?); what they have: image/class/label, image/encoded. If it is meant: a default in "
-          "the feature, or --allow-missing"));
+          "'image/class/label'?); they have: image/class/label, image/encoded. If this is intended, give "
+          "the feature a default, or use --allow-missing"));
 }
 
 TEST(KeyCheck, OneRecordThatHasItIsEnough) {
@@ -65,15 +65,16 @@ TEST(KeyCheck, ASequenceExampleReadAsExampleIsSaid) {
 }
 
 TEST(KeyCheck, VariableLengthWhereSequenceIsMeantIsSaidAndTheOtherWayRound) {
-  EXPECT_THAT(MistakesOf("dataset { format: SEQUENCE_EXAMPLE }"
-                         "features { key: 'frames' type: BYTES variable_length: true }"
-                         "features { key: 'label' type: INT64 sequence: true }"
-                         "features { key: 'frame' type: BYTES sequence: true }",
-                         {Clip()}),
-              ElementsAre("features[0].key: \"frames\" is a feature list of the records and not in their context: say "
-                          "sequence: true in the place of variable_length",
-                          AllOf(HasSubstr("\"label\" is in the records' context"), HasSubstr("leave out sequence")),
-                          AllOf(HasSubstr("a feature list \"frame\" (did you mean 'frames'?)"))));
+  EXPECT_THAT(
+      MistakesOf("dataset { format: SEQUENCE_EXAMPLE }"
+                 "features { key: 'frames' type: BYTES variable_length: true }"
+                 "features { key: 'label' type: INT64 sequence: true }"
+                 "features { key: 'frame' type: BYTES sequence: true }",
+                 {Clip()}),
+      ElementsAre("features[0].key: \"frames\" is a feature list of the records and not in their context: write "
+                  "sequence: true in the place of variable_length",
+                  AllOf(HasSubstr("\"label\" is in the records' context"), HasSubstr("leave out sequence")),
+                  AllOf(HasSubstr("a feature list \"frame\" (did you mean 'frames'?)"))));
 }
 
 TEST(KeyCheck, TheKeysOfBoxesAreAskedForToo) {

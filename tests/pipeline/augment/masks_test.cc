@@ -130,7 +130,7 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
   EXPECT_EQ(FaultOf(status), Fault::kNoImage);
   EXPECT_THAT(
       std::string(status.message()),
-      HasSubstr("ops[2].decode_image (column 'mask'): the PNG holds 16-bit classes, which do not fit uint8; say "
+      HasSubstr("ops[2].decode_image (column 'mask'): the PNG holds 16-bit classes, which do not fit uint8; write "
                 "decode_image { channels: GRAY depth: UINT16 }"));
   const auto pipeline = BuildPipeline(MaskJob(kSize, "depth: UINT16"));
   EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kUint16);

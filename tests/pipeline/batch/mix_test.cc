@@ -331,7 +331,7 @@ TEST(MixPlan, MistakesNameTheFieldTheColumnAndTheWayOut) {
     return CheckMixColumns(Mix(mix), Schema(image, label));
   };
   EXPECT_THAT(check("mixup_alpha: 1 classes: 3", kImage, kLabel), IsEmpty());
-  EXPECT_THAT(check("mixup_alpha: 1", kImage, kLabel), ElementsAre(HasSubstr("mix.classes: must be given")));
+  EXPECT_THAT(check("mixup_alpha: 1", kImage, kLabel), ElementsAre(HasSubstr("mix.classes: is required")));
   EXPECT_THAT(check("mixup_alpha: 1", kImage, Tensor(DType::kFloat32, {5})), IsEmpty());
   EXPECT_THAT(check("mixup_alpha: 1 classes: 4", kImage, Tensor(DType::kFloat32, {5})),
               ElementsAre(HasSubstr("mix.classes: is 4, but column 'label' is float32 [5]")));

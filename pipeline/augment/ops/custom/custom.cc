@@ -118,9 +118,9 @@ std::unique_ptr<Op> MakeCustom(const OpSetup& setup, ValueType* output) {
   const std::string& name = setup.spec->custom().op();
   const OwnOp* own = FindOwnOp(name);
   if (own == nullptr) {
-    setup.Error("op", absl::StrCat(name.empty() ? "says no own op" : absl::StrCat("own op '", name, "' is unknown"),
+    setup.Error("op", absl::StrCat(name.empty() ? "names no own op" : absl::StrCat("own op '", name, "' is unknown"),
                                    " here; linked into this program are: ", Names(RegisteredOwnOps()),
-                                   " (docs/own-ops.md says how to link one)"));
+                                   " (docs/own-ops.md shows how to link one)"));
     return nullptr;
   }
   const Setup own_setup(setup, *own);
@@ -133,12 +133,12 @@ std::unique_ptr<Op> MakeCustom(const OpSetup& setup, ValueType* output) {
     setup.Error("", absl::StrCat("own op '", name, "' threw: ", e.what()));
   }
   if (op == nullptr && setup.errors->size() == before) {
-    setup.Error("", absl::StrCat("own op '", name, "' refuses this job and says no reason"));
+    setup.Error("", absl::StrCat("own op '", name, "' rejects this job without a reason"));
   }
   if (setup.errors->size() != before) return nullptr;
   if (op->MakesImage() && !type.IsImage()) {
     setup.Error("", absl::StrCat("own op '", name, "' gives ", type.ToString(),
-                                 " but says that it makes an image; its MakesImage() must be false"));
+                                 " but its MakesImage() is true; it must be false"));
     return nullptr;
   }
   *output = type;

@@ -56,7 +56,7 @@ class DecodeImageOp final : public Op {
     }
     if (wide_) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "the PNG holds 16-bit classes, which do not fit uint8; say decode_image { channels: GRAY depth: UINT16 }");
+        "the PNG holds 16-bit classes, which do not fit uint8; write decode_image { channels: GRAY depth: UINT16 }");
   }
 
   const int channels_;

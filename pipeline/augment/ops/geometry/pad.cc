@@ -49,7 +49,7 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
   check("right", spec.right());
   check("bottom", spec.bottom());
   if (spec.left() + spec.top() + spec.right() + spec.bottom() == 0) {
-    setup.Error("", "says no side; give left, top, right or bottom");
+    setup.Error("", "names no side; give left, top, right or bottom");
   }
   const PadMode mode = ChoosePadMode(setup, spec.mode());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());

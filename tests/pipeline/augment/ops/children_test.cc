@@ -108,8 +108,8 @@ TEST(Children, WorkOnTensorsToo) {
   EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { normalize { mean: 1 } } } }")),
               IsEmpty());
   EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { cast { to: INT32 } } } }")),
-              ElementsAre(HasSubstr("ops[0].random_apply.ops[0].cast: leaves int32 [2], but what goes on behind the "
-                                    "outer op must be float32 [2]")));
+              ElementsAre(HasSubstr("ops[0].random_apply.ops[0].cast: leaves int32 [2], but the value after the outer "
+                                    "op must be float32 [2]")));
 }
 
 TEST(Children, MistakesHaveTheirPath) {
@@ -121,14 +121,14 @@ TEST(Children, MistakesHaveTheirPath) {
               ElementsAre("ops[1].random_apply.ops[0].one_of.ops[1].random_horizontal_flip.probability: must be from 0 "
                           "to 1"));
   EXPECT_THAT(mistakes("ops { random_apply { ops { column: 'label' random_horizontal_flip { } } } }"),
-              ElementsAre(AllOf(HasSubstr("ops[1].random_apply.ops[0].column: stays empty"), HasSubstr("'image'"))));
+              ElementsAre(AllOf(HasSubstr("ops[1].random_apply.ops[0].column: must be empty"), HasSubstr("'image'"))));
   EXPECT_THAT(mistakes("ops { one_of { ops { name: 'a' random_horizontal_flip { } }\n"
                        "ops { name: 'a' random_horizontal_flip { } } ops { name: '7' random_horizontal_flip { } }\n"
                        "ops { name: 'x/y' random_horizontal_flip { } } } }"),
               ElementsAre(HasSubstr("ops[1].one_of.ops[1].name: 'a' is an earlier op's name too"),
                           HasSubstr("ops[1].one_of.ops[2].name: '7' is a number"),
                           HasSubstr("ops[1].one_of.ops[3].name: 'x/y' has a '/'")));
-  EXPECT_THAT(mistakes("ops { one_of { ops { } } }"), ElementsAre(HasSubstr("ops[1].one_of.ops[0]: says no op")));
+  EXPECT_THAT(mistakes("ops { one_of { ops { } } }"), ElementsAre(HasSubstr("ops[1].one_of.ops[0]: names no op")));
   EXPECT_THAT(mistakes("ops { random_apply { } }"),
               ElementsAre(HasSubstr("ops[1].random_apply.ops: needs at least one op inside")));
   EXPECT_THAT(mistakes("ops { random_apply { ops { normalize { preset: 'imagenet' } } } }"),
@@ -147,8 +147,8 @@ TEST(Children, KeepTheSizeWhereOneIsKnown) {
   };
   const std::string resize = "ops { resize { height: 8 width: 8 } }\n";
   EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }"),
-              ElementsAre(HasSubstr("ops[2].random_apply.ops[0].center_crop: leaves uint8 [4, 8, 3], but what goes on "
-                                    "behind the outer op must be uint8 [8, 8, 3]")));
+              ElementsAre(HasSubstr("ops[2].random_apply.ops[0].center_crop: leaves uint8 [4, 8, 3], but the value "
+                                    "after the outer op must be uint8 [8, 8, 3]")));
   // The check judges a sequence at its end. A side that differs from record to record may become any size.
   EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } }\n" + resize + "} }"),
               IsEmpty());
