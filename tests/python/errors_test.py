@@ -74,7 +74,7 @@ def test_silence_ends_in_a_timeout_that_says_what_is_missing_and_loses_nothing(f
     loop = iter(loader)
     next(loop)
     begin = time.monotonic()
-    with pytest.raises(penstock.TimeoutError, match="no batch for 0 s .*rows of nobody") as caught:
+    with pytest.raises(penstock.TimeoutError, match="no batch for 0 s .*rows of no worker") as caught:
         next(loop)
     assert 0.25 < time.monotonic() - begin < 5
     assert isinstance(caught.value, builtins.TimeoutError)

@@ -162,7 +162,7 @@ class Loader:
         elif kind == 22:
             what = json.loads(body)["what"]
             answers = {"stats": {"held_batches": len(self.feeder.arena.held), "arena_bytes": self.feeder.arena.size},
-                       "waiting": {"message": "waiting 1 s: rows of nobody"}}
+                       "waiting": {"message": "waiting 1 s: rows of no worker"}}
             if what not in answers:
                 raise Broken(f"an ASK for {what}")
             time.sleep(float(self.options.get("think", 0)))

@@ -116,10 +116,10 @@ def test_slurm_counts_inside_srun_alone():
         (NOBODY, (-1, 2), "rank -1 of 2"),
         (NOBODY, (0, 0), "rank 0 of 0"),
         ({"RANK": "8", "WORLD_SIZE": "8"}, (None, None), "rank 8 of 8 .RANK and WORLD_SIZE."),
-        ({"RANK": "first", "WORLD_SIZE": "8"}, (None, None), "RANK='first' and WORLD_SIZE='8' are no numbers; or give rank="),
+        ({"RANK": "first", "WORLD_SIZE": "8"}, (None, None), "RANK='first' and WORLD_SIZE='8' must be numbers: correct them"),
         (tf_config("worker", 3), (None, None), "rank 4 of 4 .TF_CONFIG."),
-        ({"TF_CONFIG": "{"}, (None, None), "TF_CONFIG='{' is not as TensorFlow writes it; or give rank="),
-        ({"TF_CONFIG": "[]"}, (None, None), "is not as TensorFlow writes it"),
+        ({"TF_CONFIG": "{"}, (None, None), "TF_CONFIG='{' is not in TensorFlow's format: correct it, or give rank="),
+        ({"TF_CONFIG": "[]"}, (None, None), "is not in TensorFlow's format"),
         ({**SLURM, "SLURM_PROCID": "6"}, (None, None), "rank 6 of 6"),
     ],
 )

@@ -36,7 +36,7 @@ for file in examples/python/pytorch.py examples/python/README.md examples/own_op
 done
 grep -q '^Project-URL: Homepage, https://' "$package"-*.dist-info/METADATA || fail "METADATA has no project URL"
 
-promise "what LD_LIBRARY_PATH and LD_PRELOAD say does not matter"
+promise "LD_LIBRARY_PATH and LD_PRELOAD do not matter"
 programs=$(echo "$place"/venv/lib/python3*/site-packages/penstock/_programs)
 mkdir "$place/strange"
 for library in "$programs"/lib/*; do echo "no library" >"$place/strange/$(basename "$library")"; done
@@ -63,7 +63,7 @@ if "${as_root[@]}" chroot "$place/root" /programs/bin/penstock --version >"$plac
   for resolver in ares native; do
     if "${as_root[@]}" env GRPC_DNS_RESOLVER=$resolver chroot "$place/root" \
         /programs/bin/penstock status --coordinator coordinator.test:1 >"$place/out" 2>&1; then
-      fail "somebody listens on port 1"
+      fail "a process listens on port 1"
     fi
     grep -q "127.0.0.1:1: .*Connection refused" "$place/out" || fail "$resolver: $(cat "$place/out")"
   done

@@ -113,7 +113,7 @@ def _array(key: str, array: Any) -> Iterable[bytes]:
     kind = _ARRAY_TYPES.get(array.dtype.name)
     if kind is None:
         raise ConfigurationError(
-            f"'{key}' is an array of {array.dtype}; kept are {', '.join(_ARRAY_TYPES)}: use astype() for one of them"
+            f"'{key}' is an array of {array.dtype}; shards hold {', '.join(_ARRAY_TYPES)}: convert it with astype()"
         )
     if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and not np.little_endian):
         array = array.astype(array.dtype.newbyteorder("<"))

@@ -60,7 +60,8 @@ def _variables(env: Mapping[str, str], rank: str, world_size: str) -> Optional[P
         values = int(env[rank]), int(env[world_size])
     except ValueError:
         raise ConfigurationError(
-            f"{rank}={env[rank]!r} and {world_size}={env[world_size]!r} are no numbers; or give rank= and world_size="
+            f"{rank}={env[rank]!r} and {world_size}={env[world_size]!r} must be numbers: correct them, "
+            "or give rank= and world_size="
         ) from None
     return _checked(*values, f"{rank} and {world_size}", env)
 
@@ -93,7 +94,9 @@ def _tf_config(env: Mapping[str, str]) -> Optional[Place]:
         chiefs = len(cluster.get("chief", cluster.get("master", [])))
         workers = len(cluster.get("worker", []))
     except (ValueError, TypeError, AttributeError):
-        raise ConfigurationError(f"TF_CONFIG={text!r} is not as TensorFlow writes it; or give rank= and world_size=") from None
+        raise ConfigurationError(
+            f"TF_CONFIG={text!r} is not in TensorFlow's format: correct it, or give rank= and world_size="
+        ) from None
     if kind in ("chief", "master"):
         return _checked(index, chiefs + workers, "TF_CONFIG", env)
     if kind == "worker":

@@ -90,6 +90,6 @@ def refuse_data_loader_workers() -> None:
 def refuse_index() -> NoReturn:
     """Raises the error for access by index, which a DataLoader around a loader uses."""
     raise ConfigurationError(
-        "a penstock.Loader has batches in an order, and none by index. It does not run inside a "
+        "a penstock.Loader has batches in order, and none by index. It does not run inside a "
         f"torch.utils.data.DataLoader: {_IN_PLACE_OF_A_DATA_LOADER}"
     )

@@ -65,7 +65,7 @@ class Feed:
             if number == steps:
                 return self._loader_state(state)
         known = f"{states[0][0]} to {states[-1][0]}" if states else "none"
-        raise ConfigurationError(f"steps={steps}: the states of this iteration that are known are those behind steps {known}")
+        raise ConfigurationError(f"steps={steps}: this iteration has states after these steps only: {known}")
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         with self.lock:

@@ -113,7 +113,7 @@ class _Packer:
 
     def _check(self) -> None:
         if self._process is None:
-            raise ConfigurationError("nothing can be written yet: this is for `with`")
+            raise ConfigurationError("nothing can be written yet: write inside of `with`")
         if self._pid != os.getpid():
             raise ConfigurationError(
                 "this writer belongs to the process that made it: give each other process a part of its own, writer.part(n)"

@@ -167,12 +167,12 @@ def _part_of(sharding: Sharding) -> _Part:
         rows.setdefault(device.process_index, set()).add(index[0].indices(devices)[:2])
     mine = rows.get(jax.process_index())
     if mine is None:
-        raise ConfigurationError(f"sharding: none of its devices is of this process ({jax.process_index()})")
+        raise ConfigurationError(f"sharding: none of its devices belongs to this process ({jax.process_index()})")
     distinct = sorted({frozenset(part) for part in rows.values()}, key=min)
     if sum(map(len, distinct)) != len(set().union(*distinct)) or len({len(part) for part in distinct}) > 1:
         raise ConfigurationError(
-            "sharding: processes share some of their rows, or have unlike numbers of them: give each process a part of its "
-            "own, or the same one; or give rank= and world_size="
+            "sharding: processes share some of their rows, or have different numbers of rows: give each process its "
+            "own part, or all processes the same part; or give rank= and world_size="
         )
     rank = distinct.index(frozenset(mine))
     same = [process for process in sorted(rows) if rows[process] == mine]

@@ -1,6 +1,6 @@
-// What the wheel's bin/penstock and bin/penstockd are. Linked statically, it needs nothing of the system: it starts
-// ../libexec/NAME through the loader and the C library that lie beside it, so that neither the system's age nor what
-// LD_LIBRARY_PATH and LD_PRELOAD say of the process around it matters.
+// The wheel's bin/penstock and bin/penstockd. This program is linked statically, so it needs nothing of the system. It
+// starts ../libexec/NAME through the dynamic loader and the C library in that folder. So neither the age of the system
+// nor LD_LIBRARY_PATH and LD_PRELOAD matter.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   // Not /proc/self/exe: a bare container may have no /proc.
   char self[PATH_MAX], loader[PATH_MAX], libraries[PATH_MAX], program[PATH_MAX];
   const char* path = (const char*)getauxval(AT_EXECFN);
-  if (path == NULL || realpath(path, self) == NULL) return Fail("cannot find where this program lies");
+  if (path == NULL || realpath(path, self) == NULL) return Fail("cannot find the folder of this program");
   char* name = strrchr(self, '/');
   *name++ = '\0';
   char* bin = strrchr(self, '/');

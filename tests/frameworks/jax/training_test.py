@@ -91,4 +91,4 @@ def test_processes_with_unlike_parts_of_rows_are_refused(small_job):
     for process in processes:
         _, err = process.communicate(timeout=200)
         assert process.returncode != 0
-        assert "processes share some of their rows, or have unlike numbers of them" in err
+        assert "processes share some of their rows, or have different numbers of rows" in err

@@ -168,7 +168,7 @@ except penstock.ConfigurationError as error:
     errors.append(str(error))
 print("RESULT", json.dumps({"losses": [float(loss) for loss in losses], "rows": rows, "errors": errors}), flush=True)
 import os
-os._exit(0)  # what failed on a worker is tried again at exit
+os._exit(0)  # a normal exit would retry the work that failed on a worker
 """
 
 

@@ -231,7 +231,7 @@ def test_states_behind_what_is_prefetched_are_asked_for_by_steps(fake_tf):
         fresh = fake_tf("steps=20&rows=1", columns="label")
         fresh.load_state_dict(state)
         assert first_labels(fresh) == list(range(seen, 20))
-    with pytest.raises(penstock.ConfigurationError, match="steps=99: the states of this iteration that are known"):
+    with pytest.raises(penstock.ConfigurationError, match="steps=99: this iteration has states after these steps only: "):
         dataset.state_dict(steps=99)
 
 

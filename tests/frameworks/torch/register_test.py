@@ -200,7 +200,7 @@ def test_memory_is_unlocked_before_its_mapping_goes(late):
 
 
 def test_it_is_for_cuda_devices(late):
-    with pytest.raises(penstock.ConfigurationError, match="not for device='cpu'"):
+    with pytest.raises(penstock.ConfigurationError, match="page-locks memory for device='cuda', not for device='cpu'"):
         late(device="cpu")
 
 
