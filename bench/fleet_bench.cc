@@ -258,7 +258,7 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   };
   std::this_thread::sleep_for(kSettle);
   const double silent = measure([&] { std::this_thread::sleep_for(std::chrono::seconds(options.seconds)); });
-  std::printf("CPU: %.2f %% of a core while nobody speaks\n", silent);
+  std::printf("CPU: %.2f %% of a core without messages\n", silent);
   // The first seconds are not measured. Both schedules take turns.
   for (int turn = 0; turn < options.turns; ++turn) {
     for (const bool evenly : {true, false}) {
@@ -268,8 +268,9 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
       fleet.SpeakUntil(begin + kWarm);
       const double speaking = measure([&] { fleet.SpeakUntil(begin + kWarm + std::chrono::seconds(options.seconds)); });
       std::printf("CPU: %.2f %% of a core with %d workers and %d trainers, %s (%d s, %llu calls failed)\n", speaking,
-                  options.workers, options.trainers, evenly ? "evenly in each second" : "when they are told to",
-                  options.seconds, static_cast<unsigned long long>(fleet.failed()));
+                  options.workers, options.trainers,
+                  evenly ? "evenly in each second" : "at the times that the coordinator sets", options.seconds,
+                  static_cast<unsigned long long>(fleet.failed()));
       std::fflush(stdout);
     }
   }

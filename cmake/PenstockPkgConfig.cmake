@@ -14,7 +14,7 @@ function(penstock_pkg_config name module)
       message(FATAL_ERROR "pkg-config does not find ${module}; is its -dev package installed?\n${errors}")
     endif()
     message(STATUS "Found ${module} with pkg-config")
-    set(PENSTOCK_${name}_FLAGS "${flags}" CACHE INTERNAL "What pkg-config says of ${module}")
+    set(PENSTOCK_${name}_FLAGS "${flags}" CACHE INTERNAL "Flags that pkg-config reports for ${module}")
   endif()
   separate_arguments(flags UNIX_COMMAND "${PENSTOCK_${name}_FLAGS}")
   list(FILTER flags EXCLUDE REGEX "^-Wl,--(push-state|pop-state|as-needed)")  # CMake would separate them from their libraries

@@ -33,7 +33,7 @@ TEST(SharedRowFiles, AFileThatIsGoneIsFoundNoMore) {
   const uint64_t id = file->id();
   file.reset();
   EXPECT_EQ(files->FileOf(at, 1), nullptr);
-  EXPECT_NE((*files->Create(kBytes))->id(), id) << "also where it comes to lie in the same place";
+  EXPECT_NE((*files->Create(kBytes))->id(), id) << "even at the same address";
 }
 
 // A trainer has the descriptor, and may be any program.

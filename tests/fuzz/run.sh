@@ -70,6 +70,6 @@ for target in "${targets[@]}"; do
   echo "$target did not end well; the end of $work/$target/log:"
   grep -aE 'broken invariant|ERROR|SUMMARY|runtime error' "$work/$target/log" | tail -n 10 || true
   find "$work/$target/findings" -type f -printf '  the input: %p\n'
-  echo "  Mend it, and keep the input in tests/fuzz/$target/regressions/."
+  echo "  Repair it, and keep the input in tests/fuzz/$target/regressions/."
 done
 exit "$failed"

@@ -229,7 +229,7 @@ class Azurite(Server):
         super().upload(files)
         end = time.monotonic() + 60
         while not self.is_saved(files):
-            assert time.monotonic() < end, "the storage does not save what it has"
+            assert time.monotonic() < end, "the storage does not save its objects"
             time.sleep(0.1)
 
     def is_saved(self, files):

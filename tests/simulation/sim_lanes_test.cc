@@ -199,7 +199,7 @@ TEST_F(SimLanesTest, ALaneThatIsLostEndsTheStreamAtBothEnds) {
   network_->Cut(1);
   for (int i = 0; i < 100; ++i) worker().Write("more");
   network_->sim().RunFor(20 * kSecond);
-  ASSERT_TRUE(client_->closed()) << "a trainer that waits for ever";
+  ASSERT_TRUE(client_->closed()) << "the trainer waits forever";
   EXPECT_EQ(client_->status().code(), absl::StatusCode::kUnavailable) << client_->status();
   EXPECT_TRUE(worker().closed());
 }
@@ -218,7 +218,7 @@ TEST_F(SimLanesTest, LanesThatDoNotComeAboutAreDoneWithout) {
   Begin(5, AllLanes(), /*unreachable=*/true);
   for (int i = 0; i < 5; ++i) Send(50);
   ExpectAllInOrder();
-  EXPECT_EQ(network_->calls.size(), 2u) << "it was asked for once";
+  EXPECT_EQ(network_->calls.size(), 2u) << "the client requested one more connection, once";
   EXPECT_FALSE(client_->closed());
 }
 

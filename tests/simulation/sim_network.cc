@@ -229,7 +229,7 @@ std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, cons
   auto stream = std::make_shared<Stream>(this, next_stream_, from, to);
   streams_.emplace(next_stream_++, stream);
   stream->SetEvents(kClient, std::move(events));
-  const auto refuse = [stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
+  const auto refuse = [stream, to] { stream->Lose(absl::StrCat("no process listens at ", to)); };
   // A cut connection also holds this request. The client notices after notice_cut_after.
   Deliver(from, to, [this, stream, to, refuse] {
     if (stream->gone()) return;

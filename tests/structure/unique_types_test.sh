@@ -16,5 +16,5 @@ twice=$(echo "$names" | uniq -d)
 for name in $twice; do
   grep -nE "^(struct|class|enum class|enum) ([A-Z_]+ )?$name( final)?( :| \{)" $headers
 done
-echo "these names are taken twice" >&2
+echo "two types have each of these names" >&2
 exit 1
