@@ -27,7 +27,7 @@
 namespace penstock {
 namespace {
 
-// Of this process, and of no other that ever ran.
+// Returns a random number that identifies this process among all processes.
 uint64_t ProcessId() {
   static const uint64_t drawn = (uint64_t{std::random_device()()} << 32) | std::random_device()();
   const uint64_t id = HashWords({drawn, static_cast<uint64_t>(getpid())});  // a fork is another process
@@ -144,7 +144,7 @@ class ReaderImpl final : public Reader {
   SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_
   std::unique_ptr<Session> session_;
   mutable Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the last Next
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the result of the last Next
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ std::string_view ElementTypeName(ElementType type) { return DTypeName(static_cas
 absl::Status ColumnView::NotOfType(std::string_view asked) const {
   if (info_ == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a ColumnView of no batch was asked for data<", std::string(asked), ">()"));
+        absl::StrCat("data<", std::string(asked), ">() was called on a ColumnView that belongs to no batch"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "column \"", info_->name, "\" holds ", std::string(ElementTypeName(info_->type)), ", which data<",

@@ -59,7 +59,7 @@ DeliveryTracker::Cause DeliveryTracker::MissingCause() const {
       if (!workers_[i].last_error.ok()) most = i;
     }
   }
-  if (most == kNoWorker) return {"no worker can be asked for the missing rows", false};
+  if (most == kNoWorker) return {"no live worker can serve the missing rows", false};
   if (most == kOwners) return {absl::StrCat(rows, " of ", head.rows.size(), " rows are missing"), false};
   const TrackedWorker& worker = workers_[most];
   const std::string name = absl::StrCat("worker ", worker.name, " at ", worker.address);
@@ -74,7 +74,7 @@ DeliveryTracker::Cause DeliveryTracker::MissingCause() const {
 std::string DeliveryTracker::DescribeMissing() const {
   if (booked_.empty()) {
     if (view_ == nullptr || view_->ranges.empty()) return "no worker is live";
-    return "nothing is asked for yet";
+    return "no row is requested yet";
   }
   const BookedStep& head = booked_.front();
   // For each worker: the number of rows, and the first of them.
@@ -94,11 +94,11 @@ std::string DeliveryTracker::DescribeMissing() const {
     absl::StrAppend(&text, " ", of.count, of.count == 1 ? " row (" : " rows (", absl::StrJoin(of.first, ", "),
                     of.count > kShownRows ? ", ..." : "", ")");
     if (worker == kNoWorker) {
-      absl::StrAppend(&text, " that nobody can be asked for now;");
+      absl::StrAppend(&text, " that no live worker can serve;");
     } else if (worker == kOwners) {
       absl::StrAppend(&text, " granted to their owners;");
     } else {
-      absl::StrAppend(&text, " asked of worker ", workers_[worker].name, " at ", workers_[worker].address, ";");
+      absl::StrAppend(&text, " requested from worker ", workers_[worker].name, " at ", workers_[worker].address, ";");
     }
   }
   text.pop_back();
@@ -111,7 +111,8 @@ std::string DeliveryTracker::DescribeMissing() const {
     absl::StrAppend(&text, "; worker", names.size() == 1 ? " " : "s ", Some(names), ": ", message);
   }
   if (!said.empty()) {
-    absl::StrAppend(&text, "; such rows are asked of every worker in turn, and of all again each second");
+    absl::StrAppend(
+        &text, "; this client requests such rows from each worker in turn, and from all of them again each second");
   }
   absl::StrAppend(&text, DescribeDamaged());
   for (const uint32_t i : workers_.in_view()) {
@@ -122,7 +123,7 @@ std::string DeliveryTracker::DescribeMissing() const {
     } else if (worker.suspect) {
       absl::StrAppend(&text, "; ", name, " is silent");
     } else if (worker.slow) {
-      absl::StrAppend(&text, "; ", name, " is far slower than others, who are asked for its rows");
+      absl::StrAppend(&text, "; ", name, " is far slower than others, so this client requests its rows from them");
     }
   }
   return text;

@@ -118,7 +118,7 @@ kill -9 "${workers[2]}"
 at=$(grep -c '^epoch 1 step' "$work/disturbed")
 wait "$trainer" || { cat "$work/trainer.err" >&2; die "the trainer failed (above)"; }
 brief <"$work/disturbed"
-echo "(a new trainer, whose model begins anew: the rows are the same, the loss is not)"
+echo "(a new trainer with a new model: the rows are the same, the loss is not)"
 echo
 "$bin/penstock" workers
 

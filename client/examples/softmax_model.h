@@ -1,4 +1,4 @@
-// Softmax regression on images made small: a model that learns something in seconds, for the example.
+// Softmax regression on reduced images: a model for the example, which learns within seconds.
 #ifndef PENSTOCK_CLIENT_EXAMPLES_SOFTMAX_MODEL_H_
 #define PENSTOCK_CLIENT_EXAMPLES_SOFTMAX_MODEL_H_
 
@@ -18,7 +18,7 @@ class SoftmaxModel {
     uint64_t rows = 0;
   };
 
-  // classes: 0 begins with none and grows with the labels that come.
+  // With 0 classes, the model adds classes as their labels arrive.
   explicit SoftmaxModel(int classes) { GrowTo(classes); }
 
   // One step of Adam on `rows` uint8 images of height x width x 3; rows with valid[i] == 0 are left out.

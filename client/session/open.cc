@@ -19,7 +19,7 @@ constexpr Nanos kAnswerWithin = 10 * kSecond;  // timeout of one call
 constexpr Nanos kRetryEvery = 200 * kMillisecond;
 constexpr Nanos kWatchPiece = 5 * kSecond;
 constexpr Nanos kCloseWithin = 500 * kMillisecond;
-constexpr char kIsItRunning[] = "; is the coordinator running, and its address right?";
+constexpr char kIsItRunning[] = "; is the coordinator running, and is its address correct?";
 // Maximum number of steps of a window, however small the steps are.
 constexpr uint64_t kMostSteps = 4096;
 

@@ -100,7 +100,7 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
 absl::Status Receiver::Expand(const v1::Rows& rows, SliceCursor* payload) const {
   if (rows.coding() != v1::ROW_CODING_ZSTD) {
     return absl::InvalidArgumentError(
-        absl::StrCat("rows in coding ", static_cast<int>(rows.coding()), ", which was not asked for"));
+        absl::StrCat("rows in coding ", static_cast<int>(rows.coding()), ", which this client did not request"));
   }
   const TraceSpan span(trace_.get(), copying_->clock(), kThreads, "expand");
   std::string joined(payload->remaining(), '\0');

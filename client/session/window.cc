@@ -233,8 +233,8 @@ absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, std::vector<Cl
       case DeliveryTracker::Claim::kUnwanted:
         break;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("row ", rows.positions(i), " of epoch ", rows.epoch(), " came, which was not asked for"));
+    return absl::InvalidArgumentError(absl::StrCat("row ", rows.positions(i), " of epoch ", rows.epoch(),
+                                                   " came, which this client did not request"));
   }
   return absl::OkStatus();
 }
@@ -293,7 +293,7 @@ bool Window::Due(Taken* taken) const {
     return true;
   }
   if (tracker_.finished()) {
-    taken->status = absl::OutOfRangeError(absl::StrCat("the epochs asked for of job ", job_, " are over"));
+    taken->status = absl::OutOfRangeError(absl::StrCat("job ", job_, ": all requested epochs are over"));
     return true;
   }
   if (!job_gone_.ok()) {

@@ -40,7 +40,7 @@ class CoordinatorClient {
     std::move(done)(absl::UnimplementedError("nothing is explained here"));
   }
   virtual void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
-    std::move(done)(absl::UnimplementedError("no traces are taken here"));
+    std::move(done)(absl::UnimplementedError("this coordinator client uploads no traces"));
   }
   // Ends the calls that are under way.
   virtual void Cancel() = 0;

@@ -22,6 +22,6 @@ cmake -G Ninja -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$plac
 cmake --build "$place/build" >"$place/build.log" 2>&1 || { cat "$place/build.log"; fail "an outsider cannot build"; }
 
 "$place/build/trainer" --help | grep -q -- --coordinator || fail "the trainer has no help"
-! "$place/build/trainer" --job none --coordinator "not an address:" 2>"$place/error" || fail "a bad address is taken"
-grep -q "HOST:PORT" "$place/error" || fail "what a bad address gets: $(cat "$place/error")"
+! "$place/build/trainer" --job none --coordinator "not an address:" 2>"$place/error" || fail "the trainer accepts a bad address"
+grep -q "HOST:PORT" "$place/error" || fail "the error of a bad address: $(cat "$place/error")"
 echo "an outsider's trainer builds and runs"

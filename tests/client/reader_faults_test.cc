@@ -70,7 +70,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
       {{.lying_lengths = true}, "column"},
       {{.huge_count = true}, "4294967295"},
       {{.garbage = true}, "protobuf"},
-      {{.unrequested = true}, "was not asked for"},
+      {{.unrequested = true}, "which this client did not request"},
   };
   for (const Case& c : cases) {
     FakeCluster alone(1);

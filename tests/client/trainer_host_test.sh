@@ -18,7 +18,7 @@ cmake -G Ninja -S "$source_dir" -B "$place/build" -DPENSTOCK_BUILD_SERVER=OFF -D
   -DPENSTOCK_BUILD_BENCH=OFF -DPKG_CONFIG_EXECUTABLE="$place/pkg-config" >"$place/log" 2>&1 ||
   { tail "$place/log"; fail "it cannot be configured"; }
 [ -s "$place/asked" ] || fail "pkg-config was not asked: this test looks at nothing"
-[ -z "$(sort "$place/asked" | uniq -d)" ] || fail "pkg-config is asked again and again: $(sort "$place/asked" | uniq -c)"
+[ -z "$(sort "$place/asked" | uniq -d)" ] || fail "CMake runs pkg-config several times for: $(sort "$place/asked" | uniq -c)"
 ! grep -qE 'opencv|isal|spdlog|sqlite|jpeg' "$place/asked" || fail "what only the server needs is looked for"
 ninja -C "$place/build" -n penstock_client >/dev/null || fail "there is no client library to build"
 

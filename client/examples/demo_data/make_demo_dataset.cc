@@ -2,8 +2,8 @@
 //
 // Writes class-sorted TFRecord shards of JPEGs, one class per shard (ten classes; shard s holds class s * 10 / SHARDS):
 // sizes and bytes per pixel like photographs (long side 375 to 600, about 0.6 bytes a pixel), noise at every scale,
-// colors and shapes that tell the class, so that a linear model on small pixels learns. Shards that are already there
-// are kept. The content depends only on the numbers given.
+// colors and shapes that identify the class, so that a linear model on small pixels learns. Shards that are already
+// there are kept. The content depends only on the numbers given.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

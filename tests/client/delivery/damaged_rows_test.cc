@@ -36,7 +36,7 @@ TEST(DamagedRows, AreFetchedFromAWorkerWithAnIntactCopy) {
 TEST(DamagedRows, WaitForOneDecisionWhenEveryCopyIsDamaged) {
   ByHand world(2);
   RefuseRow0(&world);
-  EXPECT_THAT(world.asked, IsEmpty()) << "w1 is asked first";
+  EXPECT_THAT(world.asked, IsEmpty()) << "the client requests the row from w1 first";
   world.Damaged("w1", 0, 0);
   EXPECT_THAT(world.asked, ElementsAre(0));
   EXPECT_FALSE(world.tracker->head_complete());
@@ -233,7 +233,7 @@ TEST(DamagedRows, WaitThirtySecondsForAWorkerWhoseStorageFails) {
     EXPECT_THAT(world.tracker->DescribeMissing(), HasSubstr("worker w1, whose storage fails"));
     world.Answer("w1", 0, absl::UnavailableError("/data: Input/output error"));
   }
-  EXPECT_GE(answered, 25u) << "it is asked each second";
+  EXPECT_GE(answered, 25u) << "the client asks each second";
   EXPECT_LE(answered, 31u);
   world.Pass(400 * kMillisecond);
   EXPECT_EQ(world.stored.size(), 1u);
@@ -421,7 +421,7 @@ TEST(DamagedRows, ADecisionThatComesWhileAWorkerIsAskedNeedsNoSecondAnswer) {
   RefuseRow0(&world);
   world.tracker->Decided({0}, world.now);
   world.CarryOut();
-  EXPECT_EQ(world.fetches.size(), 1u) << "w1 was asked, and may know the decision";
+  EXPECT_EQ(world.fetches.size(), 1u) << "a request to w1 is open, and w1 may know the decision";
   world.Damaged("w1", 0, 0);
   ASSERT_EQ(world.fetches.size(), 2u) << "it did not";
   EXPECT_THAT(world.fetches[1].decided, ElementsAre(0));

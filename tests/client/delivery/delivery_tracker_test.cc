@@ -202,7 +202,8 @@ TEST(Delivery, AFailureIsDueWithItsStep) {
   EXPECT_FALSE(tracker.head_complete());
   tracker.Filled(arrive(7), stream);
   ASSERT_TRUE(tracker.head_complete());
-  EXPECT_EQ(tracker.head_failure(), absl::DataLossError("five")) << "of the first failed row, whichever came first";
+  EXPECT_EQ(tracker.head_failure(), absl::DataLossError("five"))
+      << "the failure of the first failed row, not the first failure to arrive";
   DeliveryTracker::Slot slot;
   EXPECT_EQ(tracker.RowArrived(stream, 0, 5, 3, &slot), DeliveryTracker::Claim::kDuplicate);
   EXPECT_EQ(tracker.RowArrived(stream, 0, 0, 3, &slot), DeliveryTracker::Claim::kDuplicate);
@@ -212,13 +213,13 @@ TEST(Delivery, AFailureIsDueWithItsStep) {
 TEST(Delivery, OneBadCopyOfTheDataDoesNotStopTheJob) {
   ByHand world(3);
   for (uint64_t row = 0; row < 8; ++row) {
-    world.Answer("w0", row, absl::FailedPreconditionError("/data/train-00000 is not what it was"));
+    world.Answer("w0", row, absl::FailedPreconditionError("/data/train-00000 has changed"));
   }
   EXPECT_FALSE(world.tracker->head_complete());
   EXPECT_EQ(world.fetched["w1"] + world.fetched["w2"], 8u);
   EXPECT_EQ(world.fetched["w0"], 0u);
   const std::string missing = world.tracker->DescribeMissing();
-  EXPECT_NE(missing.find("worker w0: /data/train-00000 is not what it was"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("worker w0: /data/train-00000 has changed"), std::string::npos) << missing;
   for (uint64_t row = 0; row < 8; ++row) {
     DeliveryTracker::Slot slot;
     const std::string& by = world.fetched["w1"] == 8 ? "w1" : row % 2 == 0 ? "w1" : "w2";
@@ -232,7 +233,7 @@ TEST(Delivery, OneBadCopyOfTheDataDoesNotStopTheJob) {
 TEST(Delivery, ContentThatEveryWorkerRefusesIsTheRowsOutcome) {
   ByHand world(3);
   for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
-  world.Answer("w0", 0, absl::FailedPreconditionError("worker w0: /data/train-00000 is not what it was"));
+  world.Answer("w0", 0, absl::FailedPreconditionError("worker w0: /data/train-00000 has changed"));
   const std::string second = world.fetched["w1"] == 1 ? "w1" : "w2", third = second == "w1" ? "w2" : "w1";
   world.Answer(second, 0, absl::FailedPreconditionError("mine neither"));
   EXPECT_EQ(world.fetched[third], 1u);

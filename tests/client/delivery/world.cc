@@ -148,7 +148,7 @@ void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
     case DeliveryTracker::Claim::kDuplicate:
       return;
     case DeliveryTracker::Claim::kUnwanted:
-      Wrong(absl::StrCat("row ", row, " of epoch ", epoch, " was asked for and is unwanted"));
+      Wrong(absl::StrCat("row ", row, " of epoch ", epoch, " was requested, but the tracker does not want it"));
       return;
     case DeliveryTracker::Claim::kYours:
       break;

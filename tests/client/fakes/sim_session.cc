@@ -198,7 +198,7 @@ absl::Status SimSession::Open(const ReaderOptions& options, Nanos timeout) {
   SessionOpener opener(&scheduler, coordinator, options);
   opener.Open(timeout, [&](absl::StatusOr<OpenedSession> result) { opened = std::move(result); });
   if (!scheduler.RunUntil([&] { return opened.has_value(); }, now() + timeout + kSecond)) {
-    return absl::InternalError("the opener said nothing");
+    return absl::InternalError("the opener did not answer");
   }
   if (!opened->ok()) return opened->status();
   OpenedSession& o = **opened;

@@ -86,7 +86,7 @@ TEST(SessionDamagedRecords, AreMaskedOnceTheCoordinatorHasDecided) {
   sim.scheduler.RunFor(kSecond);
   const size_t asked = requests.size();
   sim.scheduler.RunFor(10 * kSecond);
-  EXPECT_EQ(requests.size(), asked) << "nothing is asked about a decided record";
+  EXPECT_EQ(requests.size(), asked) << "the session sends no request about a decided record";
 }
 
 TEST(SessionDamagedRecords, AreAskedForAgainWhereTheCoordinatorKnowsAnIntactCopy) {
@@ -141,7 +141,7 @@ TEST(SessionDamagedRecords, AreDecidedByTheSessionWhileTheCoordinatorIsAwayAndSt
     EXPECT_EQ(masked[0], bad);
     const size_t before = sim.coordinator->judge_requests().size();
     sim.scheduler.RunFor(20 * kSecond);
-    EXPECT_LE(sim.coordinator->judge_requests().size(), before + 12) << "it is asked each two seconds";
+    EXPECT_LE(sim.coordinator->judge_requests().size(), before + 12) << "the session asks every two seconds";
     sim.coordinator->SetAway(false);
     sim.scheduler.RunFor(5 * kSecond);
     const v1::JudgeRecordsRequest& last = sim.coordinator->judge_requests().back();

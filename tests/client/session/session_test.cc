@@ -83,7 +83,7 @@ TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
   options.on_wait = [&](const std::string& text) { told.push_back(text); };
   ASSERT_TRUE(sim.Open(options).ok());
   EXPECT_FALSE(sim.Next(2 * kSecond).has_value());
-  EXPECT_THAT(told, IsEmpty()) << "short waits are nobody's business";
+  EXPECT_THAT(told, IsEmpty()) << "a short wait is not reported";
   EXPECT_FALSE(sim.Next(3 * kSecond).has_value());
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0], HasSubstr("waiting 3 s"));
@@ -240,7 +240,7 @@ TEST(SessionReports, ComeWhenTheCoordinatorWantsThemAndEachFiveSecondsWhateverIt
     sim.scheduler.RunFor(time);
     return static_cast<double>(sim.coordinator->reports().size() - before);
   };
-  EXPECT_NEAR(reports_in(10 * kSecond), 10, 1) << "it does not say";
+  EXPECT_NEAR(reports_in(10 * kSecond), 10, 1) << "the coordinator names no rate";
   sim.coordinator->WantReportIn(2000);
   reports_in(2 * kSecond);
   EXPECT_NEAR(reports_in(20 * kSecond), 10, 1);
