@@ -74,7 +74,7 @@ absl::Status SinceListed(const std::string& path, const absl::Status& status) {
   if (absl::IsNotFound(status)) return absl::NotFoundError(absl::StrCat(why, "; it was there when it was listed"));
   if (absl::IsAborted(status)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " was written again since it was listed; give the command again when nobody writes there"));
+        absl::StrCat(path, " changed after it was listed; repeat the command when no program writes there"));
   }
   // Expired keys are not the object's fault.
   if (absl::IsPermissionDenied(status)) return absl::FailedPreconditionError(why);

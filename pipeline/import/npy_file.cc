@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
   if (header->shape.empty()) return bad(absl::InvalidArgumentError("it is one number, not an array with rows"));
   if (header->fortran_order && header->shape.size() > 1) {
     return bad(absl::InvalidArgumentError(
-        "it is in Fortran order, its rows do not lie in one piece; save numpy.ascontiguousarray(array)"));
+        "it is in Fortran order, so its rows are not contiguous; save numpy.ascontiguousarray(array)"));
   }
   npy->dtype_ = *dtype;
   npy->rows_ = static_cast<uint64_t>(header->shape[0]);
@@ -74,8 +74,8 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
   const uint64_t data = info.size - npy->data_offset_;
   if (data % npy->row_bytes_ != 0 || data / npy->row_bytes_ != npy->rows_) {
     return bad(absl::DataLossError(absl::StrCat(
-        "its header says ", npy->rows_, " rows of ", npy->row_bytes_, " bytes, but ", data, " bytes follow it: it is ",
-        data / npy->row_bytes_ < npy->rows_ ? "cut off" : "longer than one array")));
+        "its header declares ", npy->rows_, " rows of ", npy->row_bytes_, " bytes, but ", data,
+        " bytes follow it: it is ", data / npy->row_bytes_ < npy->rows_ ? "cut off" : "longer than one array")));
   }
   npy->fingerprint_ = Fingerprint()
                           .Add(std::string_view(start).substr(0, npy->data_offset_))

@@ -116,8 +116,9 @@ absl::StatusOr<std::string> RowsOf(const Archive& archive, const std::string& pa
   }
   if (archive.names().size() == 1) return archive.names()[0];
   if (AllAlike(archive, scratch)) return archive.names()[0];
-  return absl::InvalidArgumentError(absl::StrCat(path, ": which array holds the rows? --array NAME says so; it has: ",
-                                                 archive.List(), " (--labels NAME: labels)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": which array holds the rows? Name it with --array NAME; the file has: ", archive.List(),
+                   " (--labels NAME: labels)"));
 }
 
 absl::StatusOr<std::string> LabelsOf(const Archive& archive, const std::string& rows, const std::string& given) {

@@ -24,7 +24,7 @@ constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 // write, for example when it finishes a shard.
 constexpr int kClaims = 8;
 
-constexpr char kWayOut[] = "take another --out, or remove the folder to begin anew";
+constexpr char kWayOut[] = "take another --out, or remove the folder to start from the beginning";
 
 }  // namespace
 

@@ -43,8 +43,8 @@ class ShardFolder {
   absl::Status Complete(std::vector<std::string> skipped);
   // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. In a
   // bucket the state stays if a run that has lost the folder finished a shard after that. The same command then
-  // continues from it. Returns why the run failed: `failed`, or Unavailable because another run has claimed the folder
-  // and all that this one began.
+  // continues from it. Returns the reason of the failure: `failed`, or Unavailable if another run has claimed the
+  // folder.
   absl::Status Abandon(absl::Status failed);
 
   // Error of all calls that find the folder claimed by another run.

@@ -50,7 +50,7 @@ absl::StatusOr<PackFrame> PackInput::Next() {
         absl::StrCat("frame ", frames_, " has ", length, " bytes; a record has at most ", kMaxFrameBytes));
   }
   if (type == static_cast<uint32_t>(PackFrame::Type::kGiveUp)) {
-    return absl::CancelledError(absl::StrCat("given up after ", frames_, " frames"));
+    return absl::CancelledError(absl::StrCat("the writer stopped the run after ", frames_, " frames"));
   }
   begin_ += kHeaderBytes;
   PS_ASSIGN_OR_RETURN(const bool whole, Fill(length));

@@ -126,9 +126,9 @@ absl::StatusOr<std::vector<std::string>> PackStaging::Parts(const std::vector<ui
   if (error) return ErrnoStatus(error.value(), absl::StrCat("listing ", folder_));
   for (const uint32_t number : begun) {
     if (finished.count(number) > 0) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("part ", number,
-                     " is not finished: whoever wrote it has died, has failed, or still writes; write it again first"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "part ", number,
+        " is not finished: its writer has died, has failed, or still writes; write that part again first"));
   }
   std::vector<std::string> files;
   if (main) files.push_back(MainPartFile(folder_));

@@ -60,7 +60,7 @@ TEST(ItemsAhead, AreFetchedInTheirOrderSoManyAtOnce) {
   for (const uint64_t item : {7, 3, 5}) ahead.Announce(item);
   EXPECT_THAT(remote.asked(), ElementsAre(7, 3));
   remote.Answer();
-  EXPECT_THAT(remote.asked(), ElementsAre(3)) << "the next is begun when one is taken";
+  EXPECT_THAT(remote.asked(), ElementsAre(3)) << "taking an item starts the next one";
   EXPECT_EQ(ahead.Take(7)->bytes, "item 7");
   EXPECT_THAT(remote.asked(), ElementsAre(3, 5));
   remote.Answer();
@@ -76,7 +76,7 @@ TEST(ItemsAhead, TakeNoMoreMemoryThanTheyMay) {
   EXPECT_THAT(remote.asked(), ElementsAre(1, 2));
   remote.Answer();
   remote.Answer();
-  EXPECT_THAT(remote.asked(), IsEmpty()) << "what has come counts until it is taken";
+  EXPECT_THAT(remote.asked(), IsEmpty()) << "a fetched item counts until the caller takes it";
   EXPECT_TRUE(ahead.Take(2).ok());
   EXPECT_THAT(remote.asked(), ElementsAre(3));
   remote.Answer();

@@ -103,7 +103,8 @@ TEST_F(NpzTest, ArraysAreFoundByTheirUsualNamesOrThoseGiven) {
   EXPECT_THAT(Error("picture"), HasSubstr("no array 'picture' (did you mean 'pictures'?); it has: pictures, numbers"));
   EXPECT_THAT(Error("pictures", "number"), HasSubstr("no array 'number' (did you mean 'numbers'?)"));
   Write({{"pictures", Images()}, {"names", Npy("|u1", "2, 4", Bytes(8))}});
-  EXPECT_THAT(Error(), HasSubstr("which array holds the rows? --array NAME says so; it has: pictures, names"));
+  EXPECT_THAT(Error(),
+              HasSubstr("which array holds the rows? Name it with --array NAME; the file has: pictures, names"));
   Write({{"arr_0", Images()}});
   npz = Open();
   ASSERT_TRUE(npz.ok()) << npz.status();
@@ -130,7 +131,7 @@ TEST_F(NpzTest, FurtherArraysOfAsManyRowsAreColumns) {
   EXPECT_THAT(npz->left_out, ElementsAre("test_mask", "classes")) << "another split, another number of rows";
   npz = Open("image");
   ASSERT_TRUE(npz.ok()) << npz.status();
-  EXPECT_THAT(columns(*npz), IsEmpty()) << "only what was named";
+  EXPECT_THAT(columns(*npz), IsEmpty()) << "only the named array";
   // Without a usual name the first array holds the rows. Labels that are not classes are a column.
   Write({{"pictures", Images()}, {"masks", masks}});
   npz = Open();

@@ -94,7 +94,7 @@ TEST_F(ObjectSources, OneThatIsWrittenAgainMeanwhileEndsTheRun) {
   MadeRecord made;
   const absl::Status changed = source->NewMaker()->Make(0, &made);
   EXPECT_FALSE(IsBadItem(changed)) << changed;
-  EXPECT_THAT(std::string(changed.message()), HasSubstr(At("photos/a/1.jpg") + " was written again"));
+  EXPECT_THAT(std::string(changed.message()), HasSubstr(At("photos/a/1.jpg") + " changed after it was listed"));
   EXPECT_NE(Source()->fingerprint(), source->fingerprint());
 }
 
