@@ -52,7 +52,7 @@ absl::StatusOr<Address> ParseAddress(std::string_view text, std::optional<uint16
   } else {
     const size_t colon = text.find(':');
     if (text.find("://") != std::string_view::npos) return Bad(text, "it is a URL");
-    if (colon != text.rfind(':')) return Bad(text, "an IPv6 address stands in brackets");
+    if (colon != text.rfind(':')) return Bad(text, "an IPv6 address needs brackets");
     address.host = std::string(text.substr(0, colon));
     if (colon != std::string_view::npos) {
       port = text.substr(colon + 1);

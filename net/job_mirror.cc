@@ -130,7 +130,7 @@ absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
     entry->metadata_id = 0;
   } else if (record.metadata_id() != entry->metadata_id) {
     entry->metadata_id = 0;
-    return absl::InvalidArgumentError(absl::StrCat("job ", record.name(), ": its metadata did not come"));
+    return absl::InvalidArgumentError(absl::StrCat("job ", record.name(), ": its metadata is missing"));
   }
   if (update.has_view()) entry->job.view = std::make_shared<const v1::View>(update.view());
   for (const v1::ViewDelta& delta : update.view_deltas()) {
@@ -157,7 +157,7 @@ absl::StatusOr<WatchedJob> JobMirror::Apply(const v1::JobUpdate& update, uint64_
   reply.set_revision(known_ == 0 ? revision : known_);
   reply.set_more(known_ != 0);
   PS_ASSIGN_OR_RETURN(JobChanges changes, Apply(reply));
-  if (changes.jobs.empty()) return absl::InvalidArgumentError("the coordinator speaks of another job");
+  if (changes.jobs.empty()) return absl::InvalidArgumentError("the coordinator sent an update of another job");
   return std::move(changes.jobs.front());
 }
 

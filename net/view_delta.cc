@@ -100,7 +100,7 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
 
 absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta& delta) {
   if (before.term() != delta.base_term() || before.number() != delta.base_number()) {
-    return absl::FailedPreconditionError(absl::StrCat("view delta: it leads on from view ", delta.base_term(), ".",
+    return absl::FailedPreconditionError(absl::StrCat("view delta: it starts from view ", delta.base_term(), ".",
                                                       delta.base_number(), ", not from ", before.term(), ".",
                                                       before.number()));
   }

@@ -168,7 +168,7 @@ std::shared_ptr<MessageStream> InProcessTransport::Connect(const WorkerAddress& 
   if (acceptor != nullptr) {
     pair->SetEvents(kWorker, acceptor->Accept(std::make_shared<PairEnd>(pair, kWorker)));
   } else {
-    pair->Refuse(absl::UnavailableError(absl::StrCat("nobody in this process listens as ", address)));
+    pair->Refuse(absl::UnavailableError(absl::StrCat("no acceptor in this process has the address ", address)));
   }
   return std::make_shared<PairEnd>(std::move(pair), kClient);
 }

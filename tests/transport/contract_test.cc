@@ -23,7 +23,7 @@ bool AwaitRealTime(const std::function<bool()>& done) {
 
 RecordedEnd::~RecordedEnd() {
   MutexLock lock(&mutex_);
-  EXPECT_TRUE(closed_.has_value()) << "a stream's events were let go before OnClosed";
+  EXPECT_TRUE(closed_.has_value()) << "the stream released its events before OnClosed";
 }
 
 void RecordedEnd::SetStream(std::shared_ptr<MessageStream> stream) {
@@ -80,7 +80,7 @@ void RecordedEnd::OnMessage(SliceList message) {
   bool again = false;
   {
     MutexLock lock(&mutex_);
-    EXPECT_TRUE(std::exchange(reading_, false)) << "a message that nobody asked for";
+    EXPECT_TRUE(std::exchange(reading_, false)) << "a message that was not requested";
     EXPECT_FALSE(closed_.has_value()) << "a message after OnClosed";
     messages_.push_back(message.Joined());
     last_ = std::move(message);

@@ -96,7 +96,7 @@ TEST(LaneOrderTest, NumbersThatCannotBeAreRefused) {
   EXPECT_TRUE(order.Add(0, 0, Message("a")));
   EXPECT_FALSE(order.Add(1, 0, Message("again, while it waits")));
   order.Take();
-  EXPECT_FALSE(order.Add(1, 0, Message("again, when it was taken")));
+  EXPECT_FALSE(order.Add(1, 0, Message("again, after delivery")));
   EXPECT_TRUE(order.Add(1, 7, Message("b")));
   EXPECT_FALSE(order.Add(1, 3, Message("a lane that goes back")));
   EXPECT_FALSE(order.HasNext());
@@ -131,7 +131,8 @@ TEST(LaneChoiceTest, TakesAsManyAsBringMore) {
   LaneChoice choice;  // each connection carries 600 MB/s, the network 1.5 GB/s
   const Link link{[](size_t n) { return std::min(600e6 * static_cast<double>(n), 1500e6); }};
   EXPECT_EQ(LanesAfter(&choice, link, 4, &now, 20), 3u);
-  EXPECT_EQ(LanesAfter(&choice, link, 4, &now, 3600), 3u) << "a fourth brings nothing, however often it is tried";
+  EXPECT_EQ(LanesAfter(&choice, link, 4, &now, 3600), 3u)
+      << "a fourth connection carries no more, however often it is tried";
 }
 
 TEST(LaneChoiceTest, StaysWithOneWhereMoreBringNothing) {

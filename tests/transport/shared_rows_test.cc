@@ -85,7 +85,7 @@ TEST_F(SharedRowMessages, ArriveAsTheyWereWithoutTheRing) {
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_EQ(got->Joined(), all);
   }
-  EXPECT_EQ(files_told_, 2) << "a client is told of a file once";
+  EXPECT_EQ(files_told_, 2) << "the client is notified of each file once";
   EXPECT_LT(bytes_in_packets_, 1000u);
   EXPECT_EQ(kept.bytes, 3 * kRow + 50'000) << "counts against what a client may hold";
   EXPECT_LE(ring_->used_bytes(), uint64_t{3 * 53'248});
@@ -133,8 +133,8 @@ TEST_F(SharedRowMessages, PlacesThatAreNotToBeTrustedAreRefused) {
     uint64_t from, size;
     const char* words;
   };
-  for (const Case& c : {Case{1, 0, 1, "file 1 of 1"}, Case{UINT32_MAX, 0, 1, "of 1"}, Case{0, kFile, 1, "of a file"},
-                        Case{0, kFile - 10, 11, "of a file"}, Case{0, UINT64_MAX, 1, "of a file"}}) {
+  for (const Case& c : {Case{1, 0, 1, "file 1 of 1"}, Case{UINT32_MAX, 0, 1, "of 1"}, Case{0, kFile, 1, " of a file"},
+                        Case{0, kFile - 10, 11, " of a file"}, Case{0, UINT64_MAX, 1, " of a file"}}) {
     PartsBytes parts;
     ASSERT_TRUE(parts.AddFilePlace(c.file, c.from, c.size));
     const std::string packet = parts.Take(true);

@@ -349,7 +349,7 @@ std::shared_ptr<StreamEvents> LaneAcceptor::Accept(std::shared_ptr<MessageStream
     }
     std::shared_ptr<StreamEvents> events = of == nullptr ? nullptr : of->AddLane(stream);
     if (events != nullptr) return events;
-    stream->Close(absl::ResourceExhaustedError("no further connection is taken for this stream"));
+    stream->Close(absl::ResourceExhaustedError("this stream accepts no further connection"));
     return std::make_shared<Nobody>();
   }
   auto laned = std::make_shared<LanedServer>(this, call->stream, stream);
