@@ -164,7 +164,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   }
   if (words.size() > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", words[1], "': nothing more is expected behind ", words[0],
+        absl::StrCat("'", words[1], "': unexpected argument after ", words[0],
                      flags.Given("data-root") ? "; --data-root takes one folder and may be repeated" : ""));
   }
   if (!given.config.empty()) {
@@ -207,7 +207,8 @@ std::string DaemonHelp(const std::string& role) {
   const std::string what =
       role == "worker"
           ? "A worker reads the datasets below its data roots, makes rows and serves them to trainers. It registers\n"
-            "with the coordinator, and goes on serving while that is away. SIGTERM drains it: others take over its\n"
+            "with the coordinator, and keeps serving while the coordinator is down. SIGTERM drains it: others take "
+            "over its\n"
             "part first. A second SIGTERM ends it at once.\n"
       : role == "coordinator"
           ? "The coordinator knows jobs and workers and assigns rows to workers. It reads no data, and trainers keep\n"
@@ -215,7 +216,7 @@ std::string DaemonHelp(const std::string& role) {
       : role == "standalone" ? "Coordinator and one worker in one process: all that one machine needs.\n"
                              : "standalone    coordinator and one worker in one process\n"
                                "coordinator   knows jobs and workers; one for a cluster\n"
-                               "worker        reads data and serves rows; as many as it takes\n";
+                               "worker        reads data and serves rows; any number of them\n";
   return absl::StrCat(
       "usage: penstockd ", role.empty() ? "standalone|coordinator|worker" : role, " [FLAGS]\n\n", what,
       "\nflags (defaults in parentheses):\n", flags.Help(),

@@ -130,7 +130,7 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
     PS_RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(port, "\n")));
   }
   if (const absl::Status told = SdNotify("READY=1"); !told.ok()) {
-    spdlog::warn("systemd was not told that the daemon is ready: {}", told.ToString());
+    spdlog::warn("cannot notify systemd that the daemon is ready: {}", told.ToString());
   }
   return absl::OkStatus();
 }

@@ -43,7 +43,7 @@ StateDir::~StateDir() {
 }
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path, const std::string& role) {
-  if (path.empty()) return absl::InvalidArgumentError("no state directory given; say --state-dir DIR");
+  if (path.empty()) return absl::InvalidArgumentError("no state directory is configured; give --state-dir DIR");
   PS_RETURN_IF_ERROR(MakeFolders(path));
   const std::string file = absl::StrCat(path, "/", role, ".lock");
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);

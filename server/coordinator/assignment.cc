@@ -34,7 +34,7 @@ absl::Status CheckInput(const std::optional<View>& previous, const std::vector<A
     }
     if (!(worker.capacity >= 0) || !std::isfinite(worker.capacity)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("worker ", worker.id, " says its capacity is ", worker.capacity,
+          absl::StrCat("worker ", worker.id, " reports the capacity ", worker.capacity,
                        "; it must be a positive number of rows per second, or 0 while it is unknown"));
     }
   }

@@ -360,7 +360,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     PS_ASSIGN_OR_RETURN(options.loader.disk_cache,
                         DiskCache::OpenWithin(std::move(cache), &options.loader.memory_budget_bytes));
     const DiskCacheStats stats = options.loader.disk_cache->Stats();
-    spdlog::info("disk cache {}: {} of {} bytes are taken", options.disk_cache_dir, stats.bytes, stats.limit_bytes);
+    spdlog::info("disk cache {}: {} of {} bytes are in use", options.disk_cache_dir, stats.bytes, stats.limit_bytes);
   }
   uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
   if (rings_bytes > 0 && RingBytes(rings_bytes) > FileSizeLimit()) {

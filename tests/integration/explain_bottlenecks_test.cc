@@ -188,7 +188,7 @@ TEST_F(ExplainWaitsTest, SlowReadsOfTooFewReadThreadsAreStorageToo) {
   cluster_->AddWorker({"--read-threads", "2"}, SlowReads(data_.path(), 40));
   Submit();
   Read();
-  Expect(Limit::STORAGE, "threads of their own read");
+  Expect(Limit::STORAGE, "separate threads read");
 }
 
 TEST_F(ExplainWaitsTest, SlowReadsAreNoLimitOfAWorkerThatFindsTheNumberOfItsReadThreads) {
@@ -196,7 +196,7 @@ TEST_F(ExplainWaitsTest, SlowReadsAreNoLimitOfAWorkerThatFindsTheNumberOfItsRead
   cluster_->AddWorker({}, SlowReads(data_.path(), 20));
   Submit();
   Read();
-  Expect(Limit::CPU, "has tuned itself, last read threads ");
+  Expect(Limit::CPU, "has tuned itself, most recently read threads ");
 }
 
 TEST_F(ExplainWaitsTest, ANarrowLinkIsTheNetwork) {
@@ -261,7 +261,7 @@ TEST_F(ExplainWaitsTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Start();
   Submit();
   cluster_->worker(0).process->Signal(SIGKILL);  // it has files open
-  const std::string gone = dataset_.files[2], backup = folder_.File("aside");
+  const std::string gone = dataset_.files[2], backup = folder_.File("backup");
   std::filesystem::copy(gone, backup);
   std::filesystem::remove(gone);
   cluster_->AddWorker();
@@ -296,7 +296,7 @@ TEST_F(ExplainCpuTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilIt
   Expect(Limit::CPU);
   const std::string id = cluster_->worker(1).id;
   proxy_.reset();
-  EXPECT_EQ(Expect(Limit::LOST_WORKER, "Look at that host, and at the network between").worker(), id);
+  EXPECT_EQ(Expect(Limit::LOST_WORKER, "Check that host, and the network in between").worker(), id);
   EXPECT_TRUE(cluster_->worker(1).process->running());
   Proxy(seen, own, {"0"});
   Expect(Limit::CPU);
@@ -351,7 +351,7 @@ TEST_F(ExplainWaitsTest, AJobThatNobodyReadsOrKnowsIsAnErrorThatSaysSo) {
   Submit();
   absl::Status status = Ask().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("nobody reads job train now"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("job train has no reader"));
   status = Ask("trian").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean 'train'?"));

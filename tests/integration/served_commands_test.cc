@@ -143,7 +143,8 @@ TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTraining
     said = Run("explain train").out;
     return absl::StrContains(said, words);
   };
-  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: it is fed"); }, std::chrono::minutes(1))) << said;
+  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
+      << said;
   killed.Signal(SIGKILL);
   EXPECT_TRUE(WaitUntil([&] { return explains("Worker second was lost "); }, std::chrono::minutes(1))) << said;
   std::string shown;
@@ -155,7 +156,8 @@ TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTraining
       },
       std::chrono::minutes(1));
   EXPECT_TRUE(lost) << shown;
-  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: it is fed"); }, std::chrono::minutes(1))) << said;
+  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
+      << said;
   EXPECT_THAT(said, HasSubstr("Worker second was lost "));
 }
 

@@ -239,7 +239,7 @@ TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
   EXPECT_EQ(Trace("trian", 1), 1);
   EXPECT_THAT(Said(), HasSubstr("did you mean 'train'?"));
   EXPECT_EQ(Trace("train", 1), 1);
-  EXPECT_THAT(Said(), HasSubstr("nobody reads job train now"));
+  EXPECT_THAT(Said(), HasSubstr("job train has no reader"));
   EXPECT_EQ(Trace("train", 0), 2);
   EXPECT_EQ(Trace("train", 61), 2);
   StartReader(kSlow);

@@ -154,7 +154,7 @@ class Writer {
     const std::string head =
         absl::StrCat("\"name\":", Json::Quote(event.name), ",\"pid\":", Pid(p), ",\"tid\":", Tid(t));
     if (event.kind == v1::TraceEvent::ASIDE) {
-      const std::string id = absl::StrCat(",\"cat\":\"aside\",\"id\":", events_, ",");
+      const std::string id = absl::StrCat(",\"cat\":\"overlapping\",\"id\":", events_, ",");
       Line(absl::StrCat("{\"ph\":\"b\",", head, id, "\"ts\":", Micros(event.begin), ",\"args\":", Args(event), "}"));
       Line(absl::StrCat("{\"ph\":\"e\",", head, id, "\"ts\":", Micros(event.end), "}"));
       return;

@@ -21,12 +21,12 @@ std::string WhyNotAll(const CacheInput& cache, double needed, double budget, abs
   const auto limit = static_cast<double>(cache.limit);
   if (!cache.chosen || needed <= 0 || limit >= needed) return "";
   if (needed > RoomForCaches(budget)) {
-    return absl::StrCat(" All ", name, " of its part take about ", Bytes(needed), ": its memory budget of ",
-                        Bytes(budget), " is the limit.");
+    return absl::StrCat(" All ", name, " of its part take about ", Bytes(needed), ", more than its memory budget of ",
+                        Bytes(budget), " allows.");
   }
   return absl::StrCat(" All ", name, " of its part, about ", Bytes(needed),
-                      ", would fit: it keeps them once it knows that they are read again and has measured that it "
-                      "pays.");
+                      ", would fit. It keeps them when it knows that they are read again, and has measured that "
+                      "this gives more rows.");
 }
 
 }  // namespace

@@ -116,11 +116,11 @@ class Explainer {
   bool NoWorker() {
     if (!live_.empty()) return false;
     Set(Limit::NO_WORKER, "no worker is live");
-    Say("Nobody makes rows of this job.");
+    Say("No worker makes rows of this job.");
     if (input_.lost.empty()) {
-      for (const WorkerInput& worker : input_.workers) Say(absl::StrCat("Worker ", NameOf(worker), " has gone."));
+      for (const WorkerInput& worker : input_.workers) Say(absl::StrCat("Worker ", NameOf(worker), " has left."));
     }
-    Say("Start one with `penstockd worker --coordinator HOST:PORT --data-root DIR`; the trainer goes on by itself.");
+    Say("Start one with `penstockd worker --coordinator HOST:PORT --data-root DIR`; the trainer continues by itself.");
     return true;
   }
 
@@ -138,9 +138,9 @@ class Explainer {
       Say(absl::StrCat(lines.size() - kShownFiles, " more are in `penstock workers`."));
     }
     Say(trainer_->waited < kLeastWait
-            ? "The trainer does not feel it yet: what it takes now lies elsewhere, or other workers read it."
-            : "Rows of such files are asked of every worker in turn. Bring the files back, or mount them there; the "
-              "job goes on by itself.");
+            ? "The trainer does not wait for them yet: its current rows are in other files, or other workers read them."
+            : "Trainers request rows of such files from each worker in turn. Restore or mount the files there; the "
+              "job continues by itself.");
     return true;
   }
 
@@ -155,17 +155,17 @@ class Explainer {
     out_.set_worker(trainer_->failed[0]);
     SayWaited();
     Say(absl::StrCat("It gets nothing from ", names.size() == 1 ? "worker " : "workers ", absl::StrJoin(names, ", "),
-                     ", and asks others for those rows. Look at that host, and at the network between."));
+                     ", and requests those rows from others. Check that host, and the network in between."));
     return true;
   }
 
   bool Unknown() {
     std::string why;
     if (trainer_->seconds < kLeastSeconds) {
-      why = absl::StrFormat("The readers have been seen for %.0f s; it takes %.0f. Ask again in a moment.",
+      why = absl::StrFormat("The readers have been open for %.0f s; an answer needs %.0f s. Ask again in a moment.",
                             trainer_->seconds, kLeastSeconds);
     } else if (UseOf(live_, {}).workers.empty()) {
-      why = "No worker has said yet what it does for this job. Ask again in a moment.";
+      why = "No worker has reported yet how it serves this job. Ask again in a moment.";
     }
     if (why.empty()) return false;
     Set(Limit::LIMIT_UNKNOWN, "not enough is known yet");
@@ -176,7 +176,7 @@ class Explainer {
 
   bool Trainer() {
     if (trainer_->waited >= kLeastWait || !trainer_->waiting_for.empty()) return false;
-    Set(Limit::TRAINER, "the trainer itself: it is fed");
+    Set(Limit::TRAINER, "the trainer itself: rows come in time");
     SayWaited();
     if (trainer_->steps_per_second > 0) {
       Say(absl::StrFormat("Between batches it computes for %.0f ms. Nothing here would make it faster.",
@@ -191,7 +191,7 @@ class Explainer {
       Say(absl::StrCat(
           "The workers could make about ", Rate(use.capacity), ", ", absl::StrFormat("%.1f", 1 / part),
           " times as many",
-          needed < static_cast<double>(n) ? absl::StrCat("; ", out_.workers_needed(), " of ", n, " would do") : "",
+          needed < static_cast<double>(n) ? absl::StrCat("; ", out_.workers_needed(), " of ", n, " would suffice") : "",
           "."));
     }
     return true;
@@ -203,7 +203,7 @@ class Explainer {
                      " of its waiting: it makes ", Rate(worker.capacity), " on ", worker.threads, " ",
                      worker.threads == 1 ? "thread" : "threads", ", far fewer than others."));
     SayTime();
-    Say("Shares follow what workers can make within seconds, and late rows are asked of others; what stays is in this "
+    Say("Shares follow the measured rates within seconds, and others serve late rows. The remaining cause is in this "
         "worker's host: busy neighbors, its disk, fewer CPUs.");
   }
 
@@ -227,7 +227,7 @@ class Explainer {
     std::vector<std::pair<double, std::string>> parts = {{use.computing, "make rows"},
                                                          {use.reading, "wait for storage"},
                                                          {use.memory, "wait for memory"},
-                                                         {use.unrequested, "have nothing asked of them"},
+                                                         {use.unrequested, "have no requests"},
                                                          {use.others, "work for other jobs"}};
     std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> said;
@@ -248,10 +248,11 @@ class Explainer {
       return;
     }
     if (cpu < kBusy && use_.blocked >= kBlocked && use_.shared_memory) {
-      Set(Limit::SHARED_MEMORY, absl::StrCat("the trainer's host: rows of ", name, " lie in shared memory, not taken"));
-      Say(absl::StrCat("Rows lie ready at ", name, " in ", Percent(use_.blocked),
-                       " of the time, and wait until the trainer's process has copied those before into its batches; ",
-                       BytesPerSecond(use_.sent_per_second), " go over, through no network."));
+      Set(Limit::SHARED_MEMORY,
+          absl::StrCat("the trainer's host: it does not copy the rows of ", name, " out of shared memory"));
+      Say(absl::StrCat("Finished rows wait at ", name, " in ", Percent(use_.blocked),
+                       " of the time, until the trainer's process has copied earlier rows into its batches; ",
+                       BytesPerSecond(use_.sent_per_second), " pass through shared memory, not through a network."));
       Say(absl::StrCat("Its threads that copy are busy in ", Percent(trainer_->copying),
                        " of the time: they get too little CPU, or wait for it."));
       SayTime();
@@ -259,8 +260,8 @@ class Explainer {
     }
     if (cpu < kBusy && use_.blocked >= kBlocked) {
       Set(Limit::NETWORK, absl::StrCat("the network between ", name, " and the trainer"));
-      Say(absl::StrCat("Rows lie ready at ", name, " and wait to be sent in ", Percent(use_.blocked), " of the time; ",
-                       BytesPerSecond(use_.sent_per_second), " go over."));
+      Say(absl::StrCat("Finished rows at ", name, " wait to be sent in ", Percent(use_.blocked), " of the time; ",
+                       "the stream carries ", BytesPerSecond(use_.sent_per_second), "."));
       SayTime();
       return;
     }
@@ -271,19 +272,20 @@ class Explainer {
     } else if (most == use_.memory) {
       Set(Limit::MEMORY, absl::StrCat("the memory budget of ", name));
       SayTime();
-      Say("Rows wait until there is room for them beside those that are in the making or lie ready.");
+      Say("Rows wait for memory that rows in progress and finished rows hold.");
     } else if (most == use_.reading) {
-      Set(Limit::STORAGE, absl::StrCat("storage: what ", name, use_.workers.size() == 1 ? " reads" : " read"));
+      Set(Limit::STORAGE, absl::StrCat("storage: the reads of ", name));
       SayTime();
       if (use_.read_ms > 0) {
         Say(absl::StrFormat("A read takes %.1f ms%s.", use_.read_ms,
-                            use_.background_reads ? "; threads of their own read" : ""));
+                            use_.background_reads ? "; separate threads read" : ""));
       }
     } else if (most == use_.unrequested) {
-      Set(Limit::WINDOW, "too few rows are asked for ahead");
+      Set(Limit::WINDOW, "the prefetch window: the trainer requests too few rows ahead");
       SayTime();
-      Say(absl::StrCat("All ", trainer_->window_steps, " steps that the trainer asks for ahead are on their way, and ",
-                       "the next ones are asked for when it has taken some: the way is long, or the window small."));
+      Say(absl::StrCat("All ", trainer_->window_steps,
+                       " steps that the trainer requests ahead are in flight. It requests the next ",
+                       "ones when it has used some: the path is long, or the window is small."));
     } else {
       SayCpus();
     }
@@ -297,14 +299,14 @@ class Explainer {
       if (!share.client() && (most == nullptr || share.share() > most->share())) most = &share;
     }
     if (most != nullptr) {
-      Say(absl::StrCat("Of a row's time ", most->stage(), " takes most: ", Percent(WorkerShare(out_, most->stage())),
+      Say(absl::StrCat("The longest stage of a row is ", most->stage(), ": ", Percent(WorkerShare(out_, most->stage())),
                        "."));
     }
     if (use_.cpu < kShortOfCpu) {
       Say(absl::StrCat("While they make rows they have a CPU for only ", Percent(use_.cpu),
                        " of the time: other work on the host, or a quota, takes the rest."));
     }
-    if (use_.others >= 0.2) Say("Other jobs have a part of these threads: see their weights, or add workers.");
+    if (use_.others >= 0.2) Say("Other jobs use a part of these threads: check their weights, or add workers.");
   }
 
   void SayLost() {
@@ -321,7 +323,7 @@ class Explainer {
     int said = 0;
     for (const WorkerInput* worker : live_) {
       if (worker->tuned.empty() || ++said > kMost) continue;
-      Say(absl::StrCat("Worker ", NameOf(*worker), " has tuned itself, last ", worker->tuned, "."));
+      Say(absl::StrCat("Worker ", NameOf(*worker), " has tuned itself, most recently ", worker->tuned, "."));
     }
   }
 
@@ -345,9 +347,8 @@ class Explainer {
   void SayNeeded() {
     const double demand = Demand();
     if (demand <= 0) {
-      Say("The trainer computes for so short a time that it takes whatever comes: how many workers would feed it "
-          "cannot "
-          "be told.");
+      Say("The trainer hardly computes between batches, so it takes rows at any rate: the number of workers that it "
+          "needs is unknown.");
       return;
     }
     const v1::Explanation::Limit limit = out_.limit();
@@ -356,12 +357,12 @@ class Explainer {
     const FleetUse all = UseOf(live_, {});
     const double each = std::max(all.capacity, out_.rows_per_second()) / static_cast<double>(all.workers.size());
     if (!by_workers || each <= 0) {
-      Say(absl::StrCat("It would be fed by about ", Rate(demand), "."));
+      Say(absl::StrCat("It needs about ", Rate(demand), "."));
       return;
     }
     const double needed = std::ceil(demand / each - 0.05);
     out_.set_workers_needed(static_cast<uint32_t>(std::max(needed, static_cast<double>(live_.size()))));
-    Say(absl::StrCat("About ", Rate(demand), " would feed it: ", out_.workers_needed(), " workers like ",
+    Say(absl::StrCat("About ", Rate(demand), " would keep it busy: ", out_.workers_needed(), " workers like ",
                      all.workers.size() == 1 ? "this one" : "these", "."));
   }
 

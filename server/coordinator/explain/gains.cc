@@ -42,7 +42,7 @@ class Gains {
     const double part = use_.computing / std::max(use_.computing + use_.reading, 1e-9);
     const double decode = part * WorkerShare(*out_, "decode");
     if (use_.cpu < kShortOfCpu) {
-      Add("as many CPUs as the workers have threads, which others do not use", 1 / std::max(use_.cpu, 0.05));
+      Add("a CPU for each thread of the workers, without other programs", 1 / std::max(use_.cpu, 0.05));
     }
     if (input_.decodes) {
       DecodedCache(decode);
@@ -64,7 +64,8 @@ class Gains {
     if (use_.finds_reads) {
       // The worker has already tried more concurrent reads.
     } else if (!use_.background_reads) {
-      Add("--read-threads 64 at the workers, so that rows wait aside while they are read", Without(use_.reading));
+      Add("--read-threads 64 at the workers, so that reads do not hold the threads that make rows",
+          Without(use_.reading));
     } else {
       Add("more --read-threads at the workers, as long as storage keeps up", 0);
     }
@@ -98,9 +99,8 @@ class Gains {
       chosen = chosen && worker->records.chosen;
     }
     // Chosen caches release memory that rows lack, but not the memory that they begin with.
-    Add(absl::StrCat(
-            "a larger memory_budget_bytes (now ", Bytes(budget), ") or ",
-            chosen ? "--record-cache 0, which begins with a quarter of it otherwise" : "smaller caches inside it"),
+    Add(absl::StrCat("a larger memory_budget_bytes (now ", Bytes(budget), ") or ",
+                     chosen ? "--record-cache 0 (its default is a quarter of the budget)" : "smaller caches inside it"),
         Without(use_.memory));
     OneMoreWorker();
   }
@@ -112,7 +112,7 @@ class Gains {
   }
 
   void SharedMemory(const SessionInput& trainer) {
-    Add("CPUs for the trainer's process: fewer --threads of workers on its host, or nothing else there", 0);
+    Add("CPUs for the trainer's process: fewer --threads of workers on its host, or no other programs there", 0);
     Add(absl::StrCat("more copy_threads of the reader (now ", trainer.copy_threads, ")"), 0);
   }
 
@@ -179,8 +179,8 @@ class Gains {
     }
     if (chunks >= window || chunks < kLeastWindowChunks) return;
     Add(absl::StrCat("order { window_chunks: ", static_cast<uint64_t>(chunks), " } (now ", input_.window_chunks,
-                     "), windows of the shuffle that the workers' memory holds, so that many records of a shard "
-                     "that is not compressed come with one request: a job of another name, since its order is another"),
+                     "), so that a window fits the workers' memory, and one request reads many records of an "
+                     "uncompressed shard. This changes the order, so submit it as a job of another name"),
         0);
   }
   void OneMoreWorker() {

@@ -51,10 +51,11 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
   const bool its_own = !resumes.empty() && (holder->id == resumes || holder->open.resumes() == resumes);
   if (its_own || SameProcess(holder->open, request) || !Reports(*holder, now)) return "";
   const std::string what = OwnedRankOf(request);
-  const absl::Status taken = absl::AlreadyExistsError(absl::StrCat(
-      what, " has another reader that is alive: ", ReaderOf(*holder),
-      ". Both would train on the same rows, and nobody on those of another rank: give each trainer its own rank, "
-      "another run another group, or end that reader"));
+  const absl::Status taken =
+      absl::AlreadyExistsError(absl::StrCat(what, " has another reader that is alive: ", ReaderOf(*holder),
+                                            ". Both would train on the same rows, and no trainer on the rows of "
+                                            "another rank. Give each trainer its own rank, "
+                                            "another run another group, or end that reader"));
   // The session was replaced while it was silent and reports again. The newer session keeps the rank.
   if (!resumes.empty()) return taken;
   std::erase_if(holder->rivals, [&](const auto& rival) { return now - rival.second.asked > kAsks; });
@@ -65,7 +66,8 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
   holder->rival_host = request.host();
   if (holder->reports - rival.reports_before >= kAlive) return taken;
   return absl::StrCat(what, " has a reader that reported ", InTenths(now - holder->last_report), " s ago, ",
-                      ReaderOf(*holder), ": within ", kSilent / kSecond, " s it is known whether that is still alive");
+                      ReaderOf(*holder), ". It is known within ", kSilent / kSecond,
+                      " s whether that reader is still alive");
 }
 
 absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
@@ -215,7 +217,7 @@ std::string SessionTable::NoteOf(const SessionEntry& session, Nanos now) const {
   const auto twin = sessions_.find(session.twin);
   if (twin != sessions_.end() && now - twin->second.last_report <= kSilent && now - session.last_report <= kSilent) {
     return absl::StrCat("two readers have ", RankOf(session.open), ": this and ", ReaderOf(twin->second),
-                        ", in one process; what both hand out is trained on twice");
+                        ", in one process; the rows that both deliver are trained on twice");
   }
   if (session.asked_for < 0 || now - session.asked_for > kToldFor) return session.last.carriers_note();
   return absl::StrCat("another reader", session.rival_host.empty() ? "" : " on ", session.rival_host, " asks for ",

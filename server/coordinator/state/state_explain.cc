@@ -193,7 +193,7 @@ absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string&
   if (ReadersOf(found->second, now).empty()) {
     const size_t silent = sessions_.OfJob(job.name()).size();
     return absl::FailedPreconditionError(
-        absl::StrCat("nobody reads job ", job.name(), " now",
+        absl::StrCat("job ", job.name(), " has no reader",
                      silent > 0 ? absl::StrCat(" (", silent, silent == 1 ? " reader has" : " readers have",
                                                " been silent for over ", kSilent / kSecond, " s)")
                                 : "",

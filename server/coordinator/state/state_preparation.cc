@@ -144,7 +144,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   if (bytes > options_.max_snapshot_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the globs match ", report.files_size(), " files, whose list takes ",
                                                    bytes, " bytes; at most ", options_.max_snapshot_bytes,
-                                                   " are taken: make fewer, larger shards"));
+                                                   " are possible: make fewer, larger shards"));
   }
   for (int i = 1; i < report.files_size(); ++i) {
     const v1::Shard &a = report.files(i - 1), &b = report.files(i);
@@ -178,12 +178,12 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
                                        Consequences* out) {
   v1::Shard& known = entry->shards[task.shard];
   if (shard.root() != known.root() || shard.path() != known.path()) {
-    return absl::InternalError(absl::StrCat("the index of ", FileName(known), " came back for ", FileName(shard)));
+    return absl::InternalError(absl::StrCat("the index of ", FileName(known), " was returned for ", FileName(shard)));
   }
   if (shard.size() != known.size()) {
     return absl::FailedPreconditionError(
         absl::StrCat(FileName(known), " changed while it was being indexed: ", known.size(), " bytes before, ",
-                     shard.size(), " now; submit again when it stands still"));
+                     shard.size(), " now; submit again when no program writes to it"));
   }
   known = shard;
   entry->indexed[task.shard] = true;

@@ -84,7 +84,7 @@ void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Co
           absl::StrCat(all_bad, " distinct records of ", records, " are bad (", entry->quarantine.Describe(),
                        "), among them ", place, ": more than errors.max_bad_fraction (", limit,
                        ") allows; penstock quarantine ", entry->job.name(),
-                       " lists them; mend the data or raise the limit"),
+                       " lists them; repair the data or raise the limit"),
           out);
 }
 

@@ -26,7 +26,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   const v1::Job& job = found->second.job;
   if (job.state() == v1::FAILED) {
     return absl::FailedPreconditionError(
-        absl::StrCat("job ", job.name(), " failed: ", job.error(), "; mend that and submit it again"));
+        absl::StrCat("job ", job.name(), " failed: ", job.error(), "; correct that and submit it again"));
   }
   if (!found->second.ready() || !found->second.view) {
     std::string what = absl::StrCat("job ", job.name(), " is being prepared");
@@ -54,7 +54,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   if (request.position() > positions) {
     return absl::InvalidArgumentError(absl::StrCat("position ", request.position(), " of job ", job.name(),
                                                    ", whose epochs have ", positions,
-                                                   " positions: is the state of another job?"));
+                                                   " positions: does the state belong to another job?"));
   }
   PS_ASSIGN_OR_RETURN(SessionTable::Opening opening, sessions_.Open(now, id, request, job.uid(), ReadersBackBy(job)));
   v1::OpenSessionReply reply;

@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
   if (parties.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job,
                                                       " cannot be traced: no worker that serves it is "
-                                                      "live, so nobody makes rows (`penstock workers`)"));
+                                                      "live, so it has no rows (`penstock workers`)"));
   }
   for (const SessionEntry* session : ReadersOf(*entry, now)) {
     parties.push_back({SessionLabel(session->id), false, session->open.version()});

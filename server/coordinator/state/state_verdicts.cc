@@ -116,7 +116,7 @@ void CoordinatorState::Decide(JobEntry* entry, const google::protobuf::RepeatedP
     if (of->decisions.size() <= kMostDecisions || !of->ready()) return;
     state.FailJob(of,
                   absl::StrCat("more than ", kMostDecisions, " records have no intact copy (penstock quarantine ",
-                               fresh.job(), " lists some); mend the data and submit it again"),
+                               fresh.job(), " lists some); repair the data and submit it again"),
                   then);
   };
   out->changes.push_back(std::move(change));

@@ -28,7 +28,7 @@ absl::StatusOr<TraceDesk::Trace*> TraceDesk::Find(uint64_t id) {
   const auto found = traces_.find(id);
   if (found == traces_.end()) {
     return absl::NotFoundError(
-        "there is no such trace any more: the coordinator was started anew, or nobody fetched it for a minute");
+        "the trace is gone: the coordinator restarted, or no command fetched the trace within a minute");
   }
   return &found->second;
 }
@@ -38,7 +38,7 @@ absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::Star
   Forget(now);
   if (request.seconds() == 0 || request.seconds() > kMostSeconds) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a trace of ", request.seconds(), " s: 1 to ", kMostSeconds, " can be taken"));
+        absl::StrCat("a trace of ", request.seconds(), " s: its length must be 1 to ", kMostSeconds, " s"));
   }
   for (const auto& [other, trace] : traces_) {
     if (now >= trace.end + kGrace || AllDone(trace)) continue;
@@ -55,7 +55,8 @@ absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::Star
   if (traces_.size() >= kMostTraces) {
     Nanos first = INT64_MAX;
     for (const auto& [other, trace] : traces_) first = std::min(first, trace.end + kGrace + kKept);
-    return absl::ResourceExhaustedError(absl::StrCat(kMostTraces, " traces are being taken or wait to be fetched; in ",
+    return absl::ResourceExhaustedError(absl::StrCat(kMostTraces,
+                                                     " traces are being recorded or wait to be fetched; in ",
                                                      (first - now) / kSecond + 1, " s there is room for another"));
   }
   Trace& trace = traces_[id];
@@ -132,11 +133,11 @@ absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& requ
     v1::MissingProcess* const missing = reply.add_missing();
     missing->set_process(process);
     missing->set_worker(party.worker);
-    missing->set_why(party.answers ? "it began to record, and did not hand in what it has"
+    missing->set_why(party.answers ? "it began to record, but did not upload its events"
                      : party.told
-                         ? absl::StrCat("it was told, and did not answer: release ",
+                         ? absl::StrCat("it got the request, but did not answer: release ",
                                         party.version.empty() ? "that it is" : party.version, " may not know traces")
-                         : absl::StrCat("it was not heard of in the time of the trace"));
+                         : absl::StrCat("it was silent during the trace"));
   }
   traces_.erase(request.trace());
   return reply;

@@ -111,8 +111,9 @@ bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options)
 
 absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& request, const std::string& path) {
   const auto unavailable = [&path](const absl::Status& status) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ": its index is not here, and the coordinator cannot be asked for it: ", status.message()));
+    return absl::UnavailableError(absl::StrCat(
+        path,
+        ": this worker has no index of it, and cannot request the index from the coordinator: ", status.message()));
   };
   {
     MutexLock lock(&mutex_);
@@ -135,7 +136,7 @@ absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& r
     const uint64_t draw = HashWords({Hash64(worker_id_), static_cast<uint64_t>(now)});
     ask_after_ = now + pause_ - quarter + static_cast<Nanos>(draw % static_cast<uint64_t>(2 * quarter));
     not_answered_ = reply.status();
-    spdlog::warn("indexes cannot be asked for, tried again in {} ms: {}", (ask_after_ - now) / kMillisecond,
+    spdlog::warn("cannot request indexes; the next try is in {} ms: {}", (ask_after_ - now) / kMillisecond,
                  reply.status().ToString());
   }
   return unavailable(reply.status());

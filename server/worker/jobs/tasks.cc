@@ -93,7 +93,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > kMaxRowBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", kMaxRowBytes,
-        ", what a message takes (docs/errors.md): crop or resize to less, cast to a "
+        ", the limit of a message (docs/errors.md): crop or resize to less, cast to a "
         "narrower type, or drop columns"));
   }
   FillColumns(pipeline->schema(), report);
@@ -108,9 +108,9 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
       tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()));
   if (absl::IsDataLoss(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
-                                            ". A shard that cannot be walked to its end is in no job, whatever "
-                                            "errors.policy says: write it again, or leave "
-                                            "it out of dataset.files; `penstock verify` says what of it is readable"));
+                                            ". A job rejects a shard that cannot be read to its end, under any "
+                                            "errors.policy. Write it again, or leave it out of dataset.files; "
+                                            "`penstock verify` lists its readable records"));
   }
   PS_RETURN_IF_ERROR(built.status());
   const LoadedIndex& loaded = *built;
@@ -178,9 +178,10 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
     if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
   }
   if (tries == 1 && absl::IsDataLoss(first_error)) {
-    return WithFault(FaultOf(first_error),
-                     absl::DataLossError(absl::StrCat(
-                         first_error.message(), "; errors { policy: MASK } or SUBSTITUTE goes past bad records")));
+    return WithFault(
+        FaultOf(first_error),
+        absl::DataLossError(absl::StrCat(
+            first_error.message(), "; with errors { policy: MASK } or SUBSTITUTE the job continues past bad records")));
   }
   return first_error;
 }

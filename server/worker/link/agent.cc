@@ -70,7 +70,7 @@ void Agent::SayLeaving(Task done) {
 
 void Agent::CoordinatorAway(const absl::Status& status) {
   if (stopped() || over_ || std::exchange(away_said_, true)) return;
-  spdlog::warn("the coordinator cannot be reached; serving goes on, and it is tried again: {}", status.ToString());
+  spdlog::warn("cannot reach the coordinator; this worker keeps serving and tries again: {}", status.ToString());
 }
 
 void Agent::CoordinatorThere() {
@@ -174,7 +174,7 @@ void Agent::BeatLast() {
   link_->Heartbeat(request, [self = shared_from_this()](const absl::StatusOr<v1::HeartbeatReply>& reply) {
     // Otherwise the coordinator notices the missing heartbeats.
     if (!reply.ok()) {
-      spdlog::info("the coordinator did not hear that this worker leaves: {}", reply.status().ToString());
+      spdlog::info("cannot notify the coordinator that this worker leaves: {}", reply.status().ToString());
     }
     self->strand_.Post([self] {
       self->strand_.AssertHere();

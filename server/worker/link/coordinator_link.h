@@ -27,7 +27,7 @@ class CoordinatorLink {
   virtual void Heartbeat(const v1::HeartbeatRequest& request, Done<v1::HeartbeatReply> done) = 0;
   virtual void Watch(const v1::WatchRequest& request, Done<v1::WatchReply> done) = 0;
   virtual void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) {
-    done(absl::UnimplementedError("no traces are taken here"));
+    done(absl::UnimplementedError("this link uploads no traces"));
   }
   virtual void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) = 0;
   virtual void ReportRecords(const v1::ReportRecordsRequest& request, Done<v1::ReportRecordsReply> done) {

@@ -32,7 +32,7 @@ absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
   if (stored.ok()) {
     const std::string id(absl::StripAsciiWhitespace(*stored));
     if (id.empty() || id.size() > kMaxIdBytes || !std::all_of(id.begin(), id.end(), IsIdLetter)) {
-      return absl::DataLossError(absl::StrCat(path, " holds no worker id; remove it to be given another one"));
+      return absl::DataLossError(absl::StrCat(path, " holds no worker id; remove it, and the worker gets a new one"));
     }
     return id;
   }

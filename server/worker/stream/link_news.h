@@ -31,7 +31,7 @@ class LinkNews {
   std::string News(Nanos now) {
     if (carrier_ == told_ || now - since_ < kLasts) return "";
     const std::string before = std::exchange(told_, carrier_);
-    return absl::StrCat("rows go by ", carrier_, ", and went by ", before, " before");
+    return absl::StrCat("rows go by ", carrier_, ", and before that by ", before);
   }
 
  private:

@@ -29,8 +29,8 @@ std::string SendCoding::Written(bool held_up, Nanos now) {
   const uint64_t bytes = std::exchange(row_bytes_, 0);
   if (mode_ != WireCompression::kAuto || bytes == 0) return "";
   if (!trial_.Sent(bytes, now - began_, held_up, now)) return "";
-  if (!trial_.on()) return "rows are sent as they are again: compressed, no more of them come through";
-  return absl::StrFormat("rows are sent compressed: the link holds them up, and %.2f times as many come through",
+  if (!trial_.on()) return "rows are sent uncompressed again: compression delivered no more of them";
+  return absl::StrFormat("rows are sent compressed: the link is the limit, and compression delivers %.2f times as many",
                          trial_.gain());
 }
 

@@ -352,9 +352,10 @@ void StreamSession::CheckHoard() {
     SetTimer(&hoard_timer_, *since + shared_->hoard_time, &StreamSession::CheckHoard);
     return;
   }
-  const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
-      "this client has read nothing for ", shared_->hoard_time / kSecond,
-      " s while rows for it lay ready and others needed their memory; a trainer that was stopped opens again"));
+  const absl::Status status =
+      absl::ResourceExhaustedError(absl::StrCat("this client has read nothing for ", shared_->hoard_time / kSecond,
+                                                " s, although finished rows waited for it and other sessions needed "
+                                                "their memory; a stopped trainer that continues opens again"));
   Warn(status);
   EndHere(status);
 }

@@ -96,10 +96,10 @@ std::vector<Case> Cases() {
       "a fed trainer", fed, Limit::TRAINER, "Between batches it computes for 248 ms",
       [](ExplainInput* in) { in->sessions[0].waited = 0.5; }, Limit::CPU);
   add(
-      "busy threads", CpuBound(), Limit::CPU, "decode takes most: 50 %",
+      "busy threads", CpuBound(), Limit::CPU, "The longest stage of a row is decode: 50 %",
       [](ExplainInput* in) { *in = Idle(0, 0, 0.9); }, Limit::WINDOW);
   add(
-      "reads that are waited for aside", Idle(0.8, 0, 0.1), Limit::STORAGE, "wait for storage in 80 %",
+      "reads on read threads, which rows wait for", Idle(0.8, 0, 0.1), Limit::STORAGE, "wait for storage in 80 %",
       [](ExplainInput* in) { *in = Idle(0.1, 0, 0.1); }, Limit::CPU);
   ExplainInput blocking = CpuBound();
   blocking.workers[0].computing = 0.2;
@@ -123,12 +123,12 @@ std::vector<Case> Cases() {
   narrow.workers[0].sent_per_second = 12e6;
   narrow.floats = true;
   add(
-      "full streams", narrow, Limit::NETWORK, "12 MB/s go over",
+      "full streams", narrow, Limit::NETWORK, "the stream carries 12 MB/s",
       [](ExplainInput* in) { in->workers[0].blocked = 0.05; }, Limit::WINDOW);
   ExplainInput here = narrow;
   here.workers[0].shared_memory = true;
   add(
-      "rows that lie in shared memory", here, Limit::SHARED_MEMORY, "through no network",
+      "rows that wait in shared memory", here, Limit::SHARED_MEMORY, "not through a network",
       [](ExplainInput* in) { in->workers[0].shared_memory = false; }, Limit::NETWORK);
   ExplainInput copying = Idle(0, 0, 0.8);
   copying.sessions[0].copying = 0.95;
@@ -165,17 +165,17 @@ std::vector<Case> Cases() {
   ExplainInput gone_unfelt = fed;
   gone_unfelt.workers[0].file_errors = gone.workers[0].file_errors;
   add(
-      "a vanished file that nobody feels yet", gone_unfelt, Limit::FILES, "does not feel it yet",
+      "a vanished file that no trainer waits for yet", gone_unfelt, Limit::FILES, "does not wait for them yet",
       [](ExplainInput* in) { in->workers[0].file_errors.clear(); }, Limit::TRAINER);
   ExplainInput young = CpuBound();
   young.sessions[0].seconds = 1.2;
   add(
-      "too short a look", young, Limit::LIMIT_UNKNOWN, "The readers have been seen for 1 s; it takes 3",
+      "too short a look", young, Limit::LIMIT_UNKNOWN, "The readers have been open for 1 s; an answer needs 3 s",
       [](ExplainInput* in) { in->sessions[0].seconds = 4; }, Limit::CPU);
   ExplainInput silent = CpuBound();
   silent.workers[0].seconds = 0;
   add(
-      "workers that have said nothing", silent, Limit::LIMIT_UNKNOWN, "No worker has said yet",
+      "workers without a report", silent, Limit::LIMIT_UNKNOWN, "No worker has reported yet",
       [](ExplainInput* in) { in->workers[0].seconds = 9; }, Limit::CPU);
   return cases;
 }
@@ -217,7 +217,7 @@ TEST(Explain, CountsTheWorkersThatWouldFeedTheTrainer) {
   EXPECT_EQ(Explain(input).workers_needed(), 4u);
   input.sessions[0].waited = 0.99;  // the trainer takes every row at once
   EXPECT_EQ(Explain(input).workers_needed(), 0u);
-  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("takes whatever comes"));
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("takes rows at any rate"));
   input = CpuBound();
   input.sessions[0].waited = 0.01;
   input.workers = {BusyWorker("w1"), BusyWorker("w2"), BusyWorker("w3")};
@@ -269,7 +269,7 @@ TEST(Explain, WhereTheWorkerChoosesItsCachesNobodyIsToldToSetThem) {
               AllOf(Not(HasSubstr("decoded_cache_bytes")), Not(HasSubstr("memory_budget_bytes")),
                     HasSubstr("Worker w1 chooses the sizes of its caches: no decoded images, 1.2 GB for finished "
                               "rows (0 MB held), 5.0 GB for records (2.5 GB held)."),
-                    HasSubstr("about 10.0 GB, would fit: it keeps them once it knows")));
+                    HasSubstr("about 10.0 GB, would fit. It keeps them when it knows")));
   words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 11'000'000'000)));
   EXPECT_THAT(words, AllOf(Not(HasSubstr("memory_budget_bytes")), Not(HasSubstr("would fit")),
                            HasSubstr("11.0 GB for decoded images (5.5 GB held)")));
@@ -282,7 +282,7 @@ TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
   EXPECT_THAT(
       AllWords(explained),
       AllOf(Not(HasSubstr("decoded_cache_bytes")),
-            HasSubstr("take about 10.0 GB: its memory budget of 4.0 GB is the limit"),
+            HasSubstr("take about 10.0 GB, more than its memory budget of 4.0 GB allows"),
             HasSubstr("memory_budget_bytes of 14.7 GB at each worker (now 4.0 GB), which then keeps all decoded "
                       "images of its part")));
   const auto times = [](const v1::Explanation& from) {
@@ -308,7 +308,7 @@ TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
 
 TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
   ExplainInput input = Choosing(Idle(0, 0.7, 0.1), 4'000'000'000, 0);
-  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or --record-cache 0, which begins with a quarter of it"));
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or --record-cache 0 (its default is a quarter of the budget)"));
   input.workers[0].records.chosen = false;
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or smaller caches inside it"));
 }

@@ -149,7 +149,7 @@ TEST_F(CoordinatorQuarantine, RecordsOfAnotherSubmissionAreNotCounted) {
   v1::JobRecords* const of = request.add_jobs();
   of->set_job("train");
   of->set_job_uid(h.Job("train").uid() + 1);
-  *of->add_bad() = Bad(1, "no image", "of the files of before");
+  *of->add_bad() = Bad(1, "no image", "a record of the replaced job");
   EXPECT_FALSE(h.Do<v1::ReportRecordsReply>(request).register_again());
   EXPECT_EQ(Get().bad_records(), 0u);
 }

@@ -333,7 +333,7 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
   get.set_give_up(false);
   get.set_worker_id("b");
   ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
-  EXPECT_TRUE(got.build()) << "the turn was given up";
+  EXPECT_TRUE(got.build()) << "the first worker released its turn";
 }
 
 TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnOneStateDirIsRefused) {

@@ -131,7 +131,7 @@ TEST_F(CoordinatorExplains, AWorkerThatWasRemovedOnTheWordOfATrainerThatCannotRe
 
 TEST_F(CoordinatorExplains, WhatCannotBeExplainedIsAnErrorThatSaysWhy) {
   EXPECT_EQ(Ask("train").status().code(), Code::kFailedPrecondition);
-  EXPECT_THAT(std::string(Ask("train").status().message()), HasSubstr("nobody reads job train now, so"));
+  EXPECT_THAT(std::string(Ask("train").status().message()), HasSubstr("job train has no reader, so"));
   EXPECT_THAT(std::string(Ask("trian").status().message()), HasSubstr("did you mean 'train'?"));
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("young")));
   EXPECT_THAT(std::string(Ask("young").status().message()), HasSubstr("job young is being prepared"));

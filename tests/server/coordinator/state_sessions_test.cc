@@ -111,7 +111,7 @@ TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKn
   Asked second = Ask(2);
   EXPECT_EQ(second.id, "");
   EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " + SessionLabel(first) +
-                             " on host1: within 3 s it is known whether that is still alive");
+                             " on host1. It is known within 3 s whether that reader is still alive");
   ASSERT_TRUE(Known(first));  // this report may have been under way when the process ended
   h.Pass(kSecond / 2, {"a"});
   EXPECT_NE(Ask(2).wait, "");

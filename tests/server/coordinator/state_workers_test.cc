@@ -360,7 +360,7 @@ TEST(CoordinatorWorkers, NoisyCapacitiesMoveNothingButAStandingImbalanceDoes) {
   }
   EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString());
   pass(200 * kSecond, 100, 400, 0.3);
-  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "nobody waits for them";
+  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "no trainer waits for them";
   report.set_wait_fraction(0.01);
   pass(10 * kSecond, 100, 110);
   pass(200 * kSecond, 100, 400);

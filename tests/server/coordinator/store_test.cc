@@ -221,7 +221,7 @@ class SqliteFileTest : public ::testing::Test {
 };
 
 TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithTheWayOut) {
-  std::ofstream(path()) << "this is a text file, and long enough to be taken for a header of SQLite's "
+  std::ofstream(path()) << "this is a text file, and long enough to pass for a header of SQLite "
                         << std::string(4096, '.');
   const auto opened = OpenSqliteStore(path(), &disk_);
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss);

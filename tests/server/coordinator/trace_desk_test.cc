@@ -81,7 +81,7 @@ TEST_F(TraceDeskTest, WaitsABoundedTimeAndSaysWhoIsMissingAndWhy) {
   ASSERT_TRUE(reply.complete());
   ASSERT_EQ(reply.missing_size(), 3);
   EXPECT_THAT(reply.missing(0).why(), HasSubstr("began to record"));
-  EXPECT_THAT(reply.missing(1).why(), HasSubstr("not heard of"));
+  EXPECT_THAT(reply.missing(1).why(), HasSubstr("silent during the trace"));
   EXPECT_THAT(reply.missing(2).why(), HasSubstr("release 0.3.0"));
   EXPECT_TRUE(reply.missing(2).worker());
 }

@@ -85,7 +85,7 @@ TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
   EXPECT_EQ(heap.watch.Look(), 100 * kMillisecond);
   heap.counted = 700;
   heap.free = 250;
-  EXPECT_EQ(heap.watch.Look(), kSecond / 2) << "behind one that gave some back";
+  EXPECT_EQ(heap.watch.Look(), kSecond / 2) << "after a look that released some";
 }
 
 // A loader with advancing counters, as in a worker.
@@ -127,8 +127,8 @@ TEST(LoadMeter, GivesTheRateOfTheLastSeconds) {
 TEST(LoadMeter, CapacityIsThatOfTheTimeInWhichRowsWereOwed) {
   MeteredLoader loader;
   EXPECT_NEAR(loader.PassSeconds(10, 1000, 1).capacity(), 1000, 1);
-  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0.02).capacity(), 1000, 1) << "behind a slow trainer it is no slower";
-  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0).capacity(), 1000, 1) << "nor when nobody asks";
+  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0.02).capacity(), 1000, 1) << "a slow trainer does not lower the capacity";
+  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0).capacity(), 1000, 1) << "an idle worker keeps its capacity";
 }
 
 TEST(LoadMeter, AWorkerThatIsSaturatedAndSlowIsSeenWithinTwoSeconds) {
@@ -140,7 +140,7 @@ TEST(LoadMeter, AWorkerThatIsSaturatedAndSlowIsSeenWithinTwoSeconds) {
 
 TEST(LoadMeter, RowsThatTakeSecondsAreMeasuredOverALongerTime) {
   MeteredLoader loader;
-  EXPECT_EQ(loader.PassSeconds(20, 0.4, 1).capacity(), 0) << "8 rows say little";
+  EXPECT_EQ(loader.PassSeconds(20, 0.4, 1).capacity(), 0) << "8 rows are too few";
   EXPECT_NEAR(loader.PassSeconds(60, 0.4, 1).capacity(), 0.4, 0.05);
 }
 

@@ -94,7 +94,7 @@ TraceInput ExampleTrace() {
   v1::MissingProcess& missing = input.missing.emplace_back();
   missing.set_process("w-2");
   missing.set_worker(true);
-  missing.set_why("it was not heard of in the time of the trace");
+  missing.set_why("it was silent during the trace");
   input.place = [](uint64_t record, std::string* file, uint64_t* number) {
     *file = "a/images-00000.tfrecord";
     *number = record;

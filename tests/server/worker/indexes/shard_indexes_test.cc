@@ -88,7 +88,7 @@ class Link final : public CoordinatorLink {
   void Cancel() override {}
 
  private:
-  static absl::Status Never() { return absl::UnimplementedError("not of this test"); }
+  static absl::Status Never() { return absl::UnimplementedError("this test does not call it"); }
   Coordinator* const coordinator_;
 };
 

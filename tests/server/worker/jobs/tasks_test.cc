@@ -50,7 +50,7 @@ TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
   ASSERT_TRUE(job->spec().features(1).variable_length());
   v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
   EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
-  EXPECT_FALSE(report.worker_at_fault()) << "every worker says the same";
+  EXPECT_FALSE(report.worker_at_fault()) << "every worker would report the same";
   EXPECT_THAT(report.message(), HasSubstr("features[1].key: none of the first 64 records of 2 shards"));
   EXPECT_THAT(report.message(), HasSubstr("did you mean 'values'?"));
   EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
@@ -102,7 +102,7 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
   EXPECT_FALSE(report.worker_at_fault());
   EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
   EXPECT_THAT(report.message(), HasSubstr("at offset"));
-  EXPECT_THAT(report.message(), HasSubstr("whatever errors.policy says"));
+  EXPECT_THAT(report.message(), HasSubstr("under any errors.policy"));
   EXPECT_THAT(report.message(), HasSubstr("penstock verify"));
 }
 

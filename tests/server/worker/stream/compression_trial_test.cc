@@ -119,7 +119,7 @@ TEST(CompressionTrial, AComparisonAcrossAChangeOfTheLinkIsNotMade) {
   narrow.Run(10);
   ASSERT_TRUE(narrow.trial.on());
   narrow.trial.Restart();
-  EXPECT_TRUE(narrow.trial.compress()) << "what was found to pay goes on until a comparison says otherwise";
+  EXPECT_TRUE(narrow.trial.compress()) << "compression stays on until a comparison goes against it";
 }
 
 // For any stream: after its first trials, the result is never much worse than the better of both ways.

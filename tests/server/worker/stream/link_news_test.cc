@@ -11,11 +11,11 @@ TEST(LinkNewsTest, AChangeThatLastsIsToldOnceAndATrialIsNot) {
   EXPECT_EQ(link.News(10 * kSecond), "");
   EXPECT_TRUE(link.Seen("grpc x2", 10 * kSecond));
   EXPECT_TRUE(link.Seen("grpc", 11 * kSecond));
-  EXPECT_EQ(link.News(60 * kSecond), "") << "it is what it was";
+  EXPECT_EQ(link.News(60 * kSecond), "") << "the carrier has not changed";
   EXPECT_TRUE(link.Seen("grpc x2", 60 * kSecond));
   EXPECT_FALSE(link.Seen("grpc x2", 61 * kSecond));
   EXPECT_EQ(link.News(62 * kSecond), "");
-  EXPECT_EQ(link.News(63 * kSecond), "rows go by grpc x2, and went by grpc before");
+  EXPECT_EQ(link.News(63 * kSecond), "rows go by grpc x2, and before that by grpc");
   EXPECT_EQ(link.News(64 * kSecond), "");
 }
 
