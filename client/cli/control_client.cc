@@ -116,7 +116,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
         job = ToJob({changed.record.next(), nullptr, nullptr, nullptr});
       } else {
         return absl::CancelledError(
-            absl::StrCat("job '", job.name(), "' was submitted anew by someone else meanwhile"));
+            absl::StrCat("another client submitted job '", job.name(), "' again in the meantime"));
       }
     }
     if (!changes.removed.empty()) {
@@ -130,7 +130,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   bar.Finish();
   if (job.state() == v1::FAILED) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "job '", job.name(), replaces ? "' goes on as it was; its replacement failed: " : "' failed: ", job.error()));
+        "job '", job.name(), replaces ? "' continues unchanged; its replacement failed: " : "' failed: ", job.error()));
   }
   if (job.state() == v1::CANCELLED) {
     return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled"));
@@ -146,7 +146,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
 std::string FilesNote(const v1::Job& job) {
   const v1::FilesLook& look = job.files_look();
   if (!look.changed().empty()) {
-    return absl::StrCat("the files have changed: --replace to take them up. Since job '", job.name(),
+    return absl::StrCat("the files have changed; --replace uses the new ones. Since job '", job.name(),
                         "' was submitted: ", look.changed());
   }
   if (look.failed().empty()) return "";

@@ -72,7 +72,7 @@ std::string ExplainText(const v1::Explanation& explanation) {
 }
 
 std::string TopText(const v1::ExplainReply& reply) {
-  if (reply.jobs().empty()) return "nobody reads a job now\n";
+  if (reply.jobs().empty()) return "no job has a reader now\n";
   Table table({"JOB", "ROWS/S", "WAITED", "WORKERS", "THE LIMIT"}, {1, 2, 3});
   for (const v1::Explanation& job : reply.jobs()) {
     const bool told = job.workers_needed() > job.workers();

@@ -154,7 +154,7 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
       return absl::Status(
           passed.first().code(),
           absl::StrCat(passed.first().message(),
-                       "; write the shard again, or leave it out (`penstock verify` says what is readable)"));
+                       "; write the shard again, or leave it out (`penstock verify` lists the readable records)"));
     }
     if (!passed.first().ok()) return passed.first();
     return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));

@@ -77,7 +77,7 @@ absl::StatusOr<std::string> LocalData::IndexDir() const {
     } else if (home != nullptr && *home != '\0') {
       dir = absl::StrCat(home, "/.cache/penstock");
     } else {
-      return absl::FailedPreconditionError("neither HOME nor XDG_CACHE_HOME is set: say --index-dir DIR");
+      return absl::FailedPreconditionError("neither HOME nor XDG_CACHE_HOME is set: give --index-dir DIR");
     }
   }
   std::error_code error;

@@ -77,7 +77,7 @@ absl::Status WriteColumn(const ColumnView& column, const std::string& prefix) {
 absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix) {
   for (const ColumnView& column : batch.columns()) PS_RETURN_IF_ERROR(WriteColumn(column, prefix));
   const auto rows = static_cast<int64_t>(batch.rows());
-  static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written as they lie in memory");
+  static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written with their layout in memory");
   PS_RETURN_IF_ERROR(
       WriteNpy(prefix + ".id.npy", "<i8", {rows, 2}, batch.ids().data(), batch.ids().size() * sizeof(RowId)));
   // Omitted if it would equal the ids.

@@ -15,7 +15,7 @@ std::string ReasonsText(const google::protobuf::RepeatedPtrField<v1::ReasonCount
 std::string QuarantineText(const v1::QuarantineReply& quarantine) {
   const std::string of =
       absl::StrCat(" of the ", Count(quarantine.records(), "record"), " of job '", quarantine.job(), "'");
-  if (quarantine.bad_records() == 0) return absl::StrCat("none", of, " is known to be bad\n");
+  if (quarantine.bad_records() == 0) return absl::StrCat("no record", of, " is known to be bad\n");
   Table table({"FILE", "RECORD", "OFFSET", "REASON", "MESSAGE"}, {1, 2});
   for (const v1::QuarantineReply::Entry& entry : quarantine.entries()) {
     table.Add({absl::StrCat(entry.root(), ":", entry.path()), absl::StrCat(entry.record()),

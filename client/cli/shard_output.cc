@@ -25,11 +25,11 @@ std::string LeftIn(Storage* storage, const std::string& folder) {
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
   if (!state.ok()) return "";
   if (state->shards.empty()) {
-    return absl::StrCat("in ", folder, " lies what another run wrote, the same command writes it anew");
+    return absl::StrCat(folder, " has files of an unfinished shard, the same command writes them again");
   }
   const bool one = state->shards.size() == 1;
   return absl::StrCat(Count(state->shards.size(), "finished shard"), one ? " is in " : " are in ", folder,
-                      ", the same command goes on behind ", one ? "it" : "them");
+                      ", the same command continues after ", one ? "it" : "them");
 }
 
 }  // namespace
@@ -37,13 +37,13 @@ std::string LeftIn(Storage* storage, const std::string& folder) {
 std::string RemainsOf(const Storage& storage, const std::string& folder) {
   if (storage.IsLocal(folder)) return absl::StrCat("stopped; ", folder, " does not answer");
   return absl::StrCat("stopped; the storage took too long, so parts of a shard may remain in ", folder,
-                      ": the same command takes them back, or the bucket's rule for incomplete uploads");
+                      "; the same command removes them, and so does the bucket's rule for incomplete uploads");
 }
 
 absl::Status Stopped(Storage* storage, const std::string& folder) {
   const std::string left = LeftIn(storage, folder);
   std::string said = absl::StrCat("stopped by ", SignalName(StopSignals::Came()), "; ",
-                                  left.empty() ? absl::StrCat("nothing of the run is left in ", folder) : left);
+                                  left.empty() ? absl::StrCat("the run left no files in ", folder) : left);
   if (!storage->IsLocal(folder)) {
     const absl::Status aborted = storage->RemoveUnfinished(folder);
     if (!aborted.ok()) absl::StrAppend(&said, "; parts of a shard may remain there: ", aborted.message());
@@ -172,8 +172,8 @@ void ShardOutput::Print(const ShardSetResult& result, double seconds, const std:
   if (treated[1] + treated[2] > 0) {
     std::vector<std::string> parts;
     if (treated[1] > 0) parts.push_back(absl::StrCat(Count(treated[1]), " restart-indexed"));
-    if (treated[2] > 0) parts.push_back(absl::StrCat(Count(treated[2]), " computed anew"));
-    if (treated[0] > 0) parts.push_back(absl::StrCat(Count(treated[0]), " with the bytes that they had"));
+    if (treated[2] > 0) parts.push_back(absl::StrCat(Count(treated[2]), " encoded again"));
+    if (treated[0] > 0) parts.push_back(absl::StrCat(Count(treated[0]), " with unchanged bytes"));
     std::printf("images: %s\n", absl::StrJoin(parts, ", ").c_str());
   }
   if (!state.skipped.empty()) {

@@ -24,13 +24,15 @@ absl::StatusOr<std::optional<SavedState>> LoadStateFile(const std::string& path)
   };
   if (!text.ok()) return bad(text.status().code(), text.status().message());
   if (absl::StripAsciiWhitespace(*text).empty()) {
-    return bad(absl::StatusCode::kInvalidArgument, "the file is empty, not a state; remove it to begin anew");
+    return bad(absl::StatusCode::kInvalidArgument,
+               "the file is empty, not a state; remove it to start from the beginning");
   }
   const absl::StatusOr<SessionState> state = ParseState(*text);
   if (!state.ok()) return bad(state.status().code(), state.status().message());
   if (state->epoch >= kMostEpochs) {
     return bad(absl::StatusCode::kInvalidArgument,
-               absl::StrCat("epoch ", state->epoch, " is none that a run has come to; remove the file to begin anew"));
+               absl::StrCat("epoch ", state->epoch,
+                            " is more than a run can reach; remove the file to start from the beginning"));
   }
   return SavedState{.text = *std::move(text), .epoch = state->epoch};
 }

@@ -85,13 +85,13 @@ std::string FailureLines(const v1::StatusReply& status) {
   };
   for (const auto& job : status.jobs()) {
     if (job.next().state() == v1::FAILED) {
-      add(absl::StrCat(job.name(), " goes on as it was; its replacement failed: ", job.next().error()));
+      add(absl::StrCat(job.name(), " continues unchanged; its replacement failed: ", job.next().error()));
     }
     if (job.state() != v1::FAILED) continue;
     add(absl::StrCat(job.name(), ": ", job.error()));
     ended = true;
   }
-  if (ended) absl::StrAppend(&out, "  (`penstock delete --ended` forgets failed and cancelled jobs)\n");
+  if (ended) absl::StrAppend(&out, "  (`penstock delete --ended` removes failed and cancelled jobs)\n");
   return out;
 }
 

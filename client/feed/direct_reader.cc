@@ -172,7 +172,7 @@ class DirectReader final : public Reader {
 
  private:
   absl::StatusOr<Batch> Finish(std::optional<PreparedStep> step) {
-    if (!step.has_value()) return absl::OutOfRangeError("the epochs asked for are over");
+    if (!step.has_value()) return absl::OutOfRangeError("all requested epochs are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
     PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(StepNumber(step->span.begin, steps_.step_size())));
     after_ = steps_.After(step->span);

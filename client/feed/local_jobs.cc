@@ -34,9 +34,10 @@ absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
     bad = bad_.size();
   }
   if (static_cast<double>(bad) <= limit_ * static_cast<double>(records_)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      bad, " distinct records of ", records_, " are bad, among them ", reader.Describe(record),
-      ": more than errors.max_bad_fraction (", limit_, ") allows; mend the data (penstock verify) or raise the limit"));
+  return absl::FailedPreconditionError(absl::StrCat(bad, " distinct records of ", records_, " are bad, among them ",
+                                                    reader.Describe(record), ": more than errors.max_bad_fraction (",
+                                                    limit_,
+                                                    ") allows; repair the data (penstock verify) or raise the limit"));
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSpec& spec,

@@ -188,12 +188,12 @@ TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
   ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(Run("jobs").out, "1 reader"); }));
   const Outcome failed = Run("submit train-bad.textproto --replace");
   EXPECT_EQ(failed.code, 1);
-  EXPECT_THAT(failed.err, HasSubstr("penstock submit: job 'train' goes on as it was; its replacement failed: "));
+  EXPECT_THAT(failed.err, HasSubstr("penstock submit: job 'train' continues unchanged; its replacement failed: "));
   EXPECT_THAT(failed.err, HasSubstr("trian-*"));
   EXPECT_TRUE(reader->running());
   const Outcome shown = Run("status");
   EXPECT_THAT(shown.out, HasSubstr("1 reader; its replacement failed, see below"));
-  EXPECT_THAT(shown.out, HasSubstr("train goes on as it was; its replacement failed: "));
+  EXPECT_THAT(shown.out, HasSubstr("train continues unchanged; its replacement failed: "));
   EXPECT_THAT(Run("submit train.textproto").out, HasSubstr("job 'train' is ready"));
   EXPECT_THAT(Run("status").out, Not(HasSubstr("replacement")));
   EXPECT_TRUE(reader->running());

@@ -231,7 +231,7 @@ def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
     assert "1 bad item left out" in said
     assert place.at("pictures/1 kind/00.png") in (place.folder / "skipping" / "skipped.txt").read_text()
     assert "does not list its files" in place.type("penstock import http://127.0.0.1:1/photos/ --out none", 2)
-    assert "lies in the source" in place.type(f"penstock import {place.at('pictures')} --out {place.at('pictures/x')}", 2)
+    assert "is inside the source" in place.type(f"penstock import {place.at('pictures')} --out {place.at('pictures/x')}", 2)
 
 
 def test_what_is_packed_into_a_bucket_is_what_is_packed_onto_a_disk(place):

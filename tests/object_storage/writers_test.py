@@ -62,8 +62,8 @@ def test_an_import_that_is_stopped_takes_its_parts_back(far, network, number):
     if far.server.scheme == "s3":
         assert not far.server.pending()
     whole = [key for key in far.server.keys(f"{folder}/") if key.endswith(".tfrecord")]
-    assert ("goes on behind" in said) == bool(whole)
-    assert ("nothing of the run is left" in said) == (not far.server.keys(f"{folder}/"))
+    assert ("continues after" in said) == bool(whole)
+    assert ("the run left no files" in said) == (not far.server.keys(f"{folder}/"))
     far.type(command)
     assert len(far.server.keys(f"{folder}/")) == 4 + 2  # shards, their state, the job
 
@@ -130,7 +130,7 @@ def test_a_run_that_fails_leaves_the_state_of_what_another_one_wrote(far, networ
     network.mend()
     said, code = end_of(run)
     assert code == -signal.SIGTERM, said
-    assert f"in {far.at('late')} lies what another run wrote, the same command writes it anew" in said
+    assert f"{far.at('late')} has files of an unfinished shard, the same command writes them again" in said
     far.type(command)
     assert len(far.server.keys("late/")) == 1 + 2
     far.type(f"penstock import {rows} --shard-size 1GiB --out by_itself")
@@ -149,6 +149,6 @@ def test_a_pack_that_is_stopped_leaves_nothing_in_the_bucket(far, network):
     network.mend()
     said, code = end_of(process)
     assert code == -signal.SIGTERM, said
-    assert "nothing of the run is left" in said
+    assert "the run left no files" in said
     assert not far.server.keys("unpacked/")
     assert far.server.scheme != "s3" or not far.server.pending()

@@ -100,7 +100,7 @@ def test_a_job_is_its_file(tmp_path):
     assert (tmp_path / "x.textproto").read_text() == str(job)
     command = [str(BIN / "penstock"), "check-config", str(tmp_path / "x.textproto")]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert "a right job file" in done.stdout, done.stdout
+    assert "a correct job file" in done.stdout, done.stdout
     assert Job.load(tmp_path / "x.textproto") == job == Job.from_text(str(job))
     job.check()
 

@@ -100,7 +100,7 @@ def test_what_is_written_is_read_back(tmp_path):
         for i in range(100)
     ]
     assert json.loads(run("verify", writer.result.files, "--json"))["readable_records"] == 100
-    assert "a right job file" in run("check-config", writer.result.job)
+    assert "a correct job file" in run("check-config", writer.result.job)
 
 
 def test_arrays_keep_type_and_shape(tmp_path):

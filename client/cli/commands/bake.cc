@@ -44,7 +44,7 @@ class Bake final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "JOB.textproto"));
     PS_RETURN_IF_ERROR(output_.Check(false));
-    if (options_.variants == 0) return UsageError("--variants counts from 1");
+    if (options_.variants == 0) return UsageError("--variants must be at least 1");
     if (format_ != "raw" && format_ != "jpeg") return UsageError(absl::StrCat("--format ", format_, ": raw or jpeg"));
     for (const char* name : {"quality", "column"}) {
       if (format_ == "raw" && flags_->Given(name))

@@ -24,13 +24,13 @@ class CheckConfig final : public Command {
   std::string arguments() const override { return "FILE [flags]"; }
   std::string summary() const override { return "list all mistakes in a job or configuration file, by line"; }
   std::string description() const override {
-    return "Checks a job file or a daemon's configuration file as a whole and names every mistake with its line.\n"
-           "FILE may be - for standard input. Which of the two it is follows from its `# proto-message:` comment, or "
-           "from what it fits better.\n\n"
+    return "Checks a whole job file, or a daemon's configuration file, and lists each mistake with its line.\n"
+           "FILE may be - for standard input. The `# proto-message:` comment of the file decides which of the two it\n"
+           "is. In a file without one, the kind with fewer mistakes counts. --kind overrides both.\n\n"
            "  penstock check-config train.textproto";
   }
   void AddFlags(Flags* flags) override {
-    flags->AddString("kind", &kind_, "job|daemon", "what the file is meant to be");
+    flags->AddString("kind", &kind_, "job|daemon", "the kind of the file");
     flags->AddStrings("data-root", &roots_, "[NAME=]DIR", "check that jobs can be read below this folder, too");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -63,14 +63,14 @@ class CheckConfig final : public Command {
       PrintJson(path, is_job, mistakes, warnings, job);
     } else if (mistakes.empty()) {
       PrintWarnings(warnings);
-      std::printf("%s: a right %s\n", path == "-" ? "standard input" : path.c_str(),
+      std::printf("%s: a correct %s\n", path == "-" ? "standard input" : path.c_str(),
                   is_job ? "job file" : "daemon configuration");
     } else {
       std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
     }
     if (mistakes.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(mistakes.size(), mistakes.size() == 1 ? " mistake" : " mistakes",
-                                                   " in ", path, ", taken as a ",
+                                                   " in ", path, ", read as a ",
                                                    is_job ? "job file" : "daemon configuration"));
   }
 

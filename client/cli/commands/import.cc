@@ -48,8 +48,8 @@ absl::Status IsAnImage(const std::string& source) {
 
 absl::Status NoListing(const std::string& source) {
   return UsageError(absl::StrCat(source,
-                                 " lies behind a web server, which does not list its files: name images in a --list "
-                                 "FILE with --root URL, shards and arrays one by one"));
+                                 " is on a web server, which does not list its files. Name images in a --list "
+                                 "FILE with --root URL, and each shard or array by its own URL"));
 }
 
 SourceKind KindByName(const std::string& source) {
@@ -111,8 +111,8 @@ class Import final : public Command {
            "  .npz files        the same for arrays in them: x_train with y_train, images with labels, and each\n"
            "                    further array of as many rows is a column; --array and --labels name others\n\n"
            "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
-           "Every image is decoded once, which finds damaged ones. To resume a killed run, repeat the command. The\n"
-           "shards are then those of a run without interruption.\n\n"
+           "Every image is decoded once, which finds damaged ones. To resume a killed run, repeat the command. It\n"
+           "writes the same shards as a run without interruption.\n\n"
            "  penstock import /data/imagenet/train --out /data/shards --prefix train\n"
            "  penstock import s3://bucket/photos --out s3://bucket/shards\n"
            "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
@@ -135,13 +135,13 @@ class Import final : public Command {
     output_.AddFlags(flags);
     flags->AddSwitch("restart-indexed", &prepare_.restart_index,
                      "JPEG: add restart markers and their table, without loss (default; --untouched does not)");
-    flags->AddSwitch("untouched", &untouched_, "keep the files' very bytes");
+    flags->AddSwitch("untouched", &untouched_, "keep the bytes of the files");
     flags->AddUint("longer-side", &longer_side_, "PIXELS",
-                   "make larger images smaller, so that their longer side has this; as JPEG (default: no)");
+                   "shrink larger images so that their longer side has PIXELS, and store them as JPEG (default: no)");
     flags->AddUint("quality", &quality_, "Q", "quality of these JPEGs, 1 to 100 (default: 90)");
     flags->AddSwitch("check", &prepare_.check, "decode every image (default; --no-check looks at its header only)");
-    flags->AddSwitch("lenient", &prepare_.lenient, "take what libjpeg makes of damaged JPEG files");
-    flags->AddSwitch("skip-other", &skip_other_, "leave out files of folders and lists that are no images");
+    flags->AddSwitch("lenient", &prepare_.lenient, "accept damaged JPEG files that libjpeg decodes");
+    flags->AddSwitch("skip-other", &skip_other_, "leave out files of folders and lists that are not images");
     flags->AddString("image-key", &image_key_, "KEY",
                      "feature with the image in TFRecord shards (default: image/encoded)");
     flags->AddString("key", &array_key_, "KEY", "feature for the rows of arrays (default: data)");
@@ -186,7 +186,7 @@ class Import final : public Command {
     if (untouched_) prepare_.restart_index = false;
     if (quality_ < 1 || quality_ > 100) return UsageError(absl::StrCat("--quality ", quality_, ": 1 to 100"));
     if (longer_side_ > 65500) return UsageError(absl::StrCat("--longer-side ", longer_side_, ": at most 65500"));
-    if (flags_->Given("longer-side") && longer_side_ == 0) return UsageError("--longer-side counts from 1");
+    if (flags_->Given("longer-side") && longer_side_ == 0) return UsageError("--longer-side must be at least 1");
     if (flags_->Given("quality") && longer_side_ == 0) return UsageError("--quality goes with --longer-side");
     prepare_.longer_side = static_cast<uint32_t>(longer_side_);
     prepare_.quality = static_cast<int>(quality_);
@@ -209,8 +209,8 @@ class Import final : public Command {
 
   absl::Status WriteFiles(FileSet files, const std::string& what, std::vector<ShardOutput::Companion> companions) {
     if (files.left_out() > 0) {
-      std::fprintf(stderr, "note: %s left out as no image, the first: %s\n", Count(files.left_out(), "file").c_str(),
-                   files.first_left_out().c_str());
+      std::fprintf(stderr, "note: left out %s without an image, the first is %s\n",
+                   Count(files.left_out(), "file").c_str(), files.first_left_out().c_str());
     }
     PS_ASSIGN_OR_RETURN(const auto source, NewFileSource(std::move(files), prepare_, output_.skip_bad()));
     Arguments arguments = {{"source", what}};
@@ -226,16 +226,16 @@ class Import final : public Command {
     PS_RETURN_IF_ERROR(Refuse({"root", "image-key", "key"}, "class folders"));
     PS_RETURN_IF_ERROR(output_.Check(true));
     if (absl::StartsWith(output_.folder() + "/", folder + "/")) {
-      return UsageError(absl::StrCat("--out ", output_.folder(), " lies in the source; take a folder outside it"));
+      return UsageError(absl::StrCat("--out ", output_.folder(), " is inside the source; name a folder outside of it"));
     }
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
     PS_ASSIGN_OR_RETURN(ClassFolders found,
                         ListClassFolders(data_.storage(), folder, labels ? &*labels : nullptr, skip_other_));
     const auto note = [&](const std::string& text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
     if (found.stray > 0) {
-      note(absl::StrCat(Count(found.stray, "file"), " of ", folder,
-                        found.stray == 1 ? " lies beside the class folders and is left out"
-                                         : " lie beside the class folders and are left out"));
+      note(absl::StrCat(
+          Count(found.stray, "file"), " of ", folder,
+          found.stray == 1 ? " is in no class folder and is left out" : " are in no class folder and are left out"));
     }
     if (found.empty > 0) {
       note(absl::StrCat(Count(found.empty, "class folder"), " of ", folder,
@@ -285,7 +285,7 @@ class Import final : public Command {
                "arrays"));
     PS_RETURN_IF_ERROR(output_.Check(false));
     if (scalars_ && flags_->Given("window")) return UsageError("--window and --scalars: one of the two");
-    if (flags_->Given("window") && window_ == 0) return UsageError("--window counts from 1");
+    if (flags_->Given("window") && window_ == 0) return UsageError("--window must be at least 1");
     return array_key_.empty() ? UsageError("--key is empty") : absl::OkStatus();
   }
 

@@ -41,7 +41,7 @@ class Init final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
-    if (records_ == 0) return UsageError("--records counts from 1");
+    if (records_ == 0) return UsageError("--records must be at least 1");
     if (!out_.empty() && !force_ && StatFile(out_).ok()) {
       return absl::AlreadyExistsError(absl::StrCat(out_, " is there already; --force replaces it"));
     }
@@ -57,7 +57,7 @@ class Init final : public Command {
       std::fputs(made.text.c_str(), stdout);
     } else {
       if (!made.label_range.empty()) std::printf("%s\n", made.label_range.c_str());
-      std::printf("wrote %s; `penstock preview %s%s` shows what it makes\n", out_.c_str(), out_.c_str(),
+      std::printf("wrote %s; `penstock preview %s%s` shows its rows\n", out_.c_str(), out_.c_str(),
                   made.has_pictures ? " --out sheet.png" : "");
     }
     return absl::OkStatus();

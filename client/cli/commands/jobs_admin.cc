@@ -118,7 +118,7 @@ class Drain final : public Command {
       }
       if (Clock::Real()->Now() > deadline) {
         return absl::DeadlineExceededError(
-            absl::StrCat("worker ", id, " is still draining after ", HumanSeconds(seconds), "; it goes on"));
+            absl::StrCat("worker ", id, " is still draining after ", HumanSeconds(seconds), "; it continues to drain"));
       }
       Clock::Real()->Pause(kPoll);
     }

@@ -77,21 +77,20 @@ class Pack final : public Command {
   std::string summary() const override { return "new shards from records that another program makes"; }
   std::string description() const override {
     return "Reads records from the standard input and writes them as TFRecord shards, with a job file that reads them\n"
-           "back. DIR appears when all is done, whole; until then, and when the input ends without an end frame, "
-           "there\n"
-           "is nothing. In a bucket the shards appear when all records have come, one by one, and the job file last.\n"
-           "Python's penstock.ShardWriter is made of it.\n\n"
+           "back. DIR appears complete, after the last record. It does not appear if the input ends without an end\n"
+           "frame. In a bucket the shards appear one by one after the last record, and then the job file.\n"
+           "Python's penstock.ShardWriter runs this command.\n\n"
            "The input is a run of frames, each u32 length, u32 type, then a body of that length, little-endian:\n\n"
-           "  type 1   a serialized tf.train.Example, kept as it is\n"
+           "  type 1   a serialized tf.train.Example, stored unchanged\n"
            "  type 2   a record's features, each: u16 length of the key, the key, u8 kind, then\n"
            "             kind 1..3 (BYTES, FLOAT, INT64): u8 1 for one value or 0 for a list, u32 count, the values:\n"
            "               u32 length and bytes; f32; i64\n"
            "             kind 4 (array): u8 type (as penstock.v1.DataType), u8 axes, u64 for each, the elements\n"
-           "  type 3   the end; the body lists the parts that there must be, u32 each\n"
+           "  type 3   the end; the body lists the required parts, u32 each\n"
            "  type 4   cancelled: no shards are written\n\n"
            "Several processes: this command prints {\"staging\": FOLDER} when it starts. Each other process gives its\n"
            "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
-           "Records come in the order of the parts, those of this command's own input first.";
+           "The shards hold the records of this command's own input first, then those of the parts in their order.";
   }
   void AddFlags(Flags* flags) override {
     flags->AddString(
@@ -104,8 +103,8 @@ class Pack final : public Command {
                      "the records in a random order, or as they come (default: sorted)");
     flags->AddUint("seed", &options_.seed, "N", "seed of the shuffled order (default: 17)");
     flags->AddUint("threads", &threads_, "N", "records read again at once (default: the CPUs of this container)");
-    flags->AddString("staging", &staging_, "FOLDER", "be one part of a run that prints this");
-    flags->AddString("part", &part_, "N", "which; a part that is written again takes the place of the earlier one");
+    flags->AddString("staging", &staging_, "FOLDER", "write one part of the run that printed this folder");
+    flags->AddString("part", &part_, "N", "number of this part; it replaces an earlier part N");
     options_.seed = 17;
   }
 
@@ -166,8 +165,8 @@ class Pack final : public Command {
       if (removed.ok()) removed = storage_->Remove(file);
     }
     if (removed.ok()) return removed;
-    return absl::Status(why.code(), absl::StrCat(why.message(), "; what is in ", out_,
-                                                 " could not be taken back: ", removed.message()));
+    return absl::Status(why.code(),
+                        absl::StrCat(why.message(), "; files in ", out_, " could not be removed: ", removed.message()));
   }
 
   absl::Status RunMain() {

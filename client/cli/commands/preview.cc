@@ -54,7 +54,8 @@ class Preview final : public Command {
     if (!out_.empty() && !as_text && !as_sheet) {
       return UsageError(absl::StrCat("--out ", out_, ": a sheet is a .png, rows of text a .txt"));
     }
-    if (records_ == 0 || draws_ == 0 || cell_ == 0) return UsageError("--records, --draws and --cell count from 1");
+    if (records_ == 0 || draws_ == 0 || cell_ == 0)
+      return UsageError("--records, --draws and --cell must be at least 1");
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
     const bool pictures = HasPictures(spec);
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");

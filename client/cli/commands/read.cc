@@ -178,12 +178,12 @@ class Read final : public Command {
   }
 
   absl::StatusOr<ReaderOptions> Options() const {
-    if (world_size_ == 0) return UsageError("--world-size counts from 1");
+    if (world_size_ == 0) return UsageError("--world-size must be at least 1");
     if (rank_ >= world_size_) {
       return UsageError(absl::StrCat("--rank ", rank_, " is not one of ", world_size_, " ranks, which count from 0"));
     }
-    if (flags_->Given("epochs") && epochs_ == 0) return UsageError("--epochs counts from 1");
-    if (flags_->Given("steps") && steps_ == 0) return UsageError("--steps counts from 1");
+    if (flags_->Given("epochs") && epochs_ == 0) return UsageError("--epochs must be at least 1");
+    if (flags_->Given("steps") && steps_ == 0) return UsageError("--steps must be at least 1");
     ReaderOptions options;
     options.rank = static_cast<uint32_t>(rank_);
     options.world_size = static_cast<uint32_t>(world_size_);

@@ -18,7 +18,9 @@ class Schema final : public Command {
            "comments of their fields. Python's penstock.Job is made from it.\n\n"
            "  penstock schema --json";
   }
-  void AddFlags(Flags* flags) override { flags->AddSwitch("json", &json_, "the one form that there is"); }
+  void AddFlags(Flags* flags) override {
+    flags->AddSwitch("json", &json_, "print JSON; required, because there is no other form");
+  }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
     if (!json_) return UsageError("--json is missing: the schema is for programs; proto/penstock/v1 is for people");

@@ -21,9 +21,10 @@ class Submit final : public Command {
   std::string summary() const override { return "register a job with the coordinator"; }
   std::string description() const override {
     return "Checks the job file, registers the job, and waits until the workers have found and indexed its files and\n"
-           "made its first row. To submit the same job again changes nothing, but prints whether its globs match\n"
-           "other files now; --replace uses these. Another job with the same name needs --replace. The old job then\n"
-           "runs until the new one is ready, and stays if the new one fails. Afterwards its readers end.\n"
+           "made its first row. Submitting the same job again changes nothing, but prints whether its globs match\n"
+           "other files now; --replace uses these. Another job with the same name needs --replace. The old job\n"
+           "continues until the new one is ready, and stays if the new one fails. Its readers end when the new job\n"
+           "is ready.\n"
            "JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
@@ -68,7 +69,7 @@ class Submit final : public Command {
     PrintWarnings(warnings);
     if (!wait_) {
       std::printf("job '%s' is registered; `penstock jobs` shows when it is ready%s\n", job.name().c_str(),
-                  replaces ? ", until then the one that is there goes on" : "");
+                  replaces ? "; the present job continues until then" : "");
       return absl::OkStatus();
     }
     std::printf("job '%s' is ready: %s, %s in %s\n", job.name().c_str(), Count(records, "record").c_str(),

@@ -83,7 +83,7 @@ class Trace final : public Command {
     ask_shards.set_job(request.job());
     const absl::StatusOr<v1::ListShardsReply> shards = client.ListShards(ask_shards);
     if (!shards.ok()) {
-      std::fprintf(stderr, "penstock: rows are without their files: %s\n",
+      std::fprintf(stderr, "penstock: the trace has no file names of rows: %s\n",
                    std::string(shards.status().message()).c_str());
     }
     const Places places(shards.ok() ? *shards : v1::ListShardsReply());
@@ -107,9 +107,9 @@ class Trace final : public Command {
     ControlClient client(coordinator_.address());
     absl::StatusOr<v1::StartTraceReply> started = client.StartTrace(request);
     if (absl::IsUnimplemented(started.status())) {
-      return absl::UnimplementedError(
-          absl::StrCat(started.status().message(),
-                       "; that coordinator's release does not know traces: this is release ", std::string(Version())));
+      return absl::UnimplementedError(absl::StrCat(started.status().message(),
+                                                   "; the coordinator's release has no traces; this is release ",
+                                                   std::string(Version())));
     }
     PS_RETURN_IF_ERROR(started.status());
     TraceInput input;
@@ -139,19 +139,21 @@ class Trace final : public Command {
         if (missing.worker()) absl::StrAppend(&why, "; worker ", missing.process(), ": ", missing.why());
       }
       return absl::UnavailableError(
-          absl::StrCat("job ", request.job(), " was not traced: none of its workers handed anything in", why));
+          absl::StrCat("job ", request.job(), " was not traced: none of its workers uploaded events", why));
     }
     return input;
   }
 
   static void Say(const TraceInput& input, const TraceSummary& summary, const std::string& out, size_t bytes) {
     for (const v1::MissingProcess& missing : input.missing) {
-      std::fprintf(stderr, "penstock: without %s %s: %s\n", missing.worker() ? "worker" : "the trainer with session",
-                   missing.process().c_str(), missing.why().c_str());
+      std::fprintf(stderr, "penstock: the trace lacks %s %s: %s\n",
+                   missing.worker() ? "worker" : "the trainer with session", missing.process().c_str(),
+                   missing.why().c_str());
     }
-    if (summary.trainers == 0) std::fprintf(stderr, "penstock: without any trainer\n");
+    if (summary.trainers == 0) std::fprintf(stderr, "penstock: the trace has no trainer\n");
     if (summary.dropped + input.refused_parts > 0) {
-      std::fprintf(stderr, "penstock: %s had no room, the oldest of their threads; fewer --seconds have all\n",
+      std::fprintf(stderr,
+                   "penstock: %s did not fit, the oldest of their threads; a trace of fewer --seconds has all\n",
                    Count(summary.dropped, "event").c_str());
     }
     std::printf("%s: %.1f s of job %s, %s of %s and %s, %s (%s)\nopen it at https://ui.perfetto.dev\n", out.c_str(),

@@ -54,7 +54,7 @@ TEST(ExplainText, FitsATerminalOf80AndSaysTheLimitFirst) {
 
 TEST(ExplainText, TopHasALineForEachJob) {
   v1::ExplainReply reply;
-  EXPECT_THAT(TopText(reply), HasSubstr("nobody reads a job"));
+  EXPECT_THAT(TopText(reply), HasSubstr("no job has a reader"));
   *reply.add_jobs() = Example();
   const std::string text = TopText(reply);
   EXPECT_THAT(text, HasSubstr("812"));

@@ -111,7 +111,7 @@ TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
 
 TEST_F(ImportCommand, ListsAndTheirBadFiles) {
   MakePhotos(3);
-  dir_.Write("photos/text.jpg", "this is no image, whatever its name says");
+  dir_.Write("photos/text.jpg", "this is no image, despite its name");
   dir_.Write("photos/list.txt", "class 0/0.jpg 5\nclass 1/1.jpg\t-6\ntext.jpg 7\n");
   Outcome outcome = Run({"import", "--list", "photos/list.txt", "--out", "out", "--order", "sorted"});
   EXPECT_EQ(outcome.code, 1);
@@ -251,7 +251,7 @@ TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
   EXPECT_THAT(outcome.err, HasSubstr("--skip-other"));
   outcome = Run({"import", "photos", "--out", "all", "--skip-other"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("1 file left out as no image, the first: "));
+  EXPECT_THAT(outcome.err, HasSubstr("left out 1 file without an image, the first is "));
   EXPECT_THAT(outcome.out, HasSubstr("3 records in 1 shard, "));
   outcome = Run({"import", "photos/class 1", "--out", "flat"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -272,7 +272,7 @@ TEST_F(ImportCommand, ARunThatEndsInTheMiddleSaysWhatIsDone) {
       Run({"import", "photos", "--out", "out", "--order", "sorted", "--shard-size", "30KB", "--threads", "1"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("; 1 finished shard is in "));
-  EXPECT_THAT(outcome.err, HasSubstr("out, the same command goes on behind it"));
+  EXPECT_THAT(outcome.err, HasSubstr("out, the same command continues after it"));
 }
 
 TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
@@ -315,7 +315,7 @@ TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
       {{"import", "photos"}, 2, "--out DIR is missing"},
       {{"import", "photos", "flat", "--out", "out"}, 2, "one folder"},
       {{"import", "photos", "--list", "list.txt", "--out", "out"}, 2, "one of the two"},
-      {{"import", "photos", "--out", "photos/out"}, 2, "lies in the source"},
+      {{"import", "photos", "--out", "photos/out"}, 2, "is inside the source"},
       {{"import", "photos", "--out", "out", "--quality", "80"}, 2, "--quality goes with --longer-side"},
       {{"import", "photos", "--out", "out", "--longer-side", "9", "--quality", "0"}, 2, "1 to 100"},
       {{"import", "photos", "--out", "out", "--order", "any"}, 2, "shuffled or sorted"},
@@ -334,7 +334,7 @@ TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
       {{"import", "photos", "--out", "flat"}, 1, "is not empty ('1.jpg')"},
       {{"bake", "--out", "out"}, 2, "JOB.textproto is missing"},
       {{"bake", "none.textproto", "--out", "out"}, 1, "none.textproto"},
-      {{"bake", "job.textproto", "--out", "out", "--variants", "0"}, 2, "counts from 1"},
+      {{"bake", "job.textproto", "--out", "out", "--variants", "0"}, 2, "must be at least 1"},
       {{"bake", "job.textproto", "--out", "out", "--quality", "50"}, 2, "goes with --format jpeg"},
   };
   for (const Case& c : cases) {

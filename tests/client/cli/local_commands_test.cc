@@ -112,8 +112,7 @@ TEST_F(LocalCommands, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
     const Outcome refused = Run(command);
     EXPECT_EQ(refused.code, 1);
     EXPECT_THAT(refused.err, HasSubstr("features[0].key: none of the first 12 records of 1 shard"));
-    EXPECT_THAT(refused.err,
-                HasSubstr("has a key \"dens\" (did you mean 'dense'?); what they have: city, dense, label"));
+    EXPECT_THAT(refused.err, HasSubstr("has a key \"dens\" (did you mean 'dense'?); they have: city, dense, label"));
     command.emplace_back("--allow-missing");
     ExpectOk(command);
   }
@@ -309,7 +308,7 @@ TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
   };
   dir_.Write("empty", "");
   EXPECT_THAT(refusal({"--state", "empty"}),
-              HasSubstr("--state empty: the file is empty, not a state; remove it to begin anew"));
+              HasSubstr("--state empty: the file is empty, not a state; remove it to start from the beginning"));
   dir_.Write("absurd", state("999999999999"));
   EXPECT_THAT(refusal({"--state", "absurd"}), HasSubstr("--state absurd: epoch 999999999999"));
   dir_.Write("text", "hello\n");
@@ -322,7 +321,7 @@ TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
 }
 
 TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
-  dir_.Write("used/000000.image.npy", "of an earlier run");
+  dir_.Write("used/000000.image.npy", "an earlier run wrote this");
   const Outcome refused = Run({"read", "train", "--out", "used", "--coordinator", "localhost:1"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err,
@@ -340,7 +339,7 @@ TEST_F(LocalCommands, NoCountIsZero) {
   for (const char* flag : {"--epochs", "--steps"}) {
     const Outcome refused = Run({"read", "train", flag, "0", "--coordinator", "localhost:1"});
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(flag, " counts from 1")));
+    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(flag, " must be at least 1")));
   }
 }
 

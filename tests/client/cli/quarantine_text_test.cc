@@ -20,7 +20,7 @@ TEST(QuarantineText, IsALineForEachRecordAndTheCountsOfAll) {
   v1::QuarantineReply reply;
   reply.set_job("train");
   reply.set_records(1000);
-  EXPECT_EQ(QuarantineText(reply), "none of the 1,000 records of job 'train' is known to be bad\n");
+  EXPECT_EQ(QuarantineText(reply), "no record of the 1,000 records of job 'train' is known to be bad\n");
   reply.set_bad_records(1203);
   Add(&reply, "train-0", 7, "truncated image", "libjpeg: Premature end of JPEG file")->set_offset(99);
   Add(&reply, "train-12", 123, "missing feature", "label: missing");

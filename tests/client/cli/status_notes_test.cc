@@ -61,7 +61,7 @@ TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
   v1::CacheLoad* cache = worker->mutable_load()->add_caches();
   cache->set_of(v1::CacheLoad::DECODED_IMAGES);
   cache->set_limit(uint64_t{2} << 30);
-  EXPECT_EQ(CacheLines(status), "") << "nobody has asked";
+  EXPECT_EQ(CacheLines(status), "") << "no lookup yet";
   cache->set_misses(1);
   EXPECT_EQ(CacheLines(status), "  worker w1: decoded cache 0 B of 2.0 GiB, 0 % hits\n");
   cache->set_bytes(uint64_t{1} << 30);
@@ -152,7 +152,7 @@ TEST(StatusNotes, WhatIsToReplaceAJobIsSaidAndWhyItFailed) {
   job->mutable_next()->set_state(v1::FAILED);
   job->mutable_next()->set_error("features[1].key: none");
   EXPECT_EQ(JobNote(*job), "0 readers; its replacement failed, see below");
-  EXPECT_EQ(FailureLines(status), "\n  train goes on as it was; its replacement failed: features[1].key: none\n");
+  EXPECT_EQ(FailureLines(status), "\n  train continues unchanged; its replacement failed: features[1].key: none\n");
 }
 
 TEST(StatusNotes, AWorkerThatHasGoneHasNoRateAndNoLoad) {

@@ -98,9 +98,9 @@ TEST_F(FeedLoaderTest, AFailureOfAStreamThatASeekHasEndedHoldsTheNextOneUpNoMore
   readers_ = {[&] {
                 within.set_value();
                 sought.get_future().wait();
-                return absl::DataLossError("of the stream that was left");
+                return absl::DataLossError("the old stream failed");
               },
-              [] { return absl::DataLossError("of the new stream"); }};
+              [] { return absl::DataLossError("the new stream failed"); }};
   Begin();
   Want(1, 0);
   within.get_future().wait();
@@ -111,10 +111,10 @@ TEST_F(FeedLoaderTest, AFailureOfAStreamThatASeekHasEndedHoldsTheNextOneUpNoMore
   EXPECT_EQ(answer->stream, 2u);
   Want(2, 0);
   const auto failed = trainer_->Receive();
-  ASSERT_TRUE(failed.has_value()) << "batch 0 of the new stream is not even tried";
+  ASSERT_TRUE(failed.has_value()) << "batch 0 the new stream failed is not even tried";
   EXPECT_EQ(failed->type, 21u);
   EXPECT_EQ(failed->stream, 2u);
-  EXPECT_THAT(failed->body, HasSubstr("of the new stream"));
+  EXPECT_THAT(failed->body, HasSubstr("the new stream failed"));
 }
 
 TEST_F(FeedLoaderTest, AWantForAStreamThatIsNotYetOpenIsKept) {
@@ -124,7 +124,7 @@ TEST_F(FeedLoaderTest, AWantForAStreamThatIsNotYetOpenIsKept) {
                 wanted.get_future().wait();
                 return absl::CancelledError("by the SEEK");
               },
-              [] { return absl::DataLossError("it was asked for"); }};
+              [] { return absl::DataLossError("a second batch was requested"); }};
   Begin();
   Want(1, 0);
   within.get_future().wait();
@@ -144,7 +144,7 @@ TEST_F(FeedLoaderTest, OfSeveralSeeksAtOnceTheLastOneIsAnswered) {
                 sought.get_future().wait();
                 return absl::CancelledError("by the SEEK");
               },
-              [] { return absl::DataLossError("it was asked for"); }};
+              [] { return absl::DataLossError("a second batch was requested"); }};
   Begin();
   Want(1, 0);
   within.get_future().wait();

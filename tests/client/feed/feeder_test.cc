@@ -253,7 +253,7 @@ TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
   EXPECT_GE(held.size(), 5u);
   EXPECT_THAT(told, HasSubstr("RESOURCE_EXHAUSTED"));
   EXPECT_THAT(told, HasSubstr(absl::StrCat("holds ", held.size(), " batches")));
-  EXPECT_THAT(told, HasSubstr("of the 16777216 bytes that `memory` allows are in use"));
+  EXPECT_THAT(told, HasSubstr(" of the 16777216 bytes that `memory` allows are in use"));
   EXPECT_THAT(told, ContainsRegex("a batch needs 15[0-9]{5} bytes more"));
   const auto expected_next = held.size();
   for (const GotBatch& batch : held) trainer.Release(batch);
