@@ -63,7 +63,7 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
       if (components < 0) return CutOff("the JPEG");
       if (height == 0 || width == 0 || components == 0) {
         return absl::InvalidArgumentError(
-            absl::StrCat("the JPEG's header says ", width, " x ", height, " pixels, ", components, " components"));
+            absl::StrCat("the JPEG's header declares ", width, " x ", height, " pixels, ", components, " components"));
       }
       header.width = static_cast<int>(width);
       header.height = static_cast<int>(height);
@@ -93,7 +93,7 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
                 color = ReadBigEndian(bytes, 25, 1);
   if (color < 0) return CutOff("the PNG");
   if (width <= 0 || height <= 0 || width > INT32_MAX || height > INT32_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat("the PNG's header says ", width, " x ", height, " pixels"));
+    return absl::InvalidArgumentError(absl::StrCat("the PNG's header declares ", width, " x ", height, " pixels"));
   }
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);

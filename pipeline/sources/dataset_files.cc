@@ -240,7 +240,7 @@ absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vecto
 }
 
 absl::Status CheckGlob(const Storage& storage, const std::string& glob) {
-  if (glob.empty()) return absl::InvalidArgumentError("an empty glob; say which files to read");
+  if (glob.empty()) return absl::InvalidArgumentError("an empty glob; name the files to read");
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
@@ -342,7 +342,7 @@ absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std
   if (roots.empty()) {
     return absl::FailedPreconditionError("no data roots are configured; name one with --data-root");
   }
-  if (globs.empty()) return absl::InvalidArgumentError("no globs; say which files to read");
+  if (globs.empty()) return absl::InvalidArgumentError("no globs; name the files to read");
   std::vector<DatasetFile> files;
   for (const std::string& glob : globs) PS_RETURN_IF_ERROR(ExpandOne(storage, glob, roots, &files));
   std::sort(files.begin(), files.end(), [](const DatasetFile& a, const DatasetFile& b) {

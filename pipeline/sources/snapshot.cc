@@ -45,7 +45,7 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
     const uint64_t before = snapshot.starts_.back();
     if (shard.record_count >= kMaxRecords - before) {
       return absl::InvalidArgumentError(
-          absl::StrCat("shard ", shard.root, ":", shard.relative_path, " brings the snapshot above 2^62 records"));
+          absl::StrCat("shard ", shard.root, ":", shard.relative_path, " makes the snapshot larger than 2^62 records"));
     }
     snapshot.starts_.push_back(before + shard.record_count);
     snapshot.data_bytes_ += shard.data_bytes;

@@ -298,7 +298,7 @@ void DiskCache::Warn(const absl::Status& status) {
   bool* const warned = absl::IsResourceExhausted(status) ? &warned_full_ : &warned_failing_;
   if (std::exchange(*warned, true) || options_.warn == nullptr) return;
   options_.warn(absl::StrCat("disk cache ", options_.folder, ": ", status.message(),
-                             "; rows are made from storage, nothing is kept here for now"));
+                             "; the worker reads from storage and stores nothing here until this works again"));
 }
 
 }  // namespace penstock

@@ -112,7 +112,7 @@ absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes) {
   }
   if (bits < 0) return BmpCutOff();
   if (width <= 0 || height <= 0 || height > INT32_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat("the BMP's header says ", width, " x ", height, " pixels"));
+    return absl::InvalidArgumentError(absl::StrCat("the BMP's header declares ", width, " x ", height, " pixels"));
   }
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
     return NotRead(absl::StrCat(bits, " bits a pixel"));

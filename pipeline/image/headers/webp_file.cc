@@ -128,7 +128,7 @@ absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes) {
       FindPicture(chunks, &file);
       if (!file.stream.empty() && (file.frame_width != file.width || file.frame_height != file.height)) {
         file.stream = {};
-        file.trouble = "its picture has another size than its header says";
+        file.trouble = "its picture and its header differ in size";
       }
     }
   } else if (first == "VP8 " || first == "VP8L") {
@@ -146,7 +146,7 @@ absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes) {
       file.x + int64_t{file.frame_width} <= file.width && file.y + int64_t{file.frame_height} <= file.height;
   if (!file.stream.empty() && !inside) {
     file.stream = {};
-    file.trouble = "its picture lies outside its canvas";
+    file.trouble = "its picture is outside its canvas";
   }
   return file;
 }

@@ -313,7 +313,8 @@ absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLi
   const bool read_back = transcoder.Compare(result, &same);
   const auto table = TileTable::Read(result);
   if (!read_back || !same || !table || !MarkersMatch(result, *table, table->grid().tiles() - 1)) {
-    return Stays(read_back ? "what libjpeg wrote is not what it read" : std::string(transcoder.error().message()));
+    return Stays(read_back ? "the JPEG that libjpeg wrote differs from its input"
+                           : std::string(transcoder.error().message()));
   }
   return result;
 }

@@ -95,7 +95,7 @@ class Writer final : public TFRecordWriter {
 absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(Storage* storage, const std::string& path,
                                                                      const WriterOptions& options) {
   if (options.compression == Compression::kAuto) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": say which compression to write: NONE, GZIP or ZLIB"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": name the compression to write: NONE, GZIP or ZLIB"));
   }
   PS_ASSIGN_OR_RETURN(auto file, storage->Create(path));
   auto writer = std::make_unique<Writer>(std::move(file), options);

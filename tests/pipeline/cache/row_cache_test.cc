@@ -64,7 +64,7 @@ TEST(RowCache, ASharedRowGoesWhenThoseWhoWantItHaveHadItAndAKeptOneStays) {
   EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "one more wants it";
   cache.ReportTaken({1, 0, 0});
   EXPECT_EQ(cache.Find({1, 0, 0}), nullptr);
-  EXPECT_EQ(held->bytes, std::string(500, 'a')) << "who holds it has it";
+  EXPECT_EQ(held->bytes, std::string(500, 'a')) << "the holder keeps the row";
   cache.ReportTaken({1, 0, 0});
   for (int i = 0; i < 3; ++i) cache.ReportTaken({2, 0, 0});
   EXPECT_NE(cache.Find({2, 0, 0}), nullptr);
@@ -149,7 +149,7 @@ TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
   EXPECT_NE(file_of({1, 0, 1}), nullptr);
   EXPECT_EQ(file_of({1, 0, 1}), file_of({1, 0, 2}));
   EXPECT_NE(file_of({2, 0, 1}), nullptr);
-  EXPECT_NE(file_of({2, 0, 1}), file_of({1, 0, 1})) << "who is lent a job's rows is lent no other's";
+  EXPECT_NE(file_of({2, 0, 1}), file_of({1, 0, 1})) << "rows of two jobs share no file";
   EXPECT_EQ(file_of({1, 0, 3}), nullptr) << "small ones are joined in messages anyway";
   EXPECT_EQ(file_of({3, 0, 1}), nullptr) << "shared ones come and go";
   EXPECT_EQ(cache.Find({1, 0, 2})->bytes, Row(kLarge, 'b'));
@@ -235,7 +235,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
     for (uint64_t k = 0; k < rows; ++k) cache.Find({1 + k % 2, 0, k});
     const double rate = static_cast<double>(cache.hits() - hits) / static_cast<double>(rows);
     EXPECT_NEAR(rate, part, 0.08);
-    EXPECT_LE(held(), cache.limit() + (9 << 20)) << "what goes gives its memory back, but for one open file of each";
+    EXPECT_LE(held(), cache.limit() + (9 << 20)) << "evicted rows release their memory, except one open file per job";
   }
   // The cache fills again.
   cache.SetLimit(full);

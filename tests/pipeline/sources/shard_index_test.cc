@@ -119,7 +119,7 @@ TEST(ShardIndex, KeepsTheTagOfAStorageThatHasThem) {
   const auto parsed = ShardIndex::Parse(blob);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(*parsed, index);
-  EXPECT_EQ(without[4], 1) << "those of local files are what earlier releases read and write";
+  EXPECT_EQ(without[4], 1) << "earlier releases read and write the index of local files";
   for (size_t i = 0; i < blob.size(); ++i) {
     std::string changed = blob;
     changed[i] = static_cast<char>(changed[i] ^ 0x20);

@@ -66,7 +66,8 @@ TEST(CacheChooser, APartOfTheImagesIsKeptWhereThatAlonePays) {
   const CacheSizes first = Defaults(2048 * kMiB).first;
   EXPECT_GE(Settled(&chooser, {Photographs(4000)}, first, 1400 * kMiB).decoded, 1000 * kMiB);
   CacheChooser other(Defaults(2048 * kMiB));
-  EXPECT_EQ(Settled(&other, {Photographs(1e6)}, first, 1400 * kMiB), first) << "of a million it is next to nothing";
+  EXPECT_EQ(Settled(&other, {Photographs(1e6)}, first, 1400 * kMiB), first)
+      << "the cache would hold almost none of a million records";
 }
 
 TEST(CacheChooser, WhatIsReadOnceIsNotKept) {
@@ -84,7 +85,7 @@ TEST(CacheChooser, AnEvaluationsRowsAreKeptFinished) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes sizes = Settled(&chooser, {job}, Defaults(2048 * kMiB).first, 1400 * kMiB);
   EXPECT_GE(sizes.rows, uint64_t{750 * 1000 * 1000});
-  EXPECT_EQ(sizes.decoded, 0u) << "nothing is decoded any more";
+  EXPECT_EQ(sizes.decoded, 0u) << "finished rows need no decoded images";
 }
 
 TEST(CacheChooser, RecordsOfRemoteStorageAreKeptWhereTheyAloneFit) {
@@ -214,7 +215,7 @@ TEST_P(CacheChooserLaws, WithMoreMemoryARowTakesNoLonger) {
     sizes = BestCacheSizes(jobs, limits, sizes, most);
     const double seconds = SecondsPerRow(jobs, sizes);
     if (before > 0) {
-      EXPECT_LE(seconds, before * 1.021) << "but for the price of memory";
+      EXPECT_LE(seconds, before * 1.021) << "except for the cost of memory";
     }
     before = seconds;
   }

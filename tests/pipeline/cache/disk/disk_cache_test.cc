@@ -119,7 +119,7 @@ TEST_F(DiskCacheTest, OutlivesTheProcess) {
     Fill(cache.get(), 0, 20);
   }
   const auto cache = OpenCache();
-  EXPECT_EQ(Held(cache.get(), 0, 20), 0u) << "nobody uses it";
+  EXPECT_EQ(Held(cache.get(), 0, 20), 0u) << "no session uses the data set";
   const auto use = cache->Use(kSpace, "a data set");
   cache->Flush();
   EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
@@ -394,7 +394,7 @@ TEST_F(DiskCacheTest, AFullDiskIsSaidOnceAndRowsGoOn) {
   EXPECT_EQ(Held(cache.get(), 0, 20), 4u);
   ASSERT_EQ(warnings().size(), 1u);
   EXPECT_THAT(warnings()[0], HasSubstr(folder()));
-  EXPECT_THAT(warnings()[0], HasSubstr("rows are made from storage"));
+  EXPECT_THAT(warnings()[0], HasSubstr("the worker reads from storage"));
   Fill(cache.get(), 0, 20);
   EXPECT_EQ(Held(cache.get(), 0, 20), 4u) << "it waits before it tries again";
   clock_.Advance(61 * kSecond);

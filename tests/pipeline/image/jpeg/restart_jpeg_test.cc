@@ -141,13 +141,13 @@ TEST(RestartJpeg, KeepsMarkersCommentsAndWhatFollowsTheImage) {
   const std::string foreign = Segment(0xE9, "another program's APP9");
   const std::string comment = Segment(0xFE, "a comment");
   const size_t behind_jfif = 2 + 18;
-  const std::string plain = made.substr(0, behind_jfif) + exif + comment + icc + foreign + made.substr(behind_jfif) +
-                            "what follows the image";
+  const std::string plain =
+      made.substr(0, behind_jfif) + exif + comment + icc + foreign + made.substr(behind_jfif) + "bytes after the image";
   const auto indexed = AddRestartIndex(plain);
   ASSERT_TRUE(indexed.ok()) << indexed.status();
   EXPECT_EQ(indexed->substr(0, behind_jfif), plain.substr(0, behind_jfif));
   EXPECT_EQ(indexed->find(exif + comment + icc + foreign), behind_jfif);
-  EXPECT_EQ(indexed->substr(indexed->size() - 22), "what follows the image");
+  EXPECT_EQ(indexed->substr(indexed->size() - 21), "bytes after the image");
   ExpectSameCrops(plain, *indexed, 90, 50, 20, "markers");
 }
 

@@ -163,7 +163,7 @@ TEST(Inflater, APartIsTakenWithoutTheRest) {
     out.append(reinterpret_cast<const char*>(taken), 1000);
   }
   EXPECT_TRUE(bytes.compare(0, out.size(), out) == 0);
-  EXPECT_EQ(inflater.Take(1000), nullptr) << "more than was asked for";
+  EXPECT_EQ(inflater.Take(1000), nullptr) << "more than requested";
   EXPECT_FALSE(inflater.Finish());
 }
 
