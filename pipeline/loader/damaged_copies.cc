@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-constexpr char kWayOut[] = "other workers are asked for its rows; replace the file by an intact copy";
+constexpr char kWayOut[] = "other workers serve its rows; replace the file by an intact copy";
 
 }  // namespace
 

@@ -16,11 +16,11 @@ std::string_view NameOf(RowMaker::End end) {
     case RowMaker::End::kMade:
       return "row";
     case RowMaker::End::kPutBack:
-      return "row put back: no memory";
+      return "row queued again: no memory";
     case RowMaker::End::kNotReady:
-      return "row put aside: its shard is not open";
+      return "row parked: its shard is not open";
     case RowMaker::End::kNotRead:
-      return "row put aside: its record is to be read";
+      return "row parked: its record is not read yet";
   }
   return "row";
 }

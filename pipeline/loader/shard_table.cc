@@ -36,7 +36,7 @@ DatasetReader::Options Completed(DatasetReader::Options options) {
   return options;
 }
 
-constexpr char kGoesOn[] = "its rows are asked of other workers, and it is tried again";
+constexpr char kGoesOn[] = "other workers serve its rows, and this worker tries it again";
 
 bool MayPass(const absl::Status& status) { return absl::IsUnavailable(status); }
 
@@ -303,7 +303,7 @@ void ShardTable::ReportError(uint32_t number, const absl::Status& status) {
   shards_[number].reported_failing.store(true);
   options_.file_errors->Failed(
       PathOf(number), status,
-      absl::IsFailedPrecondition(status) ? "other workers are asked for its rows; put the right file there" : kGoesOn);
+      absl::IsFailedPrecondition(status) ? "other workers serve its rows; put the right file there" : kGoesOn);
 }
 
 // ---- Loading --------------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::RunLoad(uint32_t n
     shards_[number].paused_until = 0;
     index = shards_[number].index;
   }
-  absl::StatusOr<Loaded> loaded = absl::CancelledError("nobody needs it any more");
+  absl::StatusOr<Loaded> loaded = absl::CancelledError("no row needs it");
   if (!stop_.stop_requested()) loaded = Load(number, std::move(index));
   Nanos again = 0;
   if (FinishLoad(number, loaded, false, &again)) return loaded;
@@ -381,7 +381,7 @@ absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared
     // The file has changed since it was indexed.
     index = nullptr;
     if (indexings == kIndexings) {
-      return absl::UnavailableError(absl::StrCat(PathOf(number), ": somebody is writing to it"));
+      return absl::UnavailableError(absl::StrCat(PathOf(number), ": another program is writing to it"));
     }
   }
 }

@@ -177,7 +177,7 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
     const CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
     ASSERT_EQ(sizes.sum(), 800'000u);
     auto session = loader->OpenSession(job.job, StepsOf(60), &sink);
-    EXPECT_EQ(session.ok(), chosen) << "what somebody has set stays";
+    EXPECT_EQ(session.ok(), chosen) << "a configured size does not change";
     const CacheUse use = loader->TakeCacheUse();
     EXPECT_EQ(use.now.sum() < 800'000u, chosen);
     if (chosen) {
@@ -341,7 +341,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
       }
     }
     if (comes_back) {
-      EXPECT_GE(loader->Stats().decoded_cache.hits, kRows / 2) << "of the second epoch";
+      EXPECT_GE(loader->Stats().decoded_cache.hits, kRows / 2) << "hits of the second epoch";
     } else {
       EXPECT_EQ(loader->Stats().decoded_cache.hits, 0u) << "the second epoch was the one to fill them";
     }
@@ -363,7 +363,7 @@ TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
     seen.AddRow(0, position, 1);
   }
   seen.AddRow(1, 0, 1);
-  EXPECT_EQ(seen.rows_of_epoch(30'000), 3000) << "from then on what was asked";
+  EXPECT_EQ(seen.rows_of_epoch(30'000), 3000) << "after that, the requested rows";
 }
 
 TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {

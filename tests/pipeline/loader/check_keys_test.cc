@@ -41,7 +41,7 @@ TEST(CheckKeys, SaysHowManyRecordsOfHowManyShardsWereLookedAt) {
   const absl::Status status = Check(Tagged(folder.path(), -1));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   const std::string text(status.message());
-  EXPECT_THAT(text, HasSubstr("none of the first 256 records of 8 shards (from "));
+  EXPECT_THAT(text, HasSubstr(": none of the first 256 records of 8 shards (from "));
   EXPECT_THAT(text, HasSubstr(" has a key \"tag\""));
 }
 

@@ -180,7 +180,7 @@ TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsAreDecidedAloneUntilTheJobIsLetGoO
   EXPECT_EQ(FaultOf(rows[7].fault), Fault::kWrongCrc);
   EXPECT_THAT(log_, testing::ElementsAre(HasSubstr("record 7 at offset")));
   BreakRecord(set_.files[0], 7);  // repairs the file: flips the same bit back
-  EXPECT_EQ(Masked(Rows(job)), 1) << "an epoch must not depend on when a file is mended";
+  EXPECT_EQ(Masked(Rows(job)), 1) << "an epoch must not depend on when a file is repaired";
   EXPECT_EQ(Masked(Rows(Job())), 0);
 }
 

@@ -226,7 +226,7 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
     clock.Advance(1);
   }
   clock.Advance(60 * kSecond);
-  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-3) << "nobody asked for rows";
+  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-3) << "no session requested rows";
   EXPECT_NEAR(loader->Stats().owing_seconds, 1, 1e-3);
 }
 

@@ -51,7 +51,7 @@ TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
   EXPECT_TRUE(WaitUntil([&] { return storage_.waiting() > 0; }));
   sink.Let(2);
   ASSERT_TRUE(WaitUntil([&] { return sink.came() == 4; }));
-  EXPECT_EQ(storage_.waiting(), 32u) << "all that were asked for";
+  EXPECT_EQ(storage_.waiting(), 32u) << "all requested records";
   storage_.Hold(false);
   sink.Let(40);
   ASSERT_TRUE(WaitUntil([&] { return sink.came() == 40; }));

@@ -39,7 +39,7 @@ TEST(RepeatedReads, AFewEpochsAreNotOften) {
 }
 
 TEST(RepeatedReads, FourEpochsAreOftenFromTheFirstToTheLast) {
-  EXPECT_EQ(OneReader(0, 4, 4), "oooo") << "what has filled is kept";
+  EXPECT_EQ(OneReader(0, 4, 4), "oooo") << "a filled cache is kept";
   EXPECT_EQ(OneReader(5, 9, 9), "oooo");
   EXPECT_EQ(OneReader(7, 8, kWithoutEnd), "o");
 }
