@@ -8,16 +8,20 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/file.h"
 #include "base/philox.h"
 #include "google/protobuf/text_format.h"
 #include "pipeline/image/formats/png.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/tfrecord/framing.h"
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
 
 namespace penstock {
 namespace {
@@ -144,6 +148,7 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
   TestDataset set = EmptyDataset("images", folder, options.compression);
   const uint64_t total = static_cast<uint64_t>(options.shards) * options.records_per_shard;
   for (int shard = 0; shard < options.shards; ++shard) {
+    std::string archive;
     std::vector<std::string> records;
     for (int k = 0; k < options.records_per_shard; ++k) {
       const uint64_t number = static_cast<uint64_t>(shard) * options.records_per_shard + k;
@@ -152,20 +157,30 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
       const int height = options.height - static_cast<int>(random.Below(options.height / 4 + 1));
       std::vector<float> boxes(4 * random.Below(4));
       for (float& value : boxes) value = random.Uniform();
-      records.push_back(
-          ExampleBuilder()
-              .Bytes("image/encoded", MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality))
-              .Int64("image/class/label", static_cast<int64_t>(number * options.classes / total))
-              .Bytes("image/filename", absl::StrFormat("image-%d.jpg", number))
-              .FloatList("image/boxes", boxes)
-              .Serialize());
+      const std::string jpeg = MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality);
+      const auto label = static_cast<int64_t>(number * options.classes / total);
+      if (options.tar) {
+        AppendTarMember(absl::StrFormat("%06d.jpg", number), jpeg, &archive);
+        AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(label), &archive);
+        continue;
+      }
+      records.push_back(ExampleBuilder()
+                            .Bytes("image/encoded", jpeg)
+                            .Int64("image/class/label", label)
+                            .Bytes("image/filename", absl::StrFormat("image-%d.jpg", number))
+                            .FloatList("image/boxes", boxes)
+                            .Serialize());
     }
     set.files.push_back(ShardName(set, shard));
-    WriteShard(set.files.back(), records, options.compression);
+    if (options.tar) {
+      PS_CHECK(WriteFileAtomically(set.files.back(), archive).ok());
+    } else {
+      WriteShard(set.files.back(), records, options.compression);
+    }
   }
   set.records = total;
-  AddFeature(&set.job, "image/encoded", "image", v1::Feature::BYTES, false);
-  AddFeature(&set.job, "image/class/label", "label", v1::Feature::INT64, false);
+  AddFeature(&set.job, options.tar ? "jpg" : "image/encoded", "image", v1::Feature::BYTES, false);
+  AddFeature(&set.job, options.tar ? "cls" : "image/class/label", "label", v1::Feature::INT64, false);
   set.job.add_ops()->mutable_decode_image();
   v1::RandomResizedCrop* crop = set.job.add_ops()->mutable_random_resized_crop();
   crop->set_height(options.crop);
@@ -213,19 +228,12 @@ void FlipByte(const std::string& path, int64_t offset) {
 }
 
 void BreakRecord(const std::string& path, uint64_t record) {
-  std::ifstream file(path, std::ios::binary);
-  uint64_t offset = 0;
-  for (uint64_t k = 0;; ++k) {
-    char header[kRecordHeaderBytes];
-    file.seekg(static_cast<std::streamoff>(offset));
-    PS_CHECK(file.read(header, sizeof(header)).good());
-    const uint64_t length = HeaderLength(header);
-    if (k == record) {
-      FlipByte(path, static_cast<int64_t>(offset + kRecordHeaderBytes + length / 2));
-      return;
-    }
-    offset += length + kRecordFrameBytes;
-  }
+  const auto file = OpenFile(path);
+  PS_CHECK(file.ok());
+  const auto index = BuildShardIndex(**file);
+  PS_CHECK(index.ok() && record < index->record_count());
+  const uint64_t header = index->kind().container == ContainerKind::kTar ? 0 : kRecordHeaderBytes;
+  FlipByte(path, static_cast<int64_t>(index->RecordOffset(record) + header + index->RecordLength(record) / 2));
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Small TFRecord data sets in a temporary folder, with a job file that reads them.
+// Small data sets in a temporary folder, with a job file that reads them.
 #ifndef PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_
 #define PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_
 
@@ -35,6 +35,7 @@ struct ImageDatasetOptions {
   // The size of the job's random_resized_crop. A flip follows it.
   int crop = 32;
   v1::ResizeMethod resize = v1::OPENCV_LINEAR;
+  bool tar = false;  // uncompressed tar shards, whose samples have the members jpg and cls
 };
 
 // Records with "image/encoded" (a JPEG), "image/class/label" (int64), "image/filename" (bytes) and "image/boxes"
@@ -66,7 +67,8 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality = 9
 // Changes one byte of the file: `offset` counts from its start, or from its end if it is negative.
 void FlipByte(const std::string& path, int64_t offset);
 
-// Breaks the data of record `record` of a plain (uncompressed) shard, so that its CRC is wrong.
+// Changes one byte in the middle of record `record` of a plain (uncompressed) shard. The CRC of a TFRecord or the index
+// of a tar archive detects it.
 void BreakRecord(const std::string& path, uint64_t record);
 
 // Writes `records` as one TFRecord file.

@@ -170,7 +170,7 @@ TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
   EXPECT_EQ(Held(cache.get(), 0, 30), 3u);
 }
 
-// Grants so many bytes.
+// Grants memory while it has some.
 class Grants final : public DiskIndexMemory {
  public:
   explicit Grants(uint64_t bytes) : left_(bytes) {}
