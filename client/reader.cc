@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "base/cgroup.h"
 #include "base/hash.h"
 #include "base/mutex.h"
+#include "base/runtime/random_source.h"
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
@@ -29,7 +29,7 @@ namespace {
 
 // Returns a random number that identifies this process among all processes.
 uint64_t ProcessId() {
-  static const uint64_t drawn = (uint64_t{std::random_device()()} << 32) | std::random_device()();
+  static const uint64_t drawn = RandomSource::Real()->Next();
   const uint64_t id = HashWords({drawn, static_cast<uint64_t>(getpid())});  // a fork is another process
   return id != 0 ? id : 1;
 }

@@ -6,22 +6,13 @@
 
 namespace penstock {
 
-// SplitMix64 (Steele, Lea and Flood 2014): good output for any seed, including 0.
-uint64_t SimScheduler::Random() {
-  random_ += 0x9E3779B97F4A7C15u;
-  uint64_t z = random_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 uint64_t SimScheduler::Draw(uint64_t bound) {
   PS_CHECK(bound > 0);
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(Random()) * bound) >> 64);
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(random_.Next()) * bound) >> 64);
 }
 
 TimerId SimScheduler::PostAt(Nanos when, Task task) {
-  const Place place{std::max(when, clock_.Now()), Random(), next_++};
+  const Place place{std::max(when, clock_.Now()), random_.Next(), next_++};
   tasks_.emplace(place, std::move(task));
   places_.emplace(place.id, place);
   return place.id;

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/runtime/executor.h"
+#include "base/runtime/random_source.h"
 
 namespace penstock {
 
@@ -54,10 +55,9 @@ class SimScheduler final : public Executor {
     TimerId id = 0;
     auto operator<=>(const Place&) const = default;
   };
-  uint64_t Random();
 
   mutable ManualClock clock_;
-  uint64_t random_;
+  SeededRandom random_;
   TimerId next_ = 1;
   uint64_t run_ = 0;
   uint64_t order_hash_ = 0;

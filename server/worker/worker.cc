@@ -13,6 +13,7 @@
 #include "base/host_name.h"
 #include "base/mutex.h"
 #include "base/open_files.h"
+#include "base/runtime/random_source.h"
 #include "base/runtime/strand.h"
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
@@ -337,7 +338,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
-  PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir));
+  PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);
   parts->files = FilesBy(LocalFiles(), options.url_storages);
   parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
@@ -418,7 +419,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
   AgentOptions agent;
   agent.registration.set_id(parts->id);
-  agent.registration.set_incarnation(NewIncarnation());
+  agent.registration.set_incarnation(NewIncarnation(RandomSource::Real()));
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
   agent.registration.set_host(HostName());
   const std::string name =

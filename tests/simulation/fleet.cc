@@ -54,7 +54,7 @@ Fleet::Fleet(const FleetOptions& options)
 
 Effects Fleet::Apply(Request request) {
   std::vector<v1::StoreEvent> facts;
-  Effects effects = ApplyAndStore(state_.get(), {now_, std::move(request), absl::StrCat("event-", ++events_)}, &facts);
+  Effects effects = ApplyAndStore(state_.get(), {now_, std::move(request), {++events_, 0}}, &facts);
   if (!effects.status.ok()) wrong_ = effects.status.ToString();
   return effects;
 }

@@ -271,6 +271,7 @@ struct SimCluster::Admin {
 SimCluster::SimCluster(uint64_t seed)
     : dataset_(MakeNumberDataset({.shards = kShards, .records_per_shard = kRecords}, data_.path())),
       sim_(seed),
+      random_(seed),
       network_(&sim_, SimNetwork::Options()) {
   spdlog::set_level(spdlog::level::off);  // deaths would log thousands of lines
   v1::JobSpec& spec = dataset_.job;
@@ -306,8 +307,7 @@ void SimCluster::StartCoordinator() {
   PS_CHECK(state.ok());
   coordinator_ = std::make_unique<Coordinator>(&sim_);
   ControlLoop::Options options;
-  options.new_session_id = [this] { return absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-cluster"); };
-  options.new_commit_id = [this] { return absl::StrCat("commit ", ++commits_); };
+  options.random = &random_;
   options.on_superseded = [this, of = coordinator_.get()](const absl::Status& why) {
     coordinator_exits_.push_back(why);
     // The process ends after its calls are answered.

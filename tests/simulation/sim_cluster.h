@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/runtime/random_source.h"
 #include "base/runtime/sim_scheduler.h"
 #include "penstock/batch.h"
 #include "penstock/client.h"
@@ -80,9 +81,10 @@ class SimCluster {
   TempFolder data_;
   TestDataset dataset_;
   SimScheduler sim_;
+  SeededRandom random_;  // for ids
   SimNetwork network_;
   FakeStore store_;
-  uint64_t incarnations_ = 0, watches_ = 0, sessions_ = 0, commits_ = 0;
+  uint64_t incarnations_ = 0, watches_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<absl::Status> coordinator_exits_;
   std::vector<std::unique_ptr<Admin>> admins_;

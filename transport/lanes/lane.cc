@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_format.h"
 
 namespace penstock {
 namespace {
@@ -27,13 +25,6 @@ uint64_t GetLittleEndian(const uint8_t* from, size_t bytes) {
 }
 
 }  // namespace
-
-std::string NewStreamName() {
-  std::random_device device;
-  std::string name;
-  for (size_t i = 0; i < kNameDigits / 8; ++i) absl::StrAppendFormat(&name, "%08x", static_cast<uint32_t>(device()));
-  return name;
-}
 
 bool IsStreamName(std::string_view name) {
   return name.size() == kNameDigits &&

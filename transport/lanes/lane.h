@@ -26,13 +26,11 @@ constexpr size_t kMostLanes = 8;
 
 // The lane metadata of a call to a worker.
 struct LaneCall {
-  std::string stream;  // an unguessable name: NewStreamName()
+  std::string stream;  // an unguessable name: RandomHexId()
   bool joins = false;  // the call is a further lane of that stream, not its first
 };
 
-// Returns 128 random bits in hexadecimal.
-std::string NewStreamName();
-// Returns true if `name` has the form of a stream name.
+// Returns true if `name` has the form of a stream name: 128 bits in hexadecimal.
 bool IsStreamName(std::string_view name);
 
 // The prefix of each message: [u32 mark][u32 kind][u64 number], little-endian. The mark differs from every valid header

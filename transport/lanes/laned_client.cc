@@ -22,7 +22,7 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
         post_(std::move(post)),
         clock_(clock),
         offer_(offer),
-        name_(NewStreamName()),
+        name_(RandomHexId(offer.random)),
         events_(std::move(events)) {}
 
   // Opens the next lane.

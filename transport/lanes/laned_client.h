@@ -7,6 +7,7 @@
 
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
+#include "base/runtime/random_source.h"
 #include "transport/lanes/lane.h"
 #include "transport/message_stream.h"
 
@@ -22,7 +23,8 @@ using PostTask = std::function<void(Task)>;
 // that it has. The worker decides whether to send on it.
 struct LaneOffer {
   double bytes_per_second = 32e6;
-  Nanos window = kSecond;  // length of a measurement
+  Nanos window = kSecond;                       // length of a measurement
+  RandomSource* random = RandomSource::Real();  // for the name of the stream
 };
 
 // Opens the stream by its first connection. If a further connection cannot be opened, the stream continues without it.

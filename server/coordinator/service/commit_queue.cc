@@ -15,11 +15,11 @@ constexpr Nanos kSettlePauseMost = 2 * kSecond;
 
 }  // namespace
 
-CommitQueue::CommitQueue(Store* store, uint64_t revision, Strand* strand, std::function<std::string()> new_commit_id,
+CommitQueue::CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random,
                          std::function<void(Result)> ended)
     : store_(store),
       strand_(strand),
-      new_commit_id_(std::move(new_commit_id)),
+      random_(random),
       ended_(std::move(ended)),
       mailbox_(std::make_shared<Mailbox>(strand)),
       revision_(revision),
@@ -53,7 +53,7 @@ void CommitQueue::Start() {
   in_flight_ = true;
   flying_ = std::exchange(gathered_, {});
   flying_last_ = flying_.back().number;
-  commit_id_ = new_commit_id_();
+  commit_id_ = RandomHexId(random_);
   settle_pause_ = 0;
   StoreCommit commit{commit_id_, revision_, {}};
   for (const Entry& entry : flying_) commit.events.insert(commit.events.end(), entry.facts.begin(), entry.facts.end());

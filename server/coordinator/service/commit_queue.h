@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "base/runtime/mailbox.h"
+#include "base/runtime/random_source.h"
 #include "base/runtime/strand.h"
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/store/store.h"
@@ -38,7 +39,7 @@ class CommitQueue {
 
   // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue. A
   // commit in flight is not cancelled by the queue's end.
-  CommitQueue(Store* store, uint64_t revision, Strand* strand, std::function<std::string()> new_commit_id,
+  CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random,
               std::function<void(Result)> ended);
   ~CommitQueue();
 
@@ -64,7 +65,7 @@ class CommitQueue {
 
   Store* const store_;
   Strand* const strand_;
-  const std::function<std::string()> new_commit_id_;
+  RandomSource* const random_;  // for commit ids
   const std::function<void(Result)> ended_;
   const std::shared_ptr<Mailbox> mailbox_;
   uint64_t revision_;  // stored

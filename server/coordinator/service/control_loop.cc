@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -110,7 +109,7 @@ ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_re
       state_(std::move(state)),
       strand_(executor),
       tick_(&strand_),
-      commits_(store, store_revision, &strand_, options.new_commit_id, [this](CommitQueue::Result result) {
+      commits_(store, store_revision, &strand_, options.random, [this](CommitQueue::Result result) {
         strand_.AssertHere();
         CommitEnded(std::move(result));
       }) {
@@ -139,13 +138,6 @@ ControlLoop::~ControlLoop() {
   for (ApplyItem& item : held_) item.done(Stopping(), &none);
   for (Answer& answer : waiting_) answer.done(Stopping(), &none);
   FailWatches(Stopping());
-}
-
-std::string ControlLoop::RandomSessionId() {
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&id, absl::Hex(uint32_t{device()}, absl::kZeroPad8));
-  return id;
 }
 
 bool ControlLoop::Enqueue(Item item, bool always, bool soon) {
@@ -193,7 +185,7 @@ void ControlLoop::TickBy(Nanos when) {
     strand_.AssertHere();
     if (!superseded_.ok()) return Turn();  // rejects the requests that waited for the tick
     const Nanos now = strand_.clock()->Now();
-    Effects effects = state_.Apply({now, Tick(), ""});
+    Effects effects = state_.Apply({now, Tick()});
     Gather(&effects, now);
     Turn();
     if (release_heap_at_ != 0 && now >= release_heap_at_) {
@@ -246,8 +238,8 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
   if (item.deadline < now) return reject(absl::DeadlineExceededError("the coordinator is busy"));
   if (waiting_.size() + held_.size() >= options_.max_waiting && MayNeedStore(item.request)) return reject(TooMany());
   if (state_.MustWait(item.request)) return held_.push_back(std::move(item));
-  Event event{now, std::move(item.request), ""};
-  if (std::holds_alternative<v1::OpenSessionRequest>(event.request)) event.new_session_id = options_.new_session_id();
+  Event event{now, std::move(item.request)};
+  if (NeedsNewId(event.request)) event.new_id = {options_.random->Next(), options_.random->Next()};
   const uint64_t first = commits_.last() + 1;
   Effects effects = state_.Apply(event);
   const bool drains = std::holds_alternative<v1::DrainRequest>(event.request) && !effects.hints.empty();

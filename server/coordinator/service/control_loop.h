@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/runtime/random_source.h"
 #include "base/runtime/strand.h"
 #include "server/coordinator/service/commit_queue.h"
 #include "server/coordinator/service/watch_table.h"
@@ -44,9 +45,6 @@ class ControlLoop {
   using Query = std::function<void(const CoordinatorState&, Nanos now)>;
   using WatchDone = std::function<void(absl::StatusOr<std::shared_ptr<const WatchAnswer>>)>;
 
-  // Returns 128 random bits in hex.
-  static std::string RandomSessionId();
-
   struct Options {
     Nanos tick = 25 * kMillisecond;         // interval while something waits for a tick
     Nanos quiet_tick = 100 * kMillisecond;  // interval otherwise, for deaths, files and delayed tasks
@@ -55,12 +53,10 @@ class ControlLoop {
     size_t max_watches = 16384;  // limit of open long polls
     // Watchers to serve, and as many expired ones to end, before queued requests get a turn.
     size_t watches_at_once = 256;
-    // Returns a different id for each call. A simulation passes its own ids.
-    std::function<std::string()> new_session_id = RandomSessionId;
-    std::function<std::string()> new_commit_id = RandomSessionId;
     // Called once, in a task of the executor, when another writer has changed the store. From then on the loop rejects
     // requests and watches.
     std::function<void(const absl::Status& why)> on_superseded = [](const absl::Status&) {};
+    RandomSource* random = RandomSource::Real();  // for the ids of sessions, traces and commits
   };
 
   // Work for watchers so far.

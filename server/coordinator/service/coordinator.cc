@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
+#include "base/runtime/random_source.h"
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"
@@ -86,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   const uint64_t term = stored.term() + 1;
   v1::StoreEvent begin;
   begin.set_begin_term(term);
-  StoreCommit commit{ControlLoop::RandomSessionId(), stored.revision(), {}};
+  StoreCommit commit{RandomHexId(RandomSource::Real()), stored.revision(), {}};
   commit.events.push_back(std::make_shared<const v1::StoreEvent>(std::move(begin)));
   const CommitOutcome begun =
       WaitForOutcome([&](Store::Done done) { parts->store->Commit(std::move(commit), std::move(done)); });
@@ -108,8 +109,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), stored.revision() + 1,
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
-  parts->service =
-      std::make_unique<CoordinatorService>(parts->loop.get(), parts->blobs.get(), parts->files.get(), options.rule);
+  parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
+                                                        parts->files.get(), options.rule);
   PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());

@@ -2,12 +2,10 @@
 
 #include <chrono>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
 #include "net/grpc_status.h"
-#include "net/session_label.h"
 
 namespace penstock {
 namespace {
@@ -15,28 +13,6 @@ namespace {
 absl::Status Busy() { return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"); }
 
 constexpr size_t kMaxWaitingFileWork = 256;
-
-// Returns the caller's deadline as a time of the loop's clock.
-Nanos DeadlineOf(const grpc::CallbackServerContext* context) {
-  const auto left = context->deadline() - std::chrono::system_clock::now();
-  if (left > std::chrono::hours(24)) return ControlLoop::kNoDeadline;
-  return Clock::Real()->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
-}
-
-// Finishes the call in any case, because file work may be dropped before its turn.
-class FileCall {
- public:
-  explicit FileCall(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
-  FileCall(FileCall&& other) noexcept : reactor_(std::exchange(other.reactor_, nullptr)) {}
-  FileCall& operator=(FileCall&&) = delete;
-  ~FileCall() {
-    if (reactor_ != nullptr) reactor_->Finish(ToGrpc(Busy()));
-  }
-  void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(ToGrpc(status)); }
-
- private:
-  grpc::ServerUnaryReactor* reactor_;
-};
 
 // Returns the answer's bytes in wire format, without a copy.
 grpc::ByteBuffer BufferOf(const std::shared_ptr<const WatchAnswer>& answer) {
@@ -61,26 +37,40 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
+// A call that waits for file work. It is finished in any case, because file work may be dropped before its turn.
+class CoordinatorService::FileCall {
+ public:
+  FileCall(grpc::ServerUnaryReactor* reactor, Nanos deadline) : reactor_(reactor), deadline_(deadline) {}
+  FileCall(const FileCall&) = delete;
+  FileCall& operator=(const FileCall&) = delete;
+  ~FileCall() {
+    if (reactor_ != nullptr) reactor_->Finish(ToGrpc(Busy()));
+  }
+  void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(ToGrpc(status)); }
+  Nanos deadline() const { return deadline_; }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+  const Nanos deadline_;
+};
+
+Nanos CoordinatorService::DeadlineOf(const Context& context) const {
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  if (left > std::chrono::hours(24)) return ControlLoop::kNoDeadline;
+  return clock_->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+}
+
 // Request and reply live until the reactor is finished.
-template <typename Req, typename Rep, typename Add>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply,
-                                                           Add add) {
+template <typename Req, typename Rep>
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
-    loop_->Apply(*request, DeadlineOf(context), [reactor, reply, add](absl::Status status, Reply* made) {
-      if (status.ok()) {
-        *reply = std::move(std::get<Rep>(*made));
-        add();
-      }
+    loop_->Apply(*request, DeadlineOf(*context), [reactor, reply](absl::Status status, Reply* made) {
+      if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       reactor->Finish(ToGrpc(status));
     });
     return reactor;
   });
-}
-
-template <typename Req, typename Rep>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply) {
-  return ApplyToState(rpc, context, request, reply, [] {});
 }
 
 template <typename Ask>
@@ -98,7 +88,8 @@ template <typename Work>
 grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Rpc rpc, Context* context, Work work) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
-    files_->TryPost([call = FileCall(reactor), work]() mutable { call.Finish(work()); }, kMaxWaitingFileWork);
+    auto call = std::make_shared<FileCall>(reactor, DeadlineOf(*context));
+    files_->TryPost([call = std::move(call), work]() mutable { work(std::move(call)); }, kMaxWaitingFileWork);
     return reactor;
   });
 }
@@ -153,55 +144,27 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
   });
 }
 
-void CoordinatorService::AddTraces(const std::string& process,
-                                   google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders) {
-  MutexLock lock(&traces_mutex_);
-  traces_.AddOrders(process, Clock::Real()->Now(), orders);
-}
-
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
                                                          v1::StartTraceReply* reply) {
-  return ReadState(Rpc::kStartTrace, context, [this, request, reply](const CoordinatorState& state, Nanos now) {
-    const absl::StatusOr<std::vector<TraceParty>> parties = state.TraceParties(request->job(), now);
-    if (!parties.ok()) return parties.status();
-    MutexLock lock(&traces_mutex_);
-    absl::StatusOr<v1::StartTraceReply> started =
-        traces_.Start((uint64_t{std::random_device()()} << 32) | std::random_device()(), *request, *parties,
-                      state.AllToldWithin(), Clock::Real()->Now());
-    if (started.ok()) *reply = *std::move(started);
-    return started.status();
-  });
+  return ApplyToState(Rpc::kStartTrace, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
                                                        v1::GetTraceReply* reply) {
-  return gate_.Enter(Rpc::kGetTrace, context, [&]() -> Reactor* {
-    Reactor* reactor = context->DefaultReactor();
-    absl::StatusOr<v1::GetTraceReply> got;
-    {
-      MutexLock lock(&traces_mutex_);
-      got = traces_.Get(*request, Clock::Real()->Now());
-    }
-    if (got.ok()) *reply = *std::move(got);
-    reactor->Finish(ToGrpc(got.status()));
-    return reactor;
-  });
+  return ApplyToState(Rpc::kGetTrace, context, request, reply);
 }
 
-// Answered on gRPC's thread, so that the times in the reply are the times of receipt and sending.
+// The times in the reply are those of receipt and sending, which include the time in the queue of the loop.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
-  return gate_.Enter(Rpc::kPutTrace, context, [&]() -> Reactor* {
+  return gate_.Enter(Rpc::kPutTrace, context, [&] {
     Reactor* reactor = context->DefaultReactor();
-    const Nanos received = Clock::Real()->Now();
-    absl::Status status;
-    {
-      MutexLock lock(&traces_mutex_);
-      status = traces_.Put(*request, received);
-    }
-    reply->set_received(received);
-    reply->set_sent(Clock::Real()->Now());
-    reactor->Finish(ToGrpc(status));
+    const Nanos received = clock_->Now();
+    loop_->Apply(*request, DeadlineOf(*context), [this, reactor, reply, received](absl::Status status, Reply*) {
+      reply->set_received(received);
+      reply->set_sent(clock_->Now());
+      reactor->Finish(ToGrpc(status));
+    });
     return reactor;
   });
 }
@@ -237,8 +200,7 @@ grpc::ServerUnaryReactor* CoordinatorService::RegisterWorker(Context* context, c
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
-  return ApplyToState(Rpc::kHeartbeat, context, request, reply,
-                      [this, request, reply] { AddTraces(request->id(), reply->mutable_traces()); });
+  return ApplyToState(Rpc::kHeartbeat, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
@@ -251,43 +213,54 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportRecords(Context* context, co
   return ApplyToState(Rpc::kReportRecords, context, request, reply);
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
-                                                       v1::PutIndexReply* reply) {
-  return WithFiles(Rpc::kPutIndex, context, [this, request] {
-    FileInfo file;
-    const absl::Status put = blobs_->Put(request->content_hash(), request->blob(), &file);
-    MutexLock lock(&turns_mutex_);
-    turns_.End(IndexTurns::KeyOf(request->content_hash(), file));
-    return put;
-  });
+void CoordinatorService::EndTurn(uint64_t key, const absl::Status& status, std::shared_ptr<FileCall> call) {
+  // If too many requests wait, the turn ends by itself later.
+  loop_->Apply(EndIndexTurn{key}, ControlLoop::kNoDeadline,
+               [call = std::move(call), status](const absl::Status&, Reply*) { call->Finish(status); });
 }
 
-absl::Status CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply) {
+void CoordinatorService::PutIndexFile(const v1::PutIndexRequest& request, std::shared_ptr<FileCall> call) {
+  FileInfo file;
+  const absl::Status put = blobs_->Put(request.content_hash(), request.blob(), &file);
+  EndTurn(IndexTurns::KeyOf(request.content_hash(), file), put, std::move(call));
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
+                                                       v1::PutIndexReply*) {
+  return WithFiles(Rpc::kPutIndex, context,
+                   [this, request](std::shared_ptr<FileCall> call) { PutIndexFile(*request, std::move(call)); });
+}
+
+void CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply,
+                                   std::shared_ptr<FileCall> call) {
   const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
   absl::StatusOr<std::string> blob =
       request.has_file() ? blobs_->Get(request.content_hash(), file) : blobs_->Get(request.content_hash());
   const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
-  MutexLock lock(&turns_mutex_);
   if (blob.ok()) {
     reply->set_blob(*std::move(blob));
-    turns_.End(key);
-    return absl::OkStatus();
+    return EndTurn(key, absl::OkStatus(), std::move(call));
   }
-  if (!absl::IsNotFound(blob.status()) || !request.has_file()) return blob.status();
-  if (request.give_up()) {
-    turns_.End(key);
-    return absl::OkStatus();
-  }
-  const IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, Clock::Real()->Now());
-  reply->set_build(answer.build);
-  reply->set_ask_again_ms(static_cast<uint32_t>(answer.ask_again / kMillisecond));
-  reply->set_builder(answer.builder);
-  return absl::OkStatus();
+  if (!absl::IsNotFound(blob.status()) || !request.has_file()) return call->Finish(blob.status());
+  if (request.give_up()) return EndTurn(key, absl::OkStatus(), std::move(call));
+  const Nanos deadline = call->deadline();
+  loop_->Apply(AskIndexTurn{key, request.worker_id(), file.size}, deadline,
+               [reply, call = std::move(call)](const absl::Status& status, Reply* made) {
+                 if (status.ok()) {
+                   const auto& turn = std::get<IndexTurns::Answer>(*made);
+                   reply->set_build(turn.build);
+                   reply->set_ask_again_ms(static_cast<uint32_t>(turn.ask_again / kMillisecond));
+                   reply->set_builder(turn.builder);
+                 }
+                 call->Finish(status);
+               });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,
                                                        v1::GetIndexReply* reply) {
-  return WithFiles(Rpc::kGetIndex, context, [this, request, reply] { return FindIndex(*request, reply); });
+  return WithFiles(Rpc::kGetIndex, context, [this, request, reply](std::shared_ptr<FileCall> call) {
+    FindIndex(*request, reply, std::move(call));
+  });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, const v1::OpenSessionRequest* request,
@@ -297,9 +270,7 @@ grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, cons
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
                                                             v1::ReportSessionReply* reply) {
-  return ApplyToState(Rpc::kReportSession, context, request, reply, [this, request, reply] {
-    AddTraces(SessionLabel(request->session_id()), reply->mutable_traces());
-  });
+  return ApplyToState(Rpc::kReportSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,

@@ -4,27 +4,26 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "base/runtime/thread_pool.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/common/rpc_gate.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/store/index_blobs.h"
-#include "server/coordinator/store/index_turns.h"
-#include "server/coordinator/trace/trace_desk.h"
 
 namespace penstock {
 
 // Watch is raw, so that one encoded answer serves all watchers with the same reply.
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
-  // `loop`, `blobs` and `files` must outlive the service and its server. `rule` decides about each call.
-  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, ThreadPool* files, RpcRule rule)
-      : gate_(std::move(rule)), loop_(loop), blobs_(blobs), files_(files) {}
+  // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
+  // server. `rule` decides about each call.
+  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, RpcRule rule)
+      : gate_(std::move(rule)), loop_(loop), clock_(clock), blobs_(blobs), files_(files) {}
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
@@ -55,26 +54,25 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Each handler starts in one of these functions, or in gate_.Enter itself.
   template <typename Req, typename Rep>
   Reactor* ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply);
-  // Same, and calls `add` after a successful reply is set.
-  template <typename Req, typename Rep, typename Add>
-  Reactor* ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply, Add add);
   template <typename Ask>
   Reactor* ReadState(Rpc rpc, Context* context, Ask ask);
+  // Runs `work` on the thread for files. It gets the call, which it finishes.
   template <typename Work>
   Reactor* WithFiles(Rpc rpc, Context* context, Work work);
-  // Adds the traces that have not ended to a reply for the process.
-  void AddTraces(const std::string& process, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
-  absl::Status FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply);
+  class FileCall;
+  void PutIndexFile(const v1::PutIndexRequest& request, std::shared_ptr<FileCall> call);
+  void FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply, std::shared_ptr<FileCall> call);
+  // Ends the turn of an index, and then the call with `status`.
+  void EndTurn(uint64_t key, const absl::Status& status, std::shared_ptr<FileCall> call);
+  // Returns the caller's deadline as a time of the loop's clock.
+  Nanos DeadlineOf(const Context& context) const;
 
   const RpcGate gate_;
   ControlLoop* const loop_;
+  Clock* const clock_;
   IndexBlobs* const blobs_;
   ThreadPool* const files_;
   std::atomic<uint64_t> next_watch_{1};
-  Mutex turns_mutex_;
-  IndexTurns turns_ ABSL_GUARDED_BY(turns_mutex_);
-  Mutex traces_mutex_;
-  TraceDesk traces_ ABSL_GUARDED_BY(traces_mutex_);
 };
 
 }  // namespace penstock

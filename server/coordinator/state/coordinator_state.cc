@@ -1,6 +1,9 @@
 #include "server/coordinator/state/coordinator_state.h"
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,10 @@ void ShortenFileErrors(v1::WorkerLoad* load) {
   for (std::string& line : *file_errors) {
     TruncateUtf8(&line, kMostBytes);
   }
+}
+
+std::string SessionIdOf(const std::array<uint64_t, 2>& bits) {
+  return absl::StrCat(absl::Hex(bits[0], absl::kZeroPad16), absl::Hex(bits[1], absl::kZeroPad16));
 }
 
 template <typename T>
@@ -232,13 +239,14 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       HandOutTasks(now, beat->id(), &reply);
       reply.set_next_beat_ms(NextBeatMs(now, options_.heartbeat, beat->id()));
     }
+    traces_.AddOrders(beat->id(), now, reply.mutable_traces());
     effects.reply = std::move(reply);
   } else if (auto* report = std::get_if<v1::ReportTaskRequest>(&event.request)) {
     SetReply(ReportTask(now, *report, out), &effects);
   } else if (auto* records = std::get_if<v1::ReportRecordsRequest>(&event.request)) {
     effects.reply = ReportRecords(*records, out);
   } else if (auto* open = std::get_if<v1::OpenSessionRequest>(&event.request)) {
-    SetReply(OpenSession(now, *open, event.new_session_id), &effects);
+    SetReply(OpenSession(now, *open, SessionIdOf(event.new_id)), &effects);
   } else if (auto* progress = std::get_if<v1::ReportSessionRequest>(&event.request)) {
     effects.reply = ReportSession(now, *progress, out);
   } else if (auto* judge = std::get_if<v1::JudgeRecordsRequest>(&event.request)) {
@@ -247,6 +255,16 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     if (close->has_last()) ReportSession(now, close->last(), out);
     sessions_.Close(close->session_id());
     effects.reply = v1::CloseSessionReply();
+  } else if (auto* start = std::get_if<v1::StartTraceRequest>(&event.request)) {
+    SetReply(StartTrace(now, *start, event.new_id[0]), &effects);
+  } else if (auto* part = std::get_if<v1::PutTraceRequest>(&event.request)) {
+    SetReply(traces_.Put(*part, now), &effects);
+  } else if (auto* fetch = std::get_if<v1::GetTraceRequest>(&event.request)) {
+    SetReply(traces_.Get(*fetch, now), &effects);
+  } else if (auto* ask = std::get_if<AskIndexTurn>(&event.request)) {
+    effects.reply = turns_.Ask(ask->key, ask->worker, ask->bytes, now);
+  } else if (auto* ended = std::get_if<EndIndexTurn>(&event.request)) {
+    turns_.End(ended->key);
   }
   return effects;
 }

@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/coordinator/state/events.h"
+#include "server/coordinator/state/index_turns.h"
 #include "server/coordinator/state/job_entry.h"
 #include "server/coordinator/state/session_table.h"
 #include "server/coordinator/state/task_board.h"
@@ -80,12 +81,6 @@ class CoordinatorState {
   // Explains what limits the job. A NotFound error lists the existing jobs. Returns FailedPrecondition if the job is
   // not READY or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
-  // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
-  // no worker is live.
-  absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
-  // Returns the time within which every trainer has reported and received the answer. It holds for workers too, if
-  // their heartbeats are as frequent.
-  Nanos AllToldWithin() const;
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term, bool restarted);
@@ -187,6 +182,15 @@ class CoordinatorState {
   // up.
   uint32_t NextBeatMs(Nanos now, Nanos asked, const std::string& who) const;
 
+  // state_trace.cc
+  absl::StatusOr<v1::StartTraceReply> StartTrace(Nanos now, const v1::StartTraceRequest& request, uint64_t id);
+  // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
+  // no worker is live.
+  absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
+  // Returns the time within which every trainer has reported and received the answer. It holds for workers too, if
+  // their heartbeats are as frequent.
+  Nanos AllToldWithin() const;
+
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // without silent ones
   // Returns a job that is READY and has a reader. Otherwise the error states why not; its text contains `so`, the
@@ -238,6 +242,8 @@ class CoordinatorState {
   WorkerRegister workers_;
   TaskBoard board_;
   SessionTable sessions_;
+  TraceDesk traces_;
+  IndexTurns turns_;
   std::map<std::string, JobEntry> jobs_;
   std::map<std::string, bool> changing_;  // jobs of changes that have not ended; true: the change ends the job
   std::set<std::string> inquiring_;       // all jobs with inquiries about damaged records; some entries have none

@@ -2,6 +2,8 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,28 +14,48 @@
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/store.pb.h"
 #include "server/coordinator/state/capacity_watch.h"
+#include "server/coordinator/state/index_turns.h"
 
 namespace penstock {
 
 // The passage of time. The caller applies one every few tens of milliseconds.
 struct Tick {};
 
+// A worker needs the index of a file, and the coordinator has none. The reply is an IndexTurns::Answer.
+struct AskIndexTurn {
+  uint64_t key = 0;  // IndexTurns::KeyOf
+  std::string worker;
+  uint64_t bytes = 0;  // size of the file
+};
+// The index of a file exists, or its builder failed.
+struct EndIndexTurn {
+  uint64_t key = 0;
+};
+
 using Request =
     std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest,
                  v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest,
-                 v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest>;
+                 v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest,
+                 v1::StartTraceRequest, v1::PutTraceRequest, v1::GetTraceRequest, AskIndexTurn, EndIndexTurn>;
+
+// Returns whether the request may create a session or a trace, and so needs Event::new_id.
+inline bool NeedsNewId(const Request& request) {
+  return std::holds_alternative<v1::OpenSessionRequest>(request) ||
+         std::holds_alternative<v1::StartTraceRequest>(request);
+}
 
 struct Event {
   Nanos now = 0;  // never less than in the previous event
   Request request;
-  // For an OpenSessionRequest: the id of the session to open, 128 random bits in hex.
-  std::string new_session_id;
+  // 128 random bits, if NeedsNewId(request): the id of the session to open, or the id of the trace in the first 64.
+  std::array<uint64_t, 2> new_id = {};
 };
 
-// The reply to a Request of the same kind; monostate for Tick.
+// The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
 using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply,
                            v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
-                           v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply>;
+                           v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply,
+                           v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
 
 class CoordinatorState;
 struct Consequences;

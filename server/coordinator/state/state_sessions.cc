@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "net/session_label.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/beat_rhythm.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -72,6 +73,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
 v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::ReportSessionRequest& request,
                                                        Consequences* out) {
   v1::ReportSessionReply reply;
+  traces_.AddOrders(SessionLabel(request.session_id()), now, reply.mutable_traces());
   SessionEntry* session = sessions_.Report(now, request);
   if (session == nullptr) {
     reply.set_unknown_session(true);
@@ -101,11 +103,6 @@ Nanos CoordinatorState::ReadersBackBy(const v1::Job& job) const {
   const bool had_readers = restarted_ && job.uid() >> 32 != term_;
   if (!had_readers) return 0;
   return started_ + 2 * BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
-}
-
-Nanos CoordinatorState::AllToldWithin() const {
-  const Nanos period = BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
-  return period + period / 2;  // a quarter of the period is for the transfer
 }
 
 }  // namespace penstock

@@ -1,10 +1,20 @@
-// Selects the workers and readers that a trace of a job covers.
+// Starts traces, and selects the workers and readers that a trace of a job covers.
+#include <cstdint>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "net/session_label.h"
+#include "server/coordinator/state/beat_rhythm.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
+
+absl::StatusOr<v1::StartTraceReply> CoordinatorState::StartTrace(Nanos now, const v1::StartTraceRequest& request,
+                                                                 uint64_t id) {
+  PS_ASSIGN_OR_RETURN(const std::vector<TraceParty> parties, TraceParties(request.job(), now));
+  return traces_.Start(id, request, parties, AllToldWithin(), now);
+}
 
 absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std::string& job, Nanos now) const {
   PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(job, now, "there is nothing to be traced"));
@@ -25,6 +35,11 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
     parties.push_back({SessionLabel(session->id), false, session->open.version()});
   }
   return parties;
+}
+
+Nanos CoordinatorState::AllToldWithin() const {
+  const Nanos period = BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
+  return period + period / 2;  // a quarter of the period is for the transfer
 }
 
 }  // namespace penstock

@@ -91,7 +91,7 @@ void TraceDesk::AddOrders(const std::string& process, Nanos now,
   }
 }
 
-absl::Status TraceDesk::Put(v1::PutTraceRequest request, Nanos now) {
+absl::StatusOr<v1::PutTraceReply> TraceDesk::Put(const v1::PutTraceRequest& request, Nanos now) {
   Forget(now);
   PS_ASSIGN_OR_RETURN(Trace* const trace, Find(request.trace()));
   if (!trace->parties.contains(request.process())) {
@@ -102,15 +102,18 @@ absl::Status TraceDesk::Put(v1::PutTraceRequest request, Nanos now) {
   party.answers = true;
   party.worker = party.worker || request.part().worker();
   party.done = party.done || request.last();
-  if (!request.has_part()) return absl::OkStatus();
+  v1::PutTraceReply reply;
+  reply.set_received(now);
+  reply.set_sent(now);
+  if (!request.has_part()) return reply;
   const size_t bytes = request.part().ByteSizeLong();
   if (trace->bytes + bytes > kMostBytes) {
     ++trace->refused;
-    return absl::OkStatus();
+    return reply;
   }
   trace->bytes += bytes;
-  trace->parts.push_back(std::move(*request.mutable_part()));
-  return absl::OkStatus();
+  trace->parts.push_back(request.part());
+  return reply;
 }
 
 absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& request, Nanos now) {

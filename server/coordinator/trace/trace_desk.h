@@ -49,8 +49,9 @@ class TraceDesk {
   // Adds an order for each trace that has not ended to a reply for the process.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
 
-  // Adds a part from a process. Returns NotFound if there is no such trace, for example after it was fetched.
-  absl::Status Put(v1::PutTraceRequest request, Nanos now);
+  // Adds a part from a process. The reply says when the request came and when it was answered: `now`. Returns NotFound
+  // if there is no such trace, for example after it was fetched.
+  absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, Nanos now);
 
   // Returns parts for the program that started the trace. Returns NotFound as Put does.
   absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, Nanos now);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -18,14 +17,9 @@ constexpr size_t kMaxIdBytes = 128;
 
 bool IsIdLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.'; }
 
-uint64_t RandomWord() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
 }  // namespace
 
-absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
+absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir, RandomSource* random) {
   const std::string path = state_dir + "/worker_id";
   RemoveTemporariesOf(path);
   absl::StatusOr<std::string> stored = ReadWholeFile(path, 4096);
@@ -40,11 +34,11 @@ absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
   std::string host = HostName().substr(0, 64);
   std::replace_if(
       host.begin(), host.end(), [](char c) { return !IsIdLetter(c); }, '-');
-  std::string id = absl::StrCat(host, "-", absl::Hex(RandomWord() & 0xffffffff, absl::kZeroPad8));
+  std::string id = absl::StrCat(host, "-", absl::Hex(random->Next() & 0xffffffff, absl::kZeroPad8));
   PS_RETURN_IF_ERROR(WriteFileAtomically(path, id + "\n"));
   return id;
 }
 
-uint64_t NewIncarnation() { return std::max<uint64_t>(1, RandomWord()); }
+uint64_t NewIncarnation(RandomSource* random) { return std::max<uint64_t>(1, random->Next()); }
 
 }  // namespace penstock

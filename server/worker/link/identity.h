@@ -6,15 +6,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/runtime/random_source.h"
 
 namespace penstock {
 
 // Returns the id in `state_dir`/worker_id. At the first start it generates an id (host name and random digits) and
 // writes it. Returns DataLoss if the file has no valid id; the error names the remedy.
-absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir);
+absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir, RandomSource* random);
 
-// Returns a random number, a different one at every start.
-uint64_t NewIncarnation();
+// Returns a random number other than 0, a different one at every start.
+uint64_t NewIncarnation(RandomSource* random);
 
 }  // namespace penstock
 

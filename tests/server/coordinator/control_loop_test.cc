@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -83,20 +82,6 @@ TEST_F(ControlLoopTest, ADestroyedLoopRefusesWhatHasNotHadItsTurn) {
   EXPECT_TRUE(read);
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
   sim_.RunFor(kSecond);  // the loop runs no rest of the request
-}
-
-TEST_F(ControlLoopTest, SessionsHaveIdsOf128RandomBits) {
-  std::set<std::string> ids, first_halves, second_halves;
-  for (int i = 0; i < 100; ++i) {
-    const std::string id = ControlLoop::RandomSessionId();
-    EXPECT_THAT(id, ::testing::MatchesRegex("[0-9a-f]{32}"));
-    ids.insert(id);
-    first_halves.insert(id.substr(0, 16));
-    second_halves.insert(id.substr(16));
-  }
-  EXPECT_EQ(ids.size(), 100u);
-  EXPECT_EQ(first_halves.size(), 100u);
-  EXPECT_EQ(second_halves.size(), 100u);
 }
 
 TEST_F(ControlLoopTest, ARequestWhoseDeadlineHasPassedIsNotApplied) {

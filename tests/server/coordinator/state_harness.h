@@ -40,12 +40,10 @@ class StateHarness {
   }
 
   Effects Apply(Request request) {
-    std::string session_id;
-    if (std::holds_alternative<v1::OpenSessionRequest>(request)) {
-      session_id = absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-harness");
-    }
+    Event event{now, std::move(request)};
+    if (NeedsNewId(event.request)) event.new_id = {++new_ids_ << 32, 0};
     last_facts.clear();
-    Effects effects = ApplyAndStore(&*state, {now, std::move(request), std::move(session_id)}, &last_facts);
+    Effects effects = ApplyAndStore(&*state, event, &last_facts);
     if (!last_facts.empty()) {
       EXPECT_EQ(CommitFacts(&store, last_facts, revision_).kind, CommitOutcome::kStored);
       ++revision_;
@@ -162,7 +160,7 @@ class StateHarness {
  private:
   const StateOptions options_;
   uint64_t revision_ = 0;
-  uint64_t sessions_ = 0;
+  uint64_t new_ids_ = 0;
 };
 
 // The session reports that it cannot use `worker`.

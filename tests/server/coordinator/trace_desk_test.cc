@@ -30,7 +30,7 @@ class TraceDeskTest : public ::testing::Test {
     request.set_process(process);
     request.set_last(last);
     if (part) request.mutable_part()->set_host(std::string(bytes, 'x'));
-    return desk.Put(request, now);
+    return desk.Put(request, now).status();
   }
   absl::StatusOr<v1::GetTraceReply> Get(uint64_t id) {
     v1::GetTraceRequest request;

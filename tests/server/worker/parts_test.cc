@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/runtime/random_source.h"
 #include "pipeline/augment/conformance.h"
 #include "server/daemon_options.h"
 #include "server/worker/heap_watch.h"
@@ -20,17 +21,18 @@ using ::testing::IsEmpty;
 
 TEST(Identity, IsKeptOverRestarts) {
   TempFolder folder;
-  const auto first = LoadOrMakeWorkerId(folder.path());
+  const auto first = LoadOrMakeWorkerId(folder.path(), RandomSource::Real());
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(*LoadOrMakeWorkerId(folder.path()), *first);
+  EXPECT_EQ(*LoadOrMakeWorkerId(folder.path(), RandomSource::Real()), *first);
   TempFolder other;
-  EXPECT_NE(*LoadOrMakeWorkerId(other.path()), *first);
+  EXPECT_NE(*LoadOrMakeWorkerId(other.path(), RandomSource::Real()), *first);
 }
 
 TEST(Identity, AFileThatHoldsNoneIsSaid) {
   TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("worker_id"), "two words\n").ok());
-  EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path()).status().message()), HasSubstr("worker_id"));
+  EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path(), RandomSource::Real()).status().message()),
+              HasSubstr("worker_id"));
 }
 
 // A process with `counted` bytes in use, `uncounted` bytes in use that no counter covers, and `free` bytes.

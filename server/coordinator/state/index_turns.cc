@@ -1,4 +1,4 @@
-#include "server/coordinator/store/index_turns.h"
+#include "server/coordinator/state/index_turns.h"
 
 #include "base/hash.h"
 

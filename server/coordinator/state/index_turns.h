@@ -1,6 +1,6 @@
 // Assigns a file without an index to one worker for indexing, however many workers ask for it.
-#ifndef PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_TURNS_H_
-#define PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_TURNS_H_
+#ifndef PENSTOCK_SERVER_COORDINATOR_STATE_INDEX_TURNS_H_
+#define PENSTOCK_SERVER_COORDINATOR_STATE_INDEX_TURNS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +50,4 @@ class IndexTurns {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_TURNS_H_
+#endif  // PENSTOCK_SERVER_COORDINATOR_STATE_INDEX_TURNS_H_

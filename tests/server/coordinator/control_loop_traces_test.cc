@@ -1,0 +1,119 @@
+// Traces and turns to build indexes, driven through the control loop on virtual time.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/server/coordinator/control_loop_harness.h"
+
+namespace penstock {
+namespace {
+
+class ControlLoopTracesTest : public ControlLoopTest {
+ protected:
+  // Starts a loop whose ids come from `seed`, with a READY job, its worker and its reader.
+  void StartWithAReader(uint64_t seed) {
+    random_ = std::make_unique<SeededRandom>(seed);
+    ControlLoop::Options options;
+    options.random = random_.get();
+    Start(options);
+    ASSERT_TRUE(Apply(WorkerCalled("a")).ok());
+    ASSERT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
+    for (std::vector<v1::Task> tasks = TasksIn(Beat()); !tasks.empty();) {
+      ASSERT_TRUE(Apply(DoneBy("a", tasks[0], 2, 100)).ok());
+      tasks = TasksIn(std::get<v1::ReportTaskReply>(reply_));
+    }
+    ASSERT_TRUE(Apply(SessionOn("train")).ok());
+    session_ = std::get<v1::OpenSessionReply>(reply_).session_id();
+  }
+
+  v1::HeartbeatReply Beat() {
+    Begin(BeatOf("a"));
+    sim_.RunFor(ControlLoop::Options().tick);
+    return std::get<v1::HeartbeatReply>(reply_);
+  }
+  v1::ReportSessionReply Report() {
+    v1::ReportSessionRequest request;
+    request.set_session_id(session_);
+    Begin(request);
+    sim_.RunFor(ControlLoop::Options().tick);
+    return std::get<v1::ReportSessionReply>(reply_);
+  }
+  v1::StartTraceReply StartTrace() {
+    v1::StartTraceRequest request;
+    request.set_job("train");
+    request.set_seconds(5);
+    EXPECT_TRUE(Apply(request).ok());
+    return std::get<v1::StartTraceReply>(reply_);
+  }
+  absl::Status Put(uint64_t trace, const std::string& process) {
+    v1::PutTraceRequest request;
+    request.set_trace(trace);
+    request.set_process(process);
+    request.set_last(true);
+    request.mutable_part()->set_process(process);
+    return Apply(request);
+  }
+  absl::StatusOr<v1::GetTraceReply> Get(uint64_t trace) {
+    v1::GetTraceRequest request;
+    request.set_trace(trace);
+    const absl::Status got = Apply(request);
+    if (!got.ok()) return got;
+    return std::get<v1::GetTraceReply>(reply_);
+  }
+  IndexTurns::Answer AskTurn(const std::string& worker) {
+    EXPECT_TRUE(Apply(AskIndexTurn{7, worker, 100}).ok());
+    return std::get<IndexTurns::Answer>(reply_);
+  }
+
+  std::unique_ptr<SeededRandom> random_;
+  std::string session_;
+};
+
+TEST_F(ControlLoopTracesTest, ReachesTheProcessesAndEndsOnVirtualTime) {
+  StartWithAReader(1);
+  EXPECT_EQ(Beat().traces_size(), 0);
+  const v1::StartTraceReply started = StartTrace();
+  EXPECT_EQ(started.workers(), 1u);
+  EXPECT_EQ(started.trainers(), 1u);
+  const v1::HeartbeatReply beat = Beat();
+  ASSERT_EQ(beat.traces_size(), 1);
+  EXPECT_EQ(beat.traces(0).trace(), started.trace());
+  ASSERT_EQ(Report().traces_size(), 1);
+
+  sim_.RunFor(20 * kSecond);
+  EXPECT_EQ(Beat().traces_size(), 0) << "the time of the trace is over";
+  ASSERT_TRUE(Put(started.trace(), "a").ok());
+  const auto times = std::get<v1::PutTraceReply>(reply_);
+  EXPECT_EQ(times.received(), sim_.clock()->Now());
+  EXPECT_EQ(times.sent(), sim_.clock()->Now());
+  ASSERT_TRUE(Put(started.trace(), session_.substr(0, 8)).ok());
+  const absl::StatusOr<v1::GetTraceReply> got = Get(started.trace());
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE(got->complete());
+  EXPECT_EQ(got->parts_size(), 2);
+  EXPECT_EQ(got->missing_size(), 0);
+  EXPECT_EQ(Get(started.trace()).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ControlLoopTracesTest, TheIdsComeFromTheSource) {
+  StartWithAReader(1);
+  SeededRandom same(1);
+  EXPECT_EQ(session_, RandomHexId(&same));
+  EXPECT_EQ(StartTrace().trace(), same.Next());
+}
+
+TEST_F(ControlLoopTracesTest, ABuilderOfAnIndexThatDiedIsReplacedOnVirtualTime) {
+  Start();
+  EXPECT_TRUE(AskTurn("a").build);
+  EXPECT_EQ(AskTurn("b").builder, "a");
+  sim_.RunFor(11 * kSecond);
+  EXPECT_TRUE(AskTurn("b").build);
+  EXPECT_TRUE(Apply(EndIndexTurn{7}).ok());
+  EXPECT_TRUE(AskTurn("a").build) << "the index was stored, and then removed";
+}
+
+}  // namespace
+}  // namespace penstock
