@@ -89,7 +89,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
         make_(std::move(make)),
         check_(std::move(check)),
         done_(std::move(done)),
-        begun_(Clock::Real()->Now()) {}
+        begun_(storage->options_.clock->Now()) {}
 
   void Try(Nanos pause) {
     dialect_->Prepare(name_, [self = shared_from_this(), pause](const absl::StatusOr<bool>& prepared) {
@@ -137,11 +137,12 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
 
   void Failed(const ObjectError& error) {
     const Nanos pause = std::max(error.after, Drawn(std::min(kLongestPause, storage_->options_.pause << tries_)));
-    const bool in_time = Clock::Real()->Now() + pause - begun_ < kPatience;
+    const Nanos until_then = storage_->options_.clock->Now() + pause - begun_;
+    const bool in_time = until_then < kPatience;
     const bool stopped = options_.stop.stop_requested();
     if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
     if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
-      if (options_.file_errors != nullptr && Clock::Real()->Now() + pause - begun_ >= kPassing) {
+      if (options_.file_errors != nullptr && until_then >= kPassing) {
         options_.file_errors->Failed(ToString(name_), error.status, "the read is retried");
         reported_ = true;
       }
@@ -243,7 +244,8 @@ ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
 }
 
 ObjectStorage::ObjectStorage(Options options)
-    : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay, options_.hedges)) {
+    : options_(std::move(options)),
+      http_(std::make_unique<HttpClient>(kMostUnderWay, options_.hedges, options_.clock)) {
   const auto service = [this](ObjectScheme scheme) -> auto& { return services_[static_cast<size_t>(scheme)]; };
   service(ObjectScheme::kS3) = MakeS3Service(options_.s3, options_.environment, http_.get());
   service(ObjectScheme::kGcs) = MakeGcsService(options_.gcs, options_.environment, http_.get());

@@ -53,6 +53,7 @@ class ObjectStorage final : public Storage {
     // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
+    Clock* clock = Clock::Real();         // of pauses, patience, late requests and silence
     HedgePolicy::Options hedges = {};     // for reads
     size_t part_bytes = size_t{8} << 20;  // of uploads. S3 requires at least 5 MiB, Google multiples of 256 KiB.
     int parts_under_way = 4;              // concurrent parts of an upload. Each is in memory twice while it is sent.

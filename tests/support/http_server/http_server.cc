@@ -117,9 +117,9 @@ HttpServer::~HttpServer() {
 
 std::string HttpServer::url() const { return absl::StrCat("http://127.0.0.1:", port_); }
 
-int HttpServer::open() {
+void HttpServer::WaitForOpen(int connections) {
   MutexLock lock(&mutex_);
-  return static_cast<int>(open_.size());
+  while (static_cast<int>(open_.size()) != connections) open_changed_.Wait(&mutex_);
 }
 
 void HttpServer::Accept() {
@@ -132,6 +132,7 @@ void HttpServer::Accept() {
       return;
     }
     open_.push_back(socket);
+    open_changed_.NotifyAll();
     threads_.emplace_back([this, socket] { Serve(socket); });
   }
 }
@@ -159,6 +160,7 @@ void HttpServer::Serve(int socket) {
   }
   MutexLock lock(&mutex_);
   std::erase(open_, socket);
+  open_changed_.NotifyAll();
   close(socket);
 }
 

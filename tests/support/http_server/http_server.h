@@ -72,7 +72,8 @@ class HttpServer {
 
   std::string url() const;  // "http://127.0.0.1:12345"
   int requests() const { return requests_.load(); }
-  int open();  // number of open connections
+  // Blocks until the number of open connections is `connections`.
+  void WaitForOpen(int connections);
 
  private:
   void Accept();
@@ -85,6 +86,7 @@ class HttpServer {
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<int> open_ ABSL_GUARDED_BY(mutex_);
+  CondVar open_changed_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
   std::thread acceptor_;
 };

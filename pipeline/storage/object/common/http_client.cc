@@ -33,8 +33,8 @@ constexpr size_t kMostHedged = 64;  // maximum number of storages with a hedge p
 
 class HttpClient::Loop {
  public:
-  Loop(int most_under_way, const HedgePolicy::Options& hedges)
-      : most_under_way_(static_cast<size_t>(most_under_way)), hedge_options_(hedges) {
+  Loop(int most_under_way, const HedgePolicy::Options& hedges, Clock* clock)
+      : most_under_way_(static_cast<size_t>(most_under_way)), hedge_options_(hedges), clock_(clock) {
     static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);  // once in a process; thread-safe since 7.84
     static_cast<void>(ready);
     multi_ = curl_multi_init();
@@ -60,7 +60,7 @@ class HttpClient::Loop {
     call->priority = options.priority;
     call->stop = options.stop;
     call->done = std::move(done);
-    if (delay > 0) call->not_before = Clock::Real()->Now() + delay;
+    if (delay > 0) call->not_before = clock_->Now() + delay;
     if (options.stop.stop_possible()) call->when_stopped.emplace(options.stop, Wake{this});
     absl::Status started;
     {
@@ -157,7 +157,7 @@ class HttpClient::Loop {
 
   // Returns how long no further request becomes due.
   Nanos StartThoseDue() {
-    const Nanos now = Clock::Real()->Now();
+    const Nanos now = clock_->Now();
     Nanos sleep = kLongestSleep;
     std::deque<std::unique_ptr<Call>> later, due[kPriorities];
     for (auto& call : waiting_) {
@@ -197,7 +197,7 @@ class HttpClient::Loop {
       easy = idle_.back();
       idle_.pop_back();
     }
-    call->transfers[number] = std::make_unique<HttpTransfer>(&call->request, easy, call);
+    call->transfers[number] = std::make_unique<HttpTransfer>(&call->request, easy, call, clock_);
     curl_multi_add_handle(multi_, easy);
     ++transfers_;
   }
@@ -213,7 +213,7 @@ class HttpClient::Loop {
 
   // Returns how long no further request can become late, as far as is known.
   Nanos HedgeThoseLate() {
-    const Nanos now = Clock::Real()->Now();
+    const Nanos now = clock_->Now();
     if (now < look_at_) return std::min(kLongestSleep, look_at_ - now);
     look_at_ = now + kLongestSleep;
     std::vector<Call*> late;
@@ -247,7 +247,7 @@ class HttpClient::Loop {
   // Returns the time until the next check.
   Nanos SayWhoIsSilent() {
     if (under_way_.empty()) return kLongestSleep;
-    const Nanos now = Clock::Real()->Now();
+    const Nanos now = clock_->Now();
     if (now < listen_at_) return listen_at_ - now;
     listen_at_ = now + kListenAgain;
     for (const auto& call : under_way_) {
@@ -293,13 +293,14 @@ class HttpClient::Loop {
     const std::unique_ptr<Call> owned = std::move(*own);
     under_way_.erase(own);
     if (HedgePolicy* const hedges = HedgesOf(*call); hedges != nullptr && good) {
-      hedges->Answered(call->request.capacity, call->begun, Clock::Real()->Now() - call->begun);
+      hedges->Answered(call->request.capacity, call->begun, clock_->Now() - call->begun);
     }
     std::move(call->done)(std::move(response));
   }
 
   const size_t most_under_way_;
   const HedgePolicy::Options hedge_options_;
+  Clock* const clock_;
   CURLM* multi_ = nullptr;
   std::optional<MultiPoll> poll_;
   std::atomic<bool> stops_{false};  // a stop was requested
@@ -318,8 +319,8 @@ class HttpClient::Loop {
   std::thread thread_;   // started under the lock
 };
 
-HttpClient::HttpClient(int most_under_way, const HedgePolicy::Options& hedges)
-    : loop_(std::make_unique<Loop>(most_under_way, hedges)) {}
+HttpClient::HttpClient(int most_under_way, const HedgePolicy::Options& hedges, Clock* clock)
+    : loop_(std::make_unique<Loop>(most_under_way, hedges, clock)) {}
 HttpClient::~HttpClient() = default;
 
 void HttpClient::Send(HttpRequest request, const CallOptions& options, Done done, Nanos delay) {

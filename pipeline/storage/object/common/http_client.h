@@ -67,7 +67,11 @@ class HttpClient {
   // request are hidden in the body of an error response (request_secrets.h).
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>) &&>;
 
-  explicit HttpClient(int most_under_way, const HedgePolicy::Options& hedges = HedgePolicy::Options());
+  // `clock` measures delays, late requests and silence; libcurl applies its own limits in real time. The client looks
+  // at the clock with each request and, while requests are under way, at least once a second. The clock must outlive
+  // the client.
+  explicit HttpClient(int most_under_way, const HedgePolicy::Options& hedges = HedgePolicy::Options(),
+                      Clock* clock = Clock::Real());
   // Ends all requests with Cancelled.
   ~HttpClient();
 

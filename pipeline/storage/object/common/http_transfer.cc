@@ -41,7 +41,7 @@ const std::string& UserAgent() {
 
 size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<HttpTransfer*>(user);
-  transfer->heard_at = Clock::Real()->Now();
+  transfer->heard_at = transfer->clock->Now();
   const absl::string_view line(data, size * count);
   auto& headers = transfer->response.headers;
   if (absl::StartsWith(line, "HTTP/")) headers.clear();  // a redirect led to another answer
@@ -73,7 +73,7 @@ void IntoParts(const char* data, size_t bytes, HttpTransfer* transfer) {
 
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<HttpTransfer*>(user);
-  transfer->heard_at = Clock::Real()->Now();
+  transfer->heard_at = transfer->clock->Now();
   const size_t bytes = size * count;
   const HttpRequest& request = *transfer->request;
   HttpResponse& response = transfer->response;
@@ -122,8 +122,8 @@ absl::Status HttpTransfer::ErrorOf(CURLcode code) const {
   return absl::UnavailableError(text);
 }
 
-HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner)
-    : request(asked), easy(handle), user(owner) {
+HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner, Clock* time)
+    : request(asked), easy(handle), user(owner), clock(time), heard_at(time->Now()) {
   curl_easy_reset(handle);
   const auto set = [handle](CURLoption option, auto value) { curl_easy_setopt(handle, option, value); };
   set(CURLOPT_PRIVATE, this);

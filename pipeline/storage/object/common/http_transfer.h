@@ -14,7 +14,7 @@ namespace penstock {
 // Must not move while its handle is in use. The request must outlive it. The caller owns the handle.
 struct HttpTransfer {
   // Prepares the handle and sets its CURLINFO_PRIVATE to this object.
-  HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner);
+  HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner, Clock* time);
   ~HttpTransfer() { curl_slist_free_all(headers); }
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
@@ -26,8 +26,9 @@ struct HttpTransfer {
   CURL* const easy;
   void* const user;  // the owner
   HttpResponse response;
-  size_t part = 0, of_part = 0;           // place of the body's next byte: the part, and the offset in it
-  Nanos heard_at = Clock::Real()->Now();  // when data last arrived, or the start
+  size_t part = 0, of_part = 0;  // place of the body's next byte: the part, and the offset in it
+  Clock* const clock;
+  Nanos heard_at;  // when data last arrived, or the start
   bool too_long = false;
   bool unwanted = false;  // the headers were not the wanted ones, so the body was not read
   curl_slist* headers = nullptr;

@@ -6,17 +6,22 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "pipeline/storage/file_errors.h"
 #include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/pipeline/storage/storage_contract.h"
+#include "tests/support/counter.h"
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -170,53 +175,85 @@ TEST_F(ObjectStorageTest, AFaultThatStaysIsSaidAfterSomeTries) {
   EXPECT_EQ(storage.counts().requests, static_cast<uint64_t>(ObjectStorage::kTries));
 }
 
-TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCame) {
-  s3_.Put("bucket", "a", "0123456789");
-  std::vector<std::string> said;
-  const auto file_errors =
-      std::make_shared<FileErrors>(Clock::Real(), [&](const std::string& line) { said.push_back(line); });
-  ObjectStorage storage(Options());
-  const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
-  std::atomic<int> left{2};
-  std::vector<std::string> meanwhile;
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-    const int now = left.fetch_sub(1);
-    if (now == 1) meanwhile = file_errors->Lines(8, 300);
-    if (now <= 0) return std::nullopt;
-    ServedAnswer answer = S3Error(503, "SlowDown");
-    if (now == 2) answer.headers = {{"Retry-After", "1"}};
-    return answer;
-  };
-  std::string got(10, 0);
-  EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
-  ASSERT_EQ(meanwhile.size(), 1u);
-  EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("the read is retried")));
-  EXPECT_TRUE(file_errors->Lines(8, 300).empty());
-  ASSERT_EQ(said.size(), 2u);
-  EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: works again"));
+// Starts to read the 10 bytes of s3://bucket/a.
+std::future<absl::StatusOr<size_t>> StartReading(const StoredFile& file, std::string* to) {
+  to->assign(10, 0);
+  const auto end = std::make_shared<std::promise<absl::StatusOr<size_t>>>();
+  file.Read(0, 10, to->data(), {}, [end](absl::StatusOr<size_t> read) { end->set_value(std::move(read)); });
+  return end->get_future();
 }
 
-TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAnswers) {
+TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCame) {
   s3_.Put("bucket", "a", "0123456789");
-  const auto file_errors = std::make_shared<FileErrors>(Clock::Real());
-  ObjectStorage storage(Options());
+  s3_.Put("bucket", "b", "0");
+  ManualClock clock;
+  Mutex mutex;
+  std::vector<std::string> said;  // guarded by mutex
+  Counter lines;
+  const auto file_errors = std::make_shared<FileErrors>(&clock, [&](const std::string& line) {
+    MutexLock lock(&mutex);
+    said.push_back(line);
+    lines.Add();
+  });
+  ObjectStorage::Options options = Options();
+  options.clock = &clock;
+  ObjectStorage storage(options);
   const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
-  std::atomic<bool> first{true};
-  std::vector<std::string> meanwhile;
+  std::atomic<int> left{1};
   const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-    if (!first.exchange(false)) return std::nullopt;
-    const Nanos begin = Clock::Real()->Now();
-    EXPECT_TRUE(WaitUntil([&] {
-      meanwhile = file_errors->Lines(8, 300);
-      return !meanwhile.empty();
-    }));
-    EXPECT_LT(Clock::Real()->Now() - begin, 3 * kSecond + kSecond / 2);
+  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+    if (request.path != "/bucket/a" || left.fetch_sub(1) <= 0) return std::nullopt;
+    ServedAnswer answer = S3Error(503, "SlowDown");
+    answer.headers = {{"Retry-After", "1"}};
+    return answer;
+  };
+  std::string got;
+  auto read = StartReading(*file, &got);
+  lines.WaitFor(1);
+  const std::vector<std::string> meanwhile = file_errors->Lines(8, 300);
+  ASSERT_EQ(meanwhile.size(), 1u);
+  EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("the read is retried")));
+  // The client's thread has taken the second try when it answers, and looks at the clock with each request.
+  EXPECT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  clock.Advance(kSecond);
+  EXPECT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  EXPECT_EQ(read.get().value(), 10u);
+  EXPECT_TRUE(file_errors->Lines(8, 300).empty());
+  MutexLock lock(&mutex);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: works again, after 1 s"));
+}
+
+TEST_F(ObjectStorageTest, ASilentStorageIsNamedAfterTwoSecondsAndNotOnceItAnswers) {
+  s3_.Put("bucket", "a", "0123456789");
+  s3_.Put("bucket", "b", "0");
+  ManualClock clock;
+  Counter lines, asked;
+  const auto file_errors = std::make_shared<FileErrors>(&clock, [&](const std::string&) { lines.Add(); });
+  ObjectStorage::Options options = Options();
+  options.clock = &clock;
+  ObjectStorage storage(options);
+  const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
+  std::promise<void> answer;
+  const std::shared_future<void> answers = answer.get_future().share();
+  const FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+    if (request.path != "/bucket/a") return std::nullopt;
+    asked.Add();
+    answers.wait();
     return std::nullopt;
   };
-  std::string got(10, 0);
-  EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
+  std::string got;
+  auto read = StartReading(*file, &got);
+  asked.WaitFor(1);
+  clock.Advance(HttpClient::kSilentAfter - 1);
+  EXPECT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());  // the client has looked at the clock
+  EXPECT_TRUE(file_errors->Lines(8, 300).empty());
+  clock.Advance(kSecond / 2 + 1);  // it looks for silent requests twice a second
+  lines.WaitFor(1);
+  const std::vector<std::string> meanwhile = file_errors->Lines(8, 300);
+  answer.set_value();
+  EXPECT_EQ(read.get().value(), 10u);
   ASSERT_EQ(meanwhile.size(), 1u);
   EXPECT_THAT(meanwhile[0],
               AllOf(StartsWith("s3://bucket/a: nothing comes from 127.0.0.1:"), HasSubstr("; for 2 s; ")));
@@ -224,19 +261,33 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
 }
 
 TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
-  s3_.Put("bucket", "a", "0");
-  std::atomic<int> asked{0};
+  s3_.Put("bucket", "a", "0123456789");
+  s3_.Put("bucket", "b", "0");
+  ManualClock clock;
+  ObjectStorage::Options options = Options();
+  options.clock = &clock;
+  ObjectStorage storage(options);
+  const auto file = storage.OpenAndWait("s3://bucket/a").value();
+  Counter asked;
   const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-    if (asked.fetch_add(1) > 0) return std::nullopt;
+  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+    if (request.path != "/bucket/a" || asked.Add() > 1) return std::nullopt;
     ServedAnswer answer = S3Error(503, "SlowDown");
     answer.headers = {{"Retry-After", "1"}};
     return answer;
   };
-  ObjectStorage storage(Options());
-  const Nanos begin = Clock::Real()->Now();
-  EXPECT_TRUE(storage.OpenAndWait("s3://bucket/a").ok());
-  EXPECT_GE(Clock::Real()->Now() - begin, kSecond);
+  std::string got;
+  auto read = StartReading(*file, &got);
+  while (storage.counts().again == 0) ASSERT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  ASSERT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  clock.Advance(kSecond - 1);
+  ASSERT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  ASSERT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  EXPECT_EQ(asked.value(), 1);
+  clock.Advance(1);
+  ASSERT_TRUE(storage.OpenAndWait("s3://bucket/b").ok());
+  EXPECT_EQ(read.get().value(), 10u);
+  EXPECT_EQ(asked.value(), 2);
 }
 
 TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {

@@ -27,13 +27,12 @@ TEST(ProgramOutput, OfOneThatFailsTheExitCodeIsSaidAndNoSecret) {
 }
 
 TEST(ProgramOutput, OneThatDoesNotEndIsEndedWithWhatItStarted) {
-  const Nanos begin = Clock::Real()->Now();
-  EXPECT_TRUE(absl::IsUnavailable(Ran("sleep 60 & sleep 60", kSecond / 10).status()));
-  EXPECT_TRUE(absl::IsUnavailable(Ran("exec >&-; sleep 60", kSecond / 10).status())) << "which prints no more";
+  // A program that ended by itself would be no error, and later than this test may last.
+  EXPECT_TRUE(absl::IsUnavailable(Ran("sleep 3600 & sleep 3600", kSecond / 10).status()));
+  EXPECT_TRUE(absl::IsUnavailable(Ran("exec >&-; sleep 3600", kSecond / 10).status())) << "which prints no more";
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_TRUE(absl::IsCancelled(Ran("sleep 60", 20 * kSecond, stop.get_token()).status()));
-  EXPECT_LT(Clock::Real()->Now() - begin, 10 * kSecond);
+  EXPECT_TRUE(absl::IsCancelled(Ran("sleep 3600", 20 * kSecond, stop.get_token()).status()));
 }
 
 }  // namespace
