@@ -4,15 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/client.h"
 #include "tests/client/fakes/fake_job.h"
 #include "tests/client/fakes/fake_worker.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 
@@ -53,6 +55,14 @@ class FakeCluster {
   FakeCoordinator coordinator;
   std::vector<std::unique_ptr<FakeWorker>> workers;
 };
+
+// Returns the result of `call`, which ends within `limit`.
+template <typename Call>
+auto Within(std::chrono::seconds limit, Call call) {
+  auto result = std::async(std::launch::async, std::move(call));
+  EXPECT_EQ(result.wait_for(limit), std::future_status::ready) << "after " << limit.count() << " s";
+  return result.get();
+}
 
 // The end of a read, and the number of checked batches before it.
 struct ReadEnd {

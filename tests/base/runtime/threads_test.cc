@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/runtime/thread_pool.h"
+#include "tests/support/counter.h"
 #include "tests/support/refused_threads.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -42,13 +42,13 @@ TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
 TEST(Threads, APoolWithoutThreadsWorksWhenTheSystemGrantsOne) {
   std::optional<RefusedThreads> refused;
   refused.emplace();
+  Counter ran;
   ThreadPool pool(2, "test");
-  std::atomic<int> ran{0};
-  pool.Post([&ran] { ++ran; });
+  pool.Post([&ran] { ran.Add(); });
   EXPECT_EQ(pool.GrowTo(2), 0);
   refused.reset();
-  pool.Post([&ran] { ++ran; });
-  EXPECT_TRUE(WaitUntil([&ran] { return ran == 2; }));
+  pool.Post([&ran] { ran.Add(); });
+  ran.WaitFor(2);
 }
 
 }  // namespace

@@ -104,12 +104,13 @@ TEST(TraceRecorder, AllTracksTogetherStayWithinWhatWasAllowed) {
 }
 
 TEST(TraceRecorder, ThreadsHaveTracksOfTheirOwnAndMayRecordWhileItEnds) {
+  ManualClock clock;
   TraceRecorder recorder;
   recorder.Begin("train", 100000, 0);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&recorder] {
-      for (int i = 0; i < 1000; ++i) const TraceSpan span(&recorder, Clock::Real(), "copy", "receive");
+    threads.emplace_back([&recorder, &clock] {
+      for (int i = 0; i < 1000; ++i) const TraceSpan span(&recorder, &clock, "copy", "receive");
     });
   }
   const TraceRecording first = recorder.End(1);

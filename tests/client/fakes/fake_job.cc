@@ -240,9 +240,14 @@ void FakeCoordinator::ForgetSessions() {
   sessions_.clear();
 }
 
-int FakeCoordinator::open_sessions() {
+void FakeCoordinator::WaitForSessions(size_t open) {
   MutexLock lock(&mutex_);
-  return static_cast<int>(sessions_.size());
+  while (sessions_.size() != open) sessions_changed_.Wait(&mutex_);
+}
+
+void FakeCoordinator::WaitForOpened(size_t requests) {
+  MutexLock lock(&mutex_);
+  while (opened_.size() < requests) sessions_changed_.Wait(&mutex_);
 }
 
 std::vector<v1::OpenSessionRequest> FakeCoordinator::opened() {
@@ -259,6 +264,7 @@ grpc::Status FakeCoordinator::OpenSession(grpc::ServerContext* context, const v1
                                           v1::OpenSessionReply* reply) {
   MutexLock lock(&mutex_);
   opened_.push_back(*request);
+  sessions_changed_.NotifyAll();
   if (request->job() != job_.name()) {
     return ToGrpc(absl::NotFoundError(absl::StrCat("no job ", request->job(), "; there are: ", job_.name())));
   }
@@ -273,11 +279,10 @@ grpc::Status FakeCoordinator::OpenSession(grpc::ServerContext* context, const v1
 grpc::Status FakeCoordinator::Watch(grpc::ServerContext* context, const v1::WatchRequest* request,
                                     v1::WatchReply* reply) {
   MutexLock lock(&mutex_);
-  const Nanos deadline = Clock::Real()->Now() + request->wait_ms() * kMillisecond;
-  while (revision_ <= request->known_revision() && !stopping_ && !context->IsCancelled()) {
-    const Nanos left = deadline - Clock::Real()->Now();
-    if (left <= 0) break;
-    changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, 20 * kMillisecond)));
+  Nanos left = request->wait_ms() * kMillisecond;
+  while (revision_ <= request->known_revision() && !stopping_ && !context->IsCancelled() && left > 0) {
+    const Nanos wait = std::min(left, 20 * kMillisecond);
+    if (!changed_.WaitFor(&mutex_, std::chrono::nanoseconds(wait))) left -= wait;
   }
   reply->set_revision(revision_);
   if (revision_ > request->known_revision()) *reply->add_jobs() = UpdateOf(job_, revision_);
@@ -297,6 +302,7 @@ grpc::Status FakeCoordinator::CloseSession(grpc::ServerContext* context, const v
   MutexLock lock(&mutex_);
   if (request->has_last()) reports_.push_back(request->last());
   sessions_.erase(std::remove(sessions_.begin(), sessions_.end(), request->session_id()), sessions_.end());
+  sessions_changed_.NotifyAll();
   return grpc::Status::OK;
 }
 

@@ -63,7 +63,9 @@ class FakeCoordinator final : public v1::Coordinator::Service {
   void Stop();
   void Start();
 
-  int open_sessions();
+  // Block until this number of sessions is open, or this number of requests has come to open one.
+  void WaitForSessions(size_t open);
+  void WaitForOpened(size_t requests);
   std::vector<v1::OpenSessionRequest> opened();
   std::vector<v1::ReportSessionRequest> reports();
 
@@ -78,7 +80,8 @@ class FakeCoordinator final : public v1::Coordinator::Service {
  private:
   Address address_{"127.0.0.1", 0};
   Mutex mutex_;
-  CondVar changed_;
+  CondVar changed_;           // the job
+  CondVar sessions_changed_;  // sessions_ or opened_
   v1::Job job_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -16,6 +16,7 @@ struct FakeStreams::Shared {
   explicit Shared(FakeJob j) : job(std::move(j)) {}
   const FakeJob job;
   Mutex mutex;
+  CondVar changed;  // streams or waitings
   Misbehavior how ABSL_GUARDED_BY(mutex);
   std::set<Stream*> streams ABSL_GUARDED_BY(mutex);
   uint64_t rows_sent ABSL_GUARDED_BY(mutex) = 0;
@@ -32,6 +33,7 @@ class FakeStreams::Stream final : public StreamEvents {
     {
       MutexLock lock(&shared_->mutex);
       shared_->streams.insert(this);
+      shared_->changed.NotifyAll();
     }
     stream_->StartRead();
   }
@@ -53,6 +55,7 @@ class FakeStreams::Stream final : public StreamEvents {
   void OnClosed(const absl::Status&) override {
     MutexLock lock(&shared_->mutex);
     shared_->streams.erase(this);
+    shared_->changed.NotifyAll();
   }
 
   // Requires the worker's lock, which the analysis cannot see. The lock keeps this object alive, because OnClosed takes
@@ -123,6 +126,7 @@ class FakeStreams::Stream final : public StreamEvents {
         }
         case v1::ClientMessage::kWaiting:
           ++shared_->waitings;
+          shared_->changed.NotifyAll();
           break;
         default:
           return absl::InvalidArgumentError("an empty message");
@@ -252,6 +256,16 @@ void FakeStreams::BreakAll() {
   for (Stream* stream : shared_->streams) stream->Break();
 }
 
+void FakeStreams::WaitForStreams(int open) const {
+  MutexLock lock(&shared_->mutex);
+  while (static_cast<int>(shared_->streams.size()) != open) shared_->changed.Wait(&shared_->mutex);
+}
+
+void FakeStreams::WaitForWaiting() const {
+  MutexLock lock(&shared_->mutex);
+  while (shared_->waitings == 0) shared_->changed.Wait(&shared_->mutex);
+}
+
 int FakeStreams::open_streams() const {
   MutexLock lock(&shared_->mutex);
   return static_cast<int>(shared_->streams.size());
@@ -265,11 +279,6 @@ uint64_t FakeStreams::rows_sent() const {
 uint64_t FakeStreams::rows_fetched() const {
   MutexLock lock(&shared_->mutex);
   return shared_->rows_fetched;
-}
-
-uint64_t FakeStreams::waitings() const {
-  MutexLock lock(&shared_->mutex);
-  return shared_->waitings;
 }
 
 uint64_t FakeStreams::grants() const {

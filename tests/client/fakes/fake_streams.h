@@ -53,10 +53,14 @@ class FakeStreams final : public StreamAcceptor {
   // Ends all streams, as a dying worker does.
   void BreakAll();
 
+  // Blocks until this number of streams is open.
+  void WaitForStreams(int open) const;
+  // Blocks until a client has reported that it waits for rows.
+  void WaitForWaiting() const;
+
   int open_streams() const;
   uint64_t rows_sent() const;
   uint64_t rows_fetched() const;  // requested by Fetch
-  uint64_t waitings() const;
   uint64_t grants() const;
 
  private:

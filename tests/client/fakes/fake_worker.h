@@ -27,10 +27,12 @@ class FakeWorker {
   // Announces to all streams that the worker leaves.
   void Drain() { streams_.Drain(); }
 
+  void WaitForStreams(int open) const { streams_.WaitForStreams(open); }
+  void WaitForWaiting() const { streams_.WaitForWaiting(); }
+
   int open_streams() const { return streams_.open_streams(); }
   uint64_t rows_sent() const { return streams_.rows_sent(); }
   uint64_t rows_fetched() const { return streams_.rows_fetched(); }
-  uint64_t waitings() const { return streams_.waitings(); }
   uint64_t grants() const { return streams_.grants(); }
 
  private:

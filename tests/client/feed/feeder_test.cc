@@ -89,21 +89,17 @@ size_t ThreadsNamed(const std::string& prefix) {
   return found;
 }
 
-// A thread sets its name when it first runs, and stays listed for a moment after its end.
-bool SoonThreadsNamed(const std::string& prefix, size_t count) {
-  const Nanos deadline = Clock::Real()->Now() + 20 * kSecond;
-  while (ThreadsNamed(prefix) != count) {
-    if (Clock::Real()->Now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
+// Waits until this process has `count` such threads. A thread sets its name when it first runs, and stays listed for a
+// moment after its end.
+void AwaitThreadsNamed(const std::string& prefix, size_t count) {
+  while (ThreadsNamed(prefix) != count) std::this_thread::yield();
 }
 
 TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
   Trainer trainer(dataset_, R"({"version": 1, "read_threads": 3})");
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
-  EXPECT_TRUE(SoonThreadsNamed("ps-read", 3));
+  AwaitThreadsNamed("ps-read", 3);
   BatchDigest digest;
   for (uint64_t i = 0; i < 7; ++i) {
     Trainer::Want(loader, i, 1);
@@ -113,7 +109,7 @@ TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
   }
   EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 1));
   EXPECT_EQ(trainer.End_(), absl::OkStatus());
-  EXPECT_TRUE(SoonThreadsNamed("ps-read", 0));
+  AwaitThreadsNamed("ps-read", 0);
 }
 
 TEST_F(FeederTest, MoreReadThreadsThanAWorkerMayHaveAreRefused) {

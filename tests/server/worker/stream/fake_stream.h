@@ -127,12 +127,9 @@ class FakeStream : public MessageStream {
 
   template <typename Condition>
   bool Wait(Condition condition) {
-    const Nanos deadline = Clock::Real()->Now() + std::chrono::nanoseconds(std::chrono::seconds(20)).count();
     MutexLock lock(&mutex_);
     while (!condition()) {
-      const Nanos left = deadline - Clock::Real()->Now();
-      if (left <= 0) return false;
-      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(left));
+      if (!changed_.WaitFor(&mutex_, std::chrono::seconds(20))) return condition();
     }
     return true;
   }
