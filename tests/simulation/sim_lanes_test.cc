@@ -14,6 +14,7 @@
 #include "tests/transport/contract_test.h"
 #include "transport/lanes/laned_client.h"
 #include "transport/lanes/laned_server.h"
+#include "transport/ownership.h"
 #include "transport/peer.h"
 
 namespace penstock {
@@ -244,11 +245,29 @@ TEST_F(SimLanesTest, WhoDoesNotKnowTheStreamsNameGetsNoLaneOfIt) {
     stranger->ReadAll();
     network_->sim().RunFor(kSecond);
     ASSERT_TRUE(stranger->closed());
-    EXPECT_THAT(std::string(stranger->status().message()), HasSubstr("no further connection"));
+    EXPECT_EQ(stranger->status().code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(stranger->status().message()), HasSubstr("there is no stream"));
     stranger->SetStream(nullptr);
   }
   Send(50);
   ExpectAllInOrder();
+}
+
+TEST_F(SimLanesTest, ALaneThatTheRuleRejectsDoesNotJoin) {
+  LaneOptions options = AllLanes();
+  std::vector<Act> acts;
+  options.may_act = [&acts](const Claim& claim, const Ownership* owned) {
+    acts.push_back(claim.act);
+    EXPECT_NE(owned, nullptr);
+    EXPECT_EQ(claim.caller.kind, Peer::Kind::kSimulated);
+    return absl::PermissionDeniedError("no lane is allowed");
+  };
+  Begin(5, options);
+  for (int i = 0; i < 5; ++i) Send(50);
+  ExpectAllInOrder();
+  EXPECT_EQ(acts, std::vector<Act>{Act::kAddLane}) << "a rejected client does not try again";
+  EXPECT_FALSE(client_->closed());
+  Finish();
 }
 
 TEST_F(SimLanesTest, ALaneThatSpeaksOutOfTurnIsClosedAndTheStreamGoesOn) {

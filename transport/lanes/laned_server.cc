@@ -347,9 +347,14 @@ std::shared_ptr<StreamEvents> LaneAcceptor::Accept(std::shared_ptr<MessageStream
       MutexLock lock(&mutex_);
       if (const auto found = by_name_.find(call->stream); found != by_name_.end()) of = found->second.lock();
     }
-    std::shared_ptr<StreamEvents> events = of == nullptr ? nullptr : of->AddLane(stream);
-    if (events != nullptr) return events;
-    stream->Close(absl::ResourceExhaustedError("this stream accepts no further connection"));
+    const Peer caller = stream->peer(), owner = of == nullptr ? Peer() : of->peer();
+    const Ownership owned{call->stream, owner};
+    absl::Status refusal = options_.may_act({Act::kAddLane, call->stream, caller}, of == nullptr ? nullptr : &owned);
+    if (refusal.ok() && of != nullptr) {
+      if (std::shared_ptr<StreamEvents> events = of->AddLane(stream); events != nullptr) return events;
+    }
+    if (refusal.ok()) refusal = absl::ResourceExhaustedError("this stream accepts no further connection");
+    stream->Close(std::move(refusal));
     return std::make_shared<Nobody>();
   }
   auto laned = std::make_shared<LanedServer>(this, call->stream, stream);

@@ -12,13 +12,15 @@
 #include "base/runtime/executor.h"
 #include "transport/lanes/lane.h"
 #include "transport/message_stream.h"
+#include "transport/ownership.h"
 
 namespace penstock {
 
 struct LaneOptions {
   size_t most = 4;   // maximum lanes of a stream, up to kMostLanes; 1 disables further lanes, whatever clients offer
   bool all = false;  // use each lane as soon as it is ready, without LaneChoice
-  Nanos close_grace = 2 * kSecond;  // time from Close until lanes whose client does not read are aborted
+  OwnershipRule may_act = MayActFor;  // for a stream, by joining it
+  Nanos close_grace = 2 * kSecond;    // time from Close until lanes whose client does not read are aborted
 };
 
 class LanedServer;

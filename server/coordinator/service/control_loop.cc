@@ -160,9 +160,9 @@ bool ControlLoop::CanWait(const Request& request) const {
   return std::holds_alternative<v1::HeartbeatRequest>(request) && !tasks_wait_.load(std::memory_order_relaxed);
 }
 
-void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done) {
+void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done, Peer caller) {
   const bool soon = !CanWait(request);
-  if (Enqueue(ApplyItem{std::move(request), deadline, done}, false, soon)) return;
+  if (Enqueue(ApplyItem{std::move(request), deadline, done, std::move(caller)}, false, soon)) return;
   Reply none;
   done(TooMany(), &none);
 }
@@ -238,7 +238,7 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
   if (item.deadline < now) return reject(absl::DeadlineExceededError("the coordinator is busy"));
   if (waiting_.size() + held_.size() >= options_.max_waiting && MayNeedStore(item.request)) return reject(TooMany());
   if (state_.MustWait(item.request)) return held_.push_back(std::move(item));
-  Event event{now, std::move(item.request)};
+  Event event{now, std::move(item.request), {}, std::move(item.caller)};
   if (NeedsNewId(event.request)) event.new_id = {options_.random->Next(), options_.random->Next()};
   const uint64_t first = commits_.last() + 1;
   Effects effects = state_.Apply(event);

@@ -25,6 +25,7 @@
 #include "server/coordinator/service/watch_table.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/store/store.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -75,8 +76,8 @@ class ControlLoop {
 
   // Applies a request, unless its deadline has passed before its turn. A session report that names no failed worker is
   // applied with the next tick, and so is a heartbeat while no tasks wait to be fetched: waking a thread for each takes
-  // longer than applying them.
-  void Apply(Request request, Nanos deadline, ApplyDone done);
+  // longer than applying them. `caller` is the process that sent the request.
+  void Apply(Request request, Nanos deadline, ApplyDone done, Peer caller = {});
   // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);
   // Starts a long poll. The answer is the changes or, after `wait_ms` (at most 30 s), an empty reply. The caller
@@ -96,6 +97,7 @@ class ControlLoop {
     Request request;
     Nanos deadline;
     ApplyDone done;
+    Peer caller;
   };
   struct WatchItem {
     uint64_t id;

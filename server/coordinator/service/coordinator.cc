@@ -93,6 +93,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
       WaitForOutcome([&](Store::Done done) { parts->store->Commit(std::move(commit), std::move(done)); });
   if (begun.kind != CommitOutcome::kStored) return begun.why;
   StateOptions state_options;
+  state_options.may_act = options.may_act;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
   absl::StatusOr<CoordinatorState> state = CoordinatorState::Restore(state_options, Clock::Real()->Now(), term, stored);

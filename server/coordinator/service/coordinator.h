@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/common/rpc_gate.h"
+#include "transport/ownership.h"
 
 namespace penstock {
 
@@ -21,6 +22,7 @@ struct CoordinatorOptions {
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;  // at least twice heartbeat_ms
   RpcRule rule = nullptr;         // decides about each call
+  OwnershipRule may_act = MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
   // all calls, and the owner must shut it down. Must not block or call the coordinator.
   std::function<void(const absl::Status& why)> on_superseded = [](const absl::Status&) {};

@@ -65,10 +65,11 @@ template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
-    loop_->Apply(*request, DeadlineOf(*context), [reactor, reply](absl::Status status, Reply* made) {
+    const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       reactor->Finish(ToGrpc(status));
-    });
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
     return reactor;
   });
 }
@@ -160,11 +161,12 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
   return gate_.Enter(Rpc::kPutTrace, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     const Nanos received = clock_->Now();
-    loop_->Apply(*request, DeadlineOf(*context), [this, reactor, reply, received](absl::Status status, Reply*) {
+    const auto done = [this, reactor, reply, received](const absl::Status& status, Reply*) {
       reply->set_received(received);
       reply->set_sent(clock_->Now());
       reactor->Finish(ToGrpc(status));
-    });
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
     return reactor;
   });
 }

@@ -66,6 +66,7 @@ CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint6
       workers_(options),
       board_((term << 32) | 1),
       sessions_(options),
+      traces_(options.may_act),
       last_check_(now) {}
 
 absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& options, Nanos now, uint64_t term,
@@ -246,21 +247,19 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* records = std::get_if<v1::ReportRecordsRequest>(&event.request)) {
     effects.reply = ReportRecords(*records, out);
   } else if (auto* open = std::get_if<v1::OpenSessionRequest>(&event.request)) {
-    SetReply(OpenSession(now, *open, SessionIdOf(event.new_id)), &effects);
+    SetReply(OpenSession(now, *open, event.caller, SessionIdOf(event.new_id)), &effects);
   } else if (auto* progress = std::get_if<v1::ReportSessionRequest>(&event.request)) {
-    effects.reply = ReportSession(now, *progress, out);
+    SetReply(ReportSession(now, *progress, event.caller, out), &effects);
   } else if (auto* judge = std::get_if<v1::JudgeRecordsRequest>(&event.request)) {
-    SetReply(JudgeRecords(now, *judge, out), &effects);
+    SetReply(JudgeRecords(now, *judge, event.caller, out), &effects);
   } else if (auto* close = std::get_if<v1::CloseSessionRequest>(&event.request)) {
-    if (close->has_last()) ReportSession(now, close->last(), out);
-    sessions_.Close(close->session_id());
-    effects.reply = v1::CloseSessionReply();
+    SetReply<v1::CloseSessionReply>(CloseSession(now, *close, event.caller, out), &effects);
   } else if (auto* start = std::get_if<v1::StartTraceRequest>(&event.request)) {
-    SetReply(StartTrace(now, *start, event.new_id[0]), &effects);
+    SetReply(StartTrace(now, *start, event.caller, event.new_id[0]), &effects);
   } else if (auto* part = std::get_if<v1::PutTraceRequest>(&event.request)) {
-    SetReply(traces_.Put(*part, now), &effects);
+    SetReply(traces_.Put(*part, event.caller, now), &effects);
   } else if (auto* fetch = std::get_if<v1::GetTraceRequest>(&event.request)) {
-    SetReply(traces_.Get(*fetch, now), &effects);
+    SetReply(traces_.Get(*fetch, event.caller, now), &effects);
   } else if (auto* ask = std::get_if<AskIndexTurn>(&event.request)) {
     effects.reply = turns_.Ask(ask->key, ask->worker, ask->bytes, now);
   } else if (auto* ended = std::get_if<EndIndexTurn>(&event.request)) {

@@ -15,6 +15,8 @@
 #include "penstock/v1/store.pb.h"
 #include "server/coordinator/state/capacity_watch.h"
 #include "server/coordinator/state/index_turns.h"
+#include "transport/ownership.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -49,6 +51,7 @@ struct Event {
   Request request;
   // 128 random bits, if NeedsNewId(request): the id of the session to open, or the id of the trace in the first 64.
   std::array<uint64_t, 2> new_id = {};
+  Peer caller = {};  // the process that sent the request
 };
 
 // The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
@@ -94,8 +97,9 @@ struct Consequences {
   bool wake_workers = false;  // heartbeats have tasks or a drain to fetch
 };
 
-// Limits and times of the coordinator. Times are nanoseconds.
+// Limits, times and rules of the coordinator. Times are nanoseconds.
 struct StateOptions {
+  OwnershipRule may_act = MayActFor;  // for a session or a trace
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
   Nanos report = kSecond;  // interval between two reports of a trainer

@@ -45,11 +45,17 @@ SessionEntry* SessionTable::HolderOf(const Group& group, uint32_t rank) {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
-absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now,
-                                                 const v1::OpenSessionRequest& request) const {
+absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request,
+                                                 const Peer& caller) const {
   const std::string& resumes = request.resumes();
+  // A reader whose reply was lost resumes the same session again.
   const bool its_own = !resumes.empty() && (holder->id == resumes || holder->open.resumes() == resumes);
-  if (its_own || SameProcess(holder->open, request) || !Reports(*holder, now)) return "";
+  if (its_own || SameProcess(holder->open, request)) {
+    const Ownership owned{holder->id, holder->owner};
+    PS_RETURN_IF_ERROR(options_.may_act({Act::kTakeOver, holder->id, caller}, &owned));
+    return "";
+  }
+  if (!Reports(*holder, now)) return "";
   const std::string what = OwnedRankOf(request);
   const absl::Status taken =
       absl::AlreadyExistsError(absl::StrCat(what, " has another reader that is alive: ", ReaderOf(*holder),
@@ -71,14 +77,15 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
 }
 
 absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
-                                                         const v1::OpenSessionRequest& request, uint64_t job_uid,
-                                                         Nanos readers_back_by) {
+                                                         const v1::OpenSessionRequest& request, const Peer& caller,
+                                                         uint64_t job_uid, Nanos readers_back_by) {
   if (sessions_.size() >= options_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
   }
   SessionEntry session;
   session.id = id;
+  session.owner = caller;
   session.open = request;
   session.job_uid = job_uid;
   session.last.set_epoch(request.epoch());
@@ -95,7 +102,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
       holder = HolderOf(known->second, rank);
     }
     if (holder != nullptr) {
-      PS_ASSIGN_OR_RETURN(std::string wait, AskFor(holder, now, request));
+      PS_ASSIGN_OR_RETURN(std::string wait, AskFor(holder, now, request, caller));
       if (!wait.empty()) return Opening{nullptr, std::move(wait)};
     } else if (request.resumes().empty() && now < readers_back_by) {
       return Opening{nullptr, absl::StrCat(OwnedRankOf(request), " may have a reader from before the coordinator's ",
@@ -129,15 +136,21 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   return Opening{&(sessions_[id] = std::move(session)), ""};
 }
 
-const SessionEntry* SessionTable::Find(const std::string& id) const {
+absl::StatusOr<SessionEntry*> SessionTable::ActFor(const std::string& id, Act act, const Peer& caller,
+                                                   std::string_view named) {
   const auto found = sessions_.find(id);
-  return found == sessions_.end() ? nullptr : &found->second;
+  const Claim claim{act, named, caller};
+  if (found == sessions_.end()) {
+    const absl::Status missing = options_.may_act(claim, nullptr);
+    return missing.ok() ? absl::NotFoundError("the session is not open") : missing;
+  }
+  const Ownership owned{found->second.id, found->second.owner};
+  PS_RETURN_IF_ERROR(options_.may_act(claim, &owned));
+  return &found->second;
 }
 
-SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request) {
-  auto found = sessions_.find(request.session_id());
-  if (found == sessions_.end()) return nullptr;
-  SessionEntry& session = found->second;
+void SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* of) {
+  SessionEntry& session = *of;
   session.last = request;
   session.last.clear_failed_workers();
   session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
@@ -154,7 +167,6 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   const auto is_old = [&](const auto& said) { return now - said.second > options_.report_window; };
   std::erase_if(session.failed, is_old);
   std::erase_if(session.unreachable, is_old);
-  return &session;
 }
 
 void SessionTable::Close(const std::string& id) {

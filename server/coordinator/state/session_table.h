@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -15,11 +16,14 @@
 #include "pipeline/plan/steps.h"
 #include "server/coordinator/explain/history.h"
 #include "server/coordinator/state/events.h"
+#include "transport/ownership.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
 struct SessionEntry {
   std::string id;
+  Peer owner;  // the peer that opened it
   v1::OpenSessionRequest open;
   uint64_t job_uid = 0;
   v1::ReportSessionRequest last;  // progress, without workers
@@ -68,15 +72,20 @@ class SessionTable {
     const SessionEntry* session = nullptr;
     std::string wait;  // if session is null: the reason for waiting
   };
-  // Opens a session. FailedPrecondition names both positions and ranks. AlreadyExists names the reader that has this
-  // rank. Returns ResourceExhausted if there are too many sessions. `id` is the id of the new session.
+  // Opens a session for `caller`. FailedPrecondition names both positions and ranks. AlreadyExists names the reader
+  // that has this rank. Returns ResourceExhausted if there are too many sessions. `id` is the id of the new session.
   // `readers_back_by` is the time by which the readers from before a coordinator restart have opened again; 0: the job
   // had none.
   absl::StatusOr<Opening> Open(Nanos now, const std::string& id, const v1::OpenSessionRequest& request,
-                               uint64_t job_uid, Nanos readers_back_by = 0);
-  // Returns null if there is no such session.
-  const SessionEntry* Find(const std::string& id) const;
-  SessionEntry* Report(Nanos now, const v1::ReportSessionRequest& request);
+                               const Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0);
+  // Returns the session `id` if the rule accepts that `caller` acts for it (transport/ownership.h). `named` is the
+  // session that the request names for this act. The pointer is valid until a session is closed.
+  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, Act act, const Peer& caller, std::string_view named);
+  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, Act act, const Peer& caller) {
+    return ActFor(id, act, caller, id);
+  }
+  // Applies a report of the session.
+  void Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session);
   void Close(const std::string& id);
   void CloseJob(const std::string& job);
   // Closes the sessions that have not reported for session_expiry, about a second later at the latest.
@@ -119,7 +128,8 @@ class SessionTable {
   // Returns the open session of the rank, or null.
   SessionEntry* HolderOf(const Group& group, uint32_t rank);
   // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting.
-  absl::StatusOr<std::string> AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request) const;
+  absl::StatusOr<std::string> AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request,
+                                     const Peer& caller) const;
 
   static constexpr Nanos kSilent = 3 * kSecond;  // reports come each second
   static constexpr uint64_t kAlive = 2;          // reports; one may have been in flight when its process ended

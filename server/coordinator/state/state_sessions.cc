@@ -15,7 +15,7 @@
 namespace penstock {
 
 absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request,
-                                                                   const std::string& id) {
+                                                                   const Peer& caller, const std::string& id) {
   PS_CHECK(!id.empty());
   PS_RETURN_IF_ERROR(CheckRelease("this client", request.version(), "the coordinator"));
   auto found = jobs_.find(request.job());
@@ -57,7 +57,8 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ", whose epochs have ", positions,
                                                    " positions: does the state belong to another job?"));
   }
-  PS_ASSIGN_OR_RETURN(SessionTable::Opening opening, sessions_.Open(now, id, request, job.uid(), ReadersBackBy(job)));
+  PS_ASSIGN_OR_RETURN(SessionTable::Opening opening,
+                      sessions_.Open(now, id, request, caller, job.uid(), ReadersBackBy(job)));
   v1::OpenSessionReply reply;
   reply.set_version(std::string(Version()));
   if (opening.session == nullptr) {
@@ -70,15 +71,9 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   return reply;
 }
 
-v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::ReportSessionRequest& request,
-                                                       Consequences* out) {
-  v1::ReportSessionReply reply;
-  traces_.AddOrders(SessionLabel(request.session_id()), now, reply.mutable_traces());
-  SessionEntry* session = sessions_.Report(now, request);
-  if (session == nullptr) {
-    reply.set_unknown_session(true);
-    return reply;
-  }
+void CoordinatorState::ApplyReport(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session,
+                                   Consequences* out) {
+  sessions_.Report(now, request, session);
   std::set<std::string> failed;
   for (const std::string& id : request.failed_workers()) {
     const WorkerEntry* worker = workers_.Find(id);
@@ -89,8 +84,37 @@ v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::Repo
     failed.insert(id);
   }
   for (const std::string& id : failed) JudgeWorker(now, id, out);
+}
+
+absl::StatusOr<v1::ReportSessionReply> CoordinatorState::ReportSession(Nanos now,
+                                                                       const v1::ReportSessionRequest& request,
+                                                                       const Peer& caller, Consequences* out) {
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), Act::kReport, caller);
+  if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+  v1::ReportSessionReply reply;
+  traces_.AddOrders(SessionLabel(request.session_id()), now, reply.mutable_traces());
+  if (!found.ok()) {
+    reply.set_unknown_session(true);
+    return reply;
+  }
+  ApplyReport(now, request, *found, out);
   reply.set_next_report_ms(NextBeatMs(now, options_.report, request.session_id()));
   return reply;
+}
+
+absl::Status CoordinatorState::CloseSession(Nanos now, const v1::CloseSessionRequest& request, const Peer& caller,
+                                            Consequences* out) {
+  const std::string& id = request.session_id();
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(id, Act::kClose, caller);
+  if (absl::IsNotFound(found.status())) return absl::OkStatus();
+  PS_RETURN_IF_ERROR(found.status());
+  if (request.has_last()) {
+    PS_ASSIGN_OR_RETURN(SessionEntry* const session,
+                        sessions_.ActFor(id, Act::kReport, caller, request.last().session_id()));
+    ApplyReport(now, request.last(), session, out);
+  }
+  sessions_.Close(id);
+  return absl::OkStatus();
 }
 
 uint32_t CoordinatorState::NextBeatMs(Nanos now, Nanos asked, const std::string& who) const {

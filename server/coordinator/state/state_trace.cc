@@ -11,9 +11,9 @@
 namespace penstock {
 
 absl::StatusOr<v1::StartTraceReply> CoordinatorState::StartTrace(Nanos now, const v1::StartTraceRequest& request,
-                                                                 uint64_t id) {
+                                                                 const Peer& caller, uint64_t id) {
   PS_ASSIGN_OR_RETURN(const std::vector<TraceParty> parties, TraceParties(request.job(), now));
-  return traces_.Start(id, request, parties, AllToldWithin(), now);
+  return traces_.Start(id, request, caller, parties, AllToldWithin(), now);
 }
 
 absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std::string& job, Nanos now) const {

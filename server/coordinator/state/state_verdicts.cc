@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -19,13 +20,14 @@ constexpr size_t kMostDecisions = 1 << 20;
 }  // namespace
 
 absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
-                                                                     Consequences* out) {
+                                                                     const Peer& caller, Consequences* out) {
   v1::JudgeRecordsReply reply;
-  const SessionEntry* const session = sessions_.Find(request.session_id());
-  if (session == nullptr || session->job_uid != request.job_uid()) {
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), Act::kJudge, caller);
+  if (absl::IsNotFound(found.status()) || (found.ok() && (*found)->job_uid != request.job_uid())) {
     reply.set_unknown_session(true);
     return reply;
   }
+  PS_ASSIGN_OR_RETURN(const SessionEntry* const session, found);
   if (request.records_size() > kMostInRequest || request.decided_size() > kMostInRequest) {
     return absl::InvalidArgumentError(
         absl::StrCat("JudgeRecords: a request has at most ", kMostInRequest, " records and as many decided ones"));

@@ -1,5 +1,5 @@
 // The running traces: their processes, and the recorded parts until they are fetched. In memory only: a restarted
-// coordinator has none. Pure: time and ids are passed in. Not thread-safe.
+// coordinator has none. Pure: time, ids and callers are passed in. Not thread-safe.
 #ifndef PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 #define PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 
@@ -8,12 +8,15 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/clock.h"
 #include "penstock/v1/trace.pb.h"
+#include "transport/ownership.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -39,22 +42,25 @@ class TraceDesk {
   static constexpr Nanos kGrace = 5 * kSecond;
   static constexpr Nanos kKept = 60 * kSecond;
 
-  // Starts a trace with a new, unique id. It begins in `lead`, by which time all processes have received the order.
+  explicit TraceDesk(OwnershipRule may_act = MayActFor) : may_act_(std::move(may_act)) {}
+
+  // Starts a trace of `caller` with a new, unique id. It begins in `lead`, by which time all processes have received
+  // the order.
   //   InvalidArgument      the length is not 1 to kMostSeconds
   //   AlreadyExists        a trace of this job, or of one of these processes, is running
   //   ResourceExhausted    there are too many traces
-  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request,
+  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request, const Peer& caller,
                                             const std::vector<TraceParty>& parties, Nanos lead, Nanos now);
 
   // Adds an order for each trace that has not ended to a reply for the process.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
 
-  // Adds a part from a process. The reply says when the request came and when it was answered: `now`. Returns NotFound
-  // if there is no such trace, for example after it was fetched.
-  absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, Nanos now);
+  // Adds a part from a process. The times in the reply, of receipt and of sending, are `now`. Fails as the rule
+  // does: NotFound if there is no such trace, for example after it was fetched.
+  absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, const Peer& caller, Nanos now);
 
-  // Returns parts for the program that started the trace. Returns NotFound as Put does.
-  absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, Nanos now);
+  // Returns parts for the program that started the trace. Fails as Put does.
+  absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, const Peer& caller, Nanos now);
 
  private:
   struct Party {
@@ -65,6 +71,7 @@ class TraceDesk {
     bool done = false;
   };
   struct Trace {
+    Peer owner;  // started it
     std::string job;
     Nanos begin = 0, end = 0;
     uint32_t most_events = 0;
@@ -76,8 +83,10 @@ class TraceDesk {
 
   static bool AllDone(const Trace& trace);
   void Forget(Nanos now);
-  absl::StatusOr<Trace*> Find(uint64_t id);
+  // Returns the trace if the rule accepts that `caller` acts for it.
+  absl::StatusOr<Trace*> ActFor(uint64_t id, Act act, const Peer& caller);
 
+  const OwnershipRule may_act_;
   std::map<uint64_t, Trace> traces_;
 };
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
@@ -17,11 +18,15 @@
 #include "pipeline/sources/shard_index.h"
 #include "server/coordinator/service/coordinator.h"
 #include "tests/server/coordinator/job_specs.h"
+#include "transport/ownership.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr int kShards = 6;
 constexpr uint64_t kRecords = 20;
@@ -334,6 +339,36 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
   get.set_worker_id("b");
   ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
   EXPECT_TRUE(got.build()) << "the first worker released its turn";
+}
+
+TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTraces) {
+  Mutex mutex;
+  std::vector<Act> acts;  // guarded by mutex
+  options_.may_act = [&](const Claim& claim, const Ownership*) {
+    MutexLock lock(&mutex);
+    acts.push_back(claim.act);
+    EXPECT_EQ(claim.caller.kind, Peer::Kind::kNetwork);
+    EXPECT_THAT(claim.caller.address, StartsWith("127.0.0.1:"));
+    return absl::PermissionDeniedError("no act is allowed");
+  };
+  Start();
+  std::vector<absl::Status> ends(5);
+  v1::ReportSessionReply reported;
+  ends[0] = client_->Call(&Stub::ReportSession, v1::ReportSessionRequest(), &reported);
+  v1::JudgeRecordsReply judged;
+  ends[1] = client_->Call(&Stub::JudgeRecords, v1::JudgeRecordsRequest(), &judged);
+  v1::CloseSessionReply closed;
+  ends[2] = client_->Call(&Stub::CloseSession, v1::CloseSessionRequest(), &closed);
+  v1::PutTraceReply put;
+  ends[3] = client_->Call(&Stub::PutTrace, v1::PutTraceRequest(), &put);
+  v1::GetTraceReply got;
+  ends[4] = client_->Call(&Stub::GetTrace, v1::GetTraceRequest(), &got);
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kPermissionDenied) << end;
+    EXPECT_THAT(std::string(end.message()), HasSubstr("no act is allowed"));
+  }
+  MutexLock lock(&mutex);
+  EXPECT_THAT(acts, ElementsAre(Act::kReport, Act::kJudge, Act::kClose, Act::kAddPart, Act::kFetch));
 }
 
 TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnOneStateDirIsRefused) {

@@ -16,6 +16,7 @@
 #include "tests/server/coordinator/job_specs.h"
 #include "tests/support/commit_facts.h"
 #include "tests/support/fake_store.h"
+#include "transport/peer.h"
 
 namespace penstock {
 
@@ -42,6 +43,7 @@ class StateHarness {
   Effects Apply(Request request) {
     Event event{now, std::move(request)};
     if (NeedsNewId(event.request)) event.new_id = {++new_ids_ << 32, 0};
+    event.caller = caller;
     last_facts.clear();
     Effects effects = ApplyAndStore(&*state, event, &last_facts);
     if (!last_facts.empty()) {
@@ -153,6 +155,7 @@ class StateHarness {
   }
 
   Nanos now = kSecond;
+  Peer caller;  // sender of the next requests
   FakeStore store;
   std::vector<v1::StoreEvent> last_facts;  // facts of the last event
   std::optional<CoordinatorState> state;

@@ -1,0 +1,80 @@
+#include "transport/ownership.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace penstock {
+namespace {
+
+constexpr Act kAll[] = {Act::kReport,  Act::kJudge, Act::kClose,  Act::kTakeOver,
+                        Act::kAddPart, Act::kFetch, Act::kAddLane};
+constexpr char kId[] = "0123456789abcdef0123456789abcdef";
+constexpr char kOther[] = "fedcba9876543210fedcba9876543210";
+
+std::string Text(const Claim& claim, const Ownership* owned) { return std::string(MayActFor(claim, owned).message()); }
+
+struct Case {
+  Peer owner, caller;
+  bool may;
+};
+
+TEST(OwnershipTest, OnlyPeersThatTheKernelNamesCanContradict) {
+  const Case cases[] = {
+      {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:5123"), true},
+      {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:6001"), true},  // reconnected
+      {Peer::Network("10.0.0.7:5123"), Peer::Network("192.0.2.1:443"), true},  // through NAT
+      {Peer::Network("10.0.0.7:5123"), Peer::Host(1000, 77), true},            // another carrier
+      {Peer::Simulated("trainer"), Peer::Simulated("other"), true},
+      {Peer(), Peer::Network("10.0.0.7:5123"), true},
+      {Peer::InProcess(), Peer::InProcess(), true},
+      {Peer::Host(1000, 77), Peer::Host(1000, 78), true},  // restarted
+      {Peer::Host(1000, 77), Peer::Host(1001, 78), false},
+  };
+  for (const Case& c : cases) {
+    const Ownership owned{kId, c.owner};
+    for (const Act act : kAll) {
+      const absl::Status status = MayActFor({act, kId, c.caller}, &owned);
+      const bool may = c.may || act == Act::kAddPart;
+      EXPECT_EQ(status.ok(), may) << c.owner.ToString() << ", " << c.caller.ToString() << ": " << status;
+      if (!may) {
+        EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+      }
+    }
+  }
+}
+
+TEST(OwnershipTest, NothingThatIsMissingIsActedFor) {
+  for (const Act act : kAll) {
+    EXPECT_EQ(MayActFor({act, kId, Peer()}, nullptr).code(), absl::StatusCode::kNotFound);
+  }
+}
+
+TEST(OwnershipTest, ARequestNamesWhatItActsFor) {
+  const Peer peer = Peer::Network("10.0.0.7:5123");
+  const Ownership owned{kId, peer};
+  for (const Act act : kAll) {
+    EXPECT_EQ(MayActFor({act, kOther, peer}, &owned).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(OwnershipTest, ErrorsNameTheThingTheReasonAndTheRemedy) {
+  const Peer owner = Peer::Host(1000, 77), caller = Peer::Host(1001, 78);
+  const Ownership owned{kId, owner};
+  EXPECT_EQ(Text({Act::kClose, kId, caller}, &owned),
+            "session 01234567 belongs to user 1000, process 77, and this request comes from user 1001, process 78: act "
+            "as the user that opened it");
+  EXPECT_EQ(Text({Act::kReport, kOther, caller}, &owned),
+            "a request for session 01234567 names session fedcba98: it must name the same one");
+  EXPECT_EQ(Text({Act::kReport, kId, caller}, nullptr),
+            "there is no session 01234567: it was closed, it expired, or the coordinator has restarted. Open a session "
+            "again");
+  EXPECT_EQ(Text({Act::kFetch, kId, caller}, nullptr),
+            "there is no trace 01234567: it was fetched, no client fetched it for a minute, or the coordinator has "
+            "restarted. Start `penstock trace` again");
+  EXPECT_EQ(Text({Act::kAddLane, kId, caller}, nullptr),
+            "there is no stream 01234567: it has ended, or the worker has restarted. Open the stream again");
+}
+
+}  // namespace
+}  // namespace penstock

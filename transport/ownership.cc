@@ -1,0 +1,75 @@
+#include "transport/ownership.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// Digits of an id that messages show. The whole id is a secret.
+constexpr size_t kLabelDigits = 8;
+
+std::string NameOf(Act act, std::string_view id) {
+  const std::string label(id.substr(0, kLabelDigits));
+  switch (act) {
+    case Act::kReport:
+    case Act::kJudge:
+    case Act::kClose:
+    case Act::kTakeOver:
+      return absl::StrCat("session ", label);
+    case Act::kAddPart:
+    case Act::kFetch:
+      return absl::StrCat("trace ", label);
+    case Act::kAddLane:
+      return absl::StrCat("stream ", label);
+  }
+  return label;
+}
+
+std::string MissingBecause(Act act) {
+  switch (act) {
+    case Act::kReport:
+    case Act::kJudge:
+    case Act::kClose:
+    case Act::kTakeOver:
+      return "it was closed, it expired, or the coordinator has restarted. Open a session again";
+    case Act::kAddPart:
+    case Act::kFetch:
+      return "it was fetched, no client fetched it for a minute, or the coordinator has restarted. Start `penstock "
+             "trace` again";
+    case Act::kAddLane:
+      return "it has ended, or the worker has restarted. Open the stream again";
+  }
+  return "";
+}
+
+// Returns false if the peers cannot be the same. This is the place where names of peers are compared. The kernel names
+// the user of a process on this host; a restarted process has another pid. Nothing names other peers yet.
+bool MayBeSame(const Peer& owner, const Peer& caller) {
+  if (owner.kind == Peer::Kind::kHost && caller.kind == Peer::Kind::kHost) return owner.uid == caller.uid;
+  return true;
+}
+
+}  // namespace
+
+absl::Status MayActFor(const Claim& claim, const Ownership* owned) {
+  if (owned == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no ", NameOf(claim.act, claim.id), ": ", MissingBecause(claim.act)));
+  }
+  if (owned->id != claim.id) {
+    return absl::InvalidArgumentError(absl::StrCat("a request for ", NameOf(claim.act, owned->id), " names ",
+                                                   NameOf(claim.act, claim.id), ": it must name the same one"));
+  }
+  // A process that adds its part to a trace has not opened the trace.
+  if (claim.act == Act::kAddPart) return absl::OkStatus();
+  if (!MayBeSame(owned->owner, claim.caller)) {
+    return absl::PermissionDeniedError(absl::StrCat(NameOf(claim.act, claim.id), " belongs to ",
+                                                    owned->owner.ToString(), ", and this request comes from ",
+                                                    claim.caller.ToString(), ": act as the user that opened it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock
