@@ -9,10 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/status_macros.h"
+#include "base/trace/trace_recorder.h"
 #include "base/version.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
 #include "net/job_mirror.h"
+#include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/coordinator/service/control_loop.h"
@@ -25,6 +28,7 @@
 #include "tests/simulation/sim_loader.h"
 #include "tests/simulation/sim_process.h"
 #include "tests/support/commit_facts.h"
+#include "transport/peer.h"
 
 namespace penstock {
 namespace {
@@ -72,14 +76,15 @@ class SimCluster::Calls {
   // Sends a request that the coordinator's state answers.
   template <typename Rep, typename Req, typename Done>
   void Apply(const Req& request, Nanos timeout, Done done) {
-    Call<Rep>(timeout, std::move(done), [request](ControlLoop* loop, Nanos deadline, auto answer) {
-      loop->Apply(request, deadline, [answer](absl::Status status, Reply* made) {
+    Call<Rep>(timeout, std::move(done), [request, host = host_](ControlLoop* loop, Nanos deadline, auto answer) {
+      const auto applied = [answer](absl::Status status, Reply* made) {
         if (status.ok()) {
           answer(std::get<Rep>(*made));
         } else {
           answer(std::move(status));
         }
-      });
+      };
+      loop->Apply(request, deadline, applied, Peer::Simulated(host));
     });
   }
 
@@ -143,6 +148,9 @@ class SimCluster::WorkerCalls final : public CoordinatorLink {
   void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) override {
     calls_.Apply<v1::ReportTaskReply>(request, kCallTimeout, std::move(done));
   }
+  void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) override {
+    calls_.Apply<v1::PutTraceReply>(request, kCallTimeout, std::move(done));
+  }
   // Workers have the indexes, and simulated rows need none.
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
@@ -174,6 +182,9 @@ class SimCluster::ClientCalls final : public CoordinatorClient {
   void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) override {
     calls_.Apply<v1::JudgeRecordsReply>(request, timeout, std::move(done));
   }
+  void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) override {
+    calls_.Apply<v1::PutTraceReply>(request, timeout, std::move(done));
+  }
   void Cancel() override { calls_.Cancel(); }
 
  private:
@@ -187,11 +198,16 @@ struct SimCluster::Worker {
         indexes(IndexStore::InStateDir(LocalFiles(), state), &link, host, process.clock()),
         jobs(LocalFiles(), cluster->dataset_.roots, &indexes),
         loader(&process, row_time),
+        traces(&process, trace, TracePartOf(host),
+               [this](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+                 link.PutTrace(request, std::move(done));
+               }),
         acceptor(&shared) {
     shared.worker_id = host;
     shared.loader = &loader;
     shared.jobs = &jobs;
     shared.executor = &process;
+    shared.trace = trace.get();
     AgentOptions options;
     options.registration.set_id(host);
     options.registration.set_incarnation(++cluster->incarnations_);
@@ -211,6 +227,7 @@ struct SimCluster::Worker {
       return RunTask(task, host, {LocalFiles(), roots, &indexes, &link});
     };
     hooks.drain = [this] { Drain(); };
+    hooks.trace = [this, host](const v1::TraceOrder& order) { traces.Take(order, host); };
     hooks.ready = [] {};
     agent = std::make_shared<Agent>(std::move(options), std::move(hooks), &link, &process, &process);
     agent->Start();
@@ -219,6 +236,13 @@ struct SimCluster::Worker {
   ~Worker() {
     process.Kill();
     indexes.Stop();
+  }
+  static v1::TracePart TracePartOf(const std::string& host) {
+    v1::TracePart part;
+    part.set_worker(true);
+    part.set_host(host);
+    part.set_version(std::string(Version()));
+    return part;
   }
   // Does the same as Worker::Drain.
   void Drain() {
@@ -234,6 +258,8 @@ struct SimCluster::Worker {
   SimLoader loader;
   SessionShared shared;
   LoadMeter meter;
+  const std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
+  TraceTaker traces;
   std::shared_ptr<Agent> agent;
   SessionAcceptor acceptor;
   bool dead = false;
@@ -397,6 +423,37 @@ bool SimCluster::SubmitJob(int owners) {
     if (ready()) return true;
   }
   return false;
+}
+
+template <typename Rep, typename Req>
+absl::StatusOr<Rep> SimCluster::Ask(const Req& request) {
+  std::optional<absl::StatusOr<Rep>> answer;
+  const auto done = [&answer](const absl::Status& status, Reply* made) {
+    if (status.ok()) {
+      answer = std::get<Rep>(*made);
+    } else {
+      answer = status;
+    }
+  };
+  coordinator_->loop->Apply(request, ControlLoop::kNoDeadline, done, Peer::Simulated("admin"));
+  sim_.RunUntil([&answer] { return answer.has_value(); }, INT64_MAX);
+  return *answer;
+}
+
+absl::StatusOr<v1::GetTraceReply> SimCluster::Trace(uint32_t seconds) {
+  v1::StartTraceRequest start;
+  start.set_job(dataset_.job.name());
+  start.set_seconds(seconds);
+  PS_ASSIGN_OR_RETURN(const v1::StartTraceReply started, Ask<v1::StartTraceReply>(start));
+  v1::GetTraceRequest get;
+  get.set_trace(started.trace());
+  v1::GetTraceReply all;
+  while (!all.complete()) {
+    sim_.RunFor(200 * kMillisecond);
+    PS_ASSIGN_OR_RETURN(const v1::GetTraceReply reply, Ask<v1::GetTraceReply>(get));
+    all.MergeFrom(reply);
+  }
+  return all;
 }
 
 SimCluster::Reader* SimCluster::OpenReader(const std::string& host, const ReaderOptions& options, Nanos pace) {

@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/runtime/random_source.h"
 #include "base/runtime/sim_scheduler.h"
 #include "penstock/batch.h"
 #include "penstock/client.h"
+#include "penstock/v1/trace.pb.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/support/fake_store.h"
 #include "tests/support/test_dataset.h"
@@ -55,6 +57,9 @@ class SimCluster {
   // Submits the job. Returns true when it is ready with `owners` workers in its view, and false if that takes too long.
   bool SubmitJob(int owners);
 
+  // Takes a trace of the job, as `penstock trace` does. Returns all of its parts.
+  absl::StatusOr<v1::GetTraceReply> Trace(uint32_t seconds);
+
   // ---- Readers.
   struct Reader;
   // Opens a reader on a host of that name. It begins at once to read, with `pace` between two batches, and checks each
@@ -77,6 +82,10 @@ class SimCluster {
   class WorkerCalls;
   class ClientCalls;
   struct Admin;
+
+  // Sends a request to the coordinator, and runs until it is answered.
+  template <typename Rep, typename Req>
+  absl::StatusOr<Rep> Ask(const Req& request);
 
   TempFolder data_;
   TestDataset dataset_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,40 @@ TEST(SimCluster, AKilledWorkerCostsATrainerLessThanTwoSeconds) {
     EXPECT_EQ(reader->wrong, "");
     EXPECT_LT(reader->longest_wait, 2 * kSecond) << seed;
   }
+}
+
+// Returns the parts of a trace in wire form, in the order of arrival. `missing` is the number of processes without one.
+std::vector<std::string> PartsOfATrace(uint64_t seed, int* missing) {
+  SimCluster cluster(seed);
+  cluster.StartWorker("w0");
+  cluster.StartWorker("w1");
+  EXPECT_TRUE(cluster.SubmitJob(2));
+  ReaderOptions options = Rank(cluster, 0, 1);
+  options.epochs = 100;
+  cluster.OpenReader("client", options, 20 * kMillisecond);
+  cluster.RunReaders(2 * kSecond);
+  const absl::StatusOr<v1::GetTraceReply> trace = cluster.Trace(2);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  *missing = trace->missing_size();
+  std::vector<std::string> parts;
+  for (const v1::TracePart& part : trace->parts()) parts.push_back(part.SerializeAsString());
+  return parts;
+}
+
+TEST(SimCluster, ATraceHasAPartOfEachProcessAndOneSeedIsOneTrace) {
+  int missing = -1;
+  const std::vector<std::string> parts = PartsOfATrace(3, &missing);
+  EXPECT_EQ(missing, 0);
+  std::set<std::string> workers, trainers;
+  for (const std::string& bytes : parts) {
+    v1::TracePart part;
+    ASSERT_TRUE(part.ParseFromString(bytes));
+    (part.worker() ? workers : trainers).insert(part.process());
+    EXPECT_GT(part.exchanges(), 0u) << "the clocks were compared";
+  }
+  EXPECT_EQ(workers, (std::set<std::string>{"w0", "w1"}));
+  EXPECT_EQ(trainers.size(), 1u);
+  EXPECT_EQ(PartsOfATrace(3, &missing), parts);
 }
 
 TEST(SimCluster, ADrainedWorkerLeavesWithoutAWait) {
