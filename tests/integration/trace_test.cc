@@ -164,7 +164,7 @@ TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
   StartReader(0);
   ASSERT_EQ(Trace("train", 1), 0) << Said();
   EXPECT_THAT(Said(), HasSubstr("2 workers and 1 trainer"));
-  EXPECT_THAT(Said(), Not(HasSubstr("without")));
+  EXPECT_THAT(Said(), Not(HasSubstr("lacks")));
   const Read read = ReadFile();
   ASSERT_EQ(read.processes.size(), 3u);
   EXPECT_THAT(read.processes.at(1), HasSubstr("trainer, rank 0"));
@@ -225,7 +225,7 @@ TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
   ASSERT_TRUE(cluster_->control().WaitForOwners("train", 3));
   cluster_->worker(0).process->Signal(SIGKILL);
   ASSERT_EQ(trace->WaitForExit(), 0) << Said();
-  EXPECT_THAT(Said(), HasSubstr(absl::StrCat("without worker ", gone)));
+  EXPECT_THAT(Said(), HasSubstr(absl::StrCat("the trace lacks worker ", gone)));
   const Read read = ReadFile();
   std::set<std::string> processes;
   for (const auto& [pid, name] : read.processes) processes.insert(name);
