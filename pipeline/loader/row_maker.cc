@@ -390,7 +390,7 @@ class RowMaker::Try {
       for (std::string& column : slot->ragged) std::string().swap(column);
       const absl::Status too_large = absl::ResourceExhaustedError(
           absl::StrCat("makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
-                       ", what a message takes: crop, resize or drop columns, or let errors.policy pass it over"));
+                       ", the limit of a message: crop, resize or drop columns, or let errors.policy pass it over"));
       made_.status = WithPlace(WithFault(Fault::kOverLimit, too_large), job_, progress_.source);
       return Step::kBadRecord;
     }

@@ -31,9 +31,9 @@ void LogFact(const v1::StoreEvent& fact) {
       const v1::Job& job = fact.put_job().job();
       const v1::Job& next = fact.put_job().next();
       if (next.state() == v1::FAILED) {
-        spdlog::warn("job {} goes on as it was: what was to replace it failed: {}", job.name(), next.error());
+        spdlog::warn("job {} continues unchanged; its replacement failed: {}", job.name(), next.error());
       } else if (next.state() == v1::PREPARING) {
-        spdlog::info("job {} goes on until what is to replace it is ready", job.name());
+        spdlog::info("job {} continues until its replacement is ready", job.name());
       } else if (job.state() == v1::FAILED) {
         spdlog::warn("job {} failed: {}", job.name(), job.error());
       } else {
