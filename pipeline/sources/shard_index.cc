@@ -245,6 +245,9 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
       compression > static_cast<uint8_t>(Compression::kZlib)) {
     return Damaged("unknown compression");
   }
+  if (has_sections && container == static_cast<uint8_t>(ContainerKind::kTfRecord)) {
+    return Damaged("the container is that of version 1");
+  }
   if (container > static_cast<uint8_t>(kLastContainer)) {
     return absl::FailedPreconditionError(
         absl::StrCat("a shard index of container ", container, ", which this release does not know"));

@@ -224,7 +224,8 @@ class CoordinatorState {
   absl::StatusOr<v1::JudgeRecordsReply> JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
                                                      const Peer& caller, Consequences* out);
   // Answers about the records that a reader asks for, after its own decisions are stored.
-  v1::JudgeRecordsReply AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request, Consequences* out);
+  v1::JudgeRecordsReply AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request, const Peer& caller,
+                                    Consequences* out);
   // Decides the undecided records when their decisions are stored. `by_reader`: a reader found the damage, and no
   // worker has confirmed it yet.
   void Decide(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged, bool by_reader,

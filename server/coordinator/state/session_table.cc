@@ -149,6 +149,11 @@ absl::StatusOr<SessionEntry*> SessionTable::ActFor(const std::string& id, Act ac
   return &found->second;
 }
 
+std::string SessionTable::JobOf(const std::string& id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? "" : found->second.open.job();
+}
+
 void SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* of) {
   SessionEntry& session = *of;
   session.last = request;

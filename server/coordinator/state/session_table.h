@@ -84,6 +84,8 @@ class SessionTable {
   absl::StatusOr<SessionEntry*> ActFor(const std::string& id, Act act, const Peer& caller) {
     return ActFor(id, act, caller, id);
   }
+  // Returns the job of the session, or "" if there is no such session.
+  std::string JobOf(const std::string& id) const;
   // Applies a report of the session.
   void Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session);
   void Close(const std::string& id);

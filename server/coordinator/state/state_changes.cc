@@ -44,8 +44,7 @@ bool CoordinatorState::MustWait(const Request& request) const {
                        [this](const v1::JobRecords& of) { return IsEnding(of.job()); });
   }
   if (auto* judge = std::get_if<v1::JudgeRecordsRequest>(&request)) {
-    const SessionEntry* const session = sessions_.Find(judge->session_id());
-    return session != nullptr && IsEnding(session->open.job());
+    return IsEnding(sessions_.JobOf(judge->session_id()));
   }
   return false;
 }

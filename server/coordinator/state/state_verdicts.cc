@@ -40,26 +40,26 @@ absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, 
   }
   const size_t before = out->changes.size();
   Decide(entry, decided, true, out);
-  if (out->changes.size() == before) return AnswerJudge(now, request, out);
+  if (out->changes.size() == before) return AnswerJudge(now, request, caller, out);
   Change& change = out->changes.back();
-  change.end = [request, decide = std::move(change.end)](CoordinatorState& state, Nanos then_now,
+  change.end = [request, caller, decide = std::move(change.end)](CoordinatorState& state, Nanos then_now,
                                                          const absl::Status& stored, Effects* effects,
                                                          Consequences* then) mutable {
     std::move(decide)(state, then_now, stored, effects, then);
-    if (stored.ok()) effects->reply = state.AnswerJudge(then_now, request, then);
+    if (stored.ok()) effects->reply = state.AnswerJudge(then_now, request, caller, then);
   };
   return reply;
 }
 
 v1::JudgeRecordsReply CoordinatorState::AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request,
-                                                    Consequences* out) {
+                                                    const Peer& caller, Consequences* out) {
   v1::JudgeRecordsReply reply;
-  const SessionEntry* const session = sessions_.Find(request.session_id());
-  if (session == nullptr) {  // the job has failed because of the decisions
+  const absl::StatusOr<SessionEntry*> session = sessions_.ActFor(request.session_id(), Act::kJudge, caller);
+  if (!session.ok()) {  // the job has failed because of the decisions
     reply.set_unknown_session(true);
     return reply;
   }
-  const std::string name = session->open.job();
+  const std::string name = (*session)->open.job();
   JobEntry* const entry = &jobs_.at(name);
   const uint64_t records = entry->frozen.records();
   const bool idle = entry->inquiries.empty();
