@@ -26,8 +26,8 @@ struct IndexOptions {
   std::optional<ContainerKind> container = std::nullopt;
   // A longer record is an error, reported before any allocation for it. At most kLargestMaxRecordBytes.
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
-  // Whether to verify the CRC of each record's data too. If not, the data of large records in plain shards is not even
-  // read.
+  // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
+  // not even read.
   bool verify_data = false;
   // Compressed shards: the approximate maximum of stream bytes between two restart points. Reading a record inflates at
   // most this much before it. Doubled as often as needed to stay below max_window_bytes.

@@ -30,7 +30,8 @@ struct WalkOptions {
   Compression compression = Compression::kAuto;
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
-  // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested.
+  // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested. A container without
+  // checksums always reads it, because the index needs its CRC.
   bool check_data = true;
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};
