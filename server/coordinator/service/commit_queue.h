@@ -39,8 +39,7 @@ class CommitQueue {
 
   // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue. A
   // commit in flight is not cancelled by the queue's end.
-  CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random,
-              std::function<void(Result)> ended);
+  CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random, std::function<void(Result)> ended);
   ~CommitQueue();
 
   // Each gets the next number. After kSuperseded the queue drops them.

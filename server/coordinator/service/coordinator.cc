@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/runtime/random_source.h"
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
-#include "base/runtime/random_source.h"
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"

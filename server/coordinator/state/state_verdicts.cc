@@ -43,8 +43,8 @@ absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, 
   if (out->changes.size() == before) return AnswerJudge(now, request, caller, out);
   Change& change = out->changes.back();
   change.end = [request, caller, decide = std::move(change.end)](CoordinatorState& state, Nanos then_now,
-                                                         const absl::Status& stored, Effects* effects,
-                                                         Consequences* then) mutable {
+                                                                 const absl::Status& stored, Effects* effects,
+                                                                 Consequences* then) mutable {
     std::move(decide)(state, then_now, stored, effects, then);
     if (stored.ok()) effects->reply = state.AnswerJudge(then_now, request, caller, then);
   };

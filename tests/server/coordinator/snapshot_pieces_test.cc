@@ -133,7 +133,7 @@ TEST(SnapshotPieces, CancellingOneOfTwoLargeJobsWritesAtMost64KiB) {
   ASSERT_TRUE(state.ok()) << state.status();
   v1::CancelRequest cancel;
   cancel.set_job("a");
-  Effects effects = state->Apply({kSecond, cancel, ""});
+  Effects effects = state->Apply({kSecond, cancel});
   ASSERT_EQ(effects.changes.size(), 1u);
   size_t bytes = 0;
   for (const v1::StoreEvent& fact : effects.changes[0].facts) bytes += fact.ByteSizeLong();
