@@ -86,7 +86,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     RequestedSpan requested;
     int calls = 0;   // rows in progress or in delivery, and revocations
     int making = 0;  // rows in progress
-    // Rows outside the scheduler's queue that no maker has, by RowId::number: they wait for their shard, their record,
+    // Rows outside the scheduler's queue that no maker has, by TaskId::number: they wait for their shard, their record,
     // a read slot or another session.
     std::unordered_map<uint64_t, std::unique_ptr<RowTask>> parked;
     std::stop_source stop_reads;
@@ -244,17 +244,17 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   std::shared_ptr<ReadyWaiter> ParkForShard(OpenedSession* session, std::unique_ptr<RowTask> row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Does the same for a parked row whose read could not begin. Returns null if the row was removed with its session.
-  std::shared_ptr<ReadyWaiter> AwaitShard(RowId id) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<ReadyWaiter> AwaitShard(TaskId id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns a parked row to the scheduler. `hold` keeps its shard ready.
-  void Unpark(RowId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Unpark(TaskId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same with the lock held. Returns false if the row was removed with its session.
-  bool UnparkHere(RowId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool UnparkHere(TaskId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts to fetch records of the session's next rows, within the limits of reads and memory. Otherwise storage would
   // be idle while the threads make rows whose records are here.
   void FetchAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A parked row whose record is fetched.
   struct Fetching {
-    RowId id;
+    TaskId id;
     std::shared_ptr<const LoadJob> job;
     RowRequest request;
     std::shared_ptr<FetchedRecord> fetched;
@@ -317,7 +317,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
   // Rows that makers have and that other sessions read, with the rows of those that wait for them.
-  std::unordered_map<RowKey, std::vector<RowId>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<RowKey, std::vector<TaskId>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
   std::vector<Maker> makers_;
   MakerStates states_ ABSL_GUARDED_BY(mutex_);
   ReadSlots slots_ ABSL_GUARDED_BY(mutex_);

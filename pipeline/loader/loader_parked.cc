@@ -19,14 +19,14 @@ constexpr int kMostLookLater = 255;
 // Notifies the core when the shard of a parked row is ready. The row keeps it alive.
 class LoaderCore::ShardWaiter final : public ReadyWaiter {
  public:
-  ShardWaiter(std::weak_ptr<LoaderCore> core, RowId row) : core_(std::move(core)), row_(row) {}
+  ShardWaiter(std::weak_ptr<LoaderCore> core, TaskId row) : core_(std::move(core)), row_(row) {}
   void OnReady(std::shared_ptr<const void> hold) override {
     if (const std::shared_ptr<LoaderCore> core = core_.lock()) core->Unpark(row_, std::move(hold));
   }
 
  private:
   const std::weak_ptr<LoaderCore> core_;
-  const RowId row_;
+  const TaskId row_;
 };
 
 bool LoaderCore::WaitsForOther(Work* work) {
@@ -51,7 +51,7 @@ void LoaderCore::EndMaking(Work* work) {
   if (!work->making.has_value()) return;
   const auto it = being_made_.find(*work->making);
   work->making.reset();
-  for (const RowId row : it->second) UnparkHere(row, nullptr);
+  for (const TaskId row : it->second) UnparkHere(row, nullptr);
   being_made_.erase(it);
 }
 
@@ -80,7 +80,7 @@ std::shared_ptr<ReadyWaiter> LoaderCore::ParkForShard(OpenedSession* session, st
   return waiter;
 }
 
-std::shared_ptr<ReadyWaiter> LoaderCore::AwaitShard(RowId id) {
+std::shared_ptr<ReadyWaiter> LoaderCore::AwaitShard(TaskId id) {
   auto waiter = std::make_shared<ShardWaiter>(weak_from_this(), id);
   MutexLock lock(&mutex_);
   const auto session = sessions_.find(id.session);
@@ -136,12 +136,12 @@ void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
   session->look_later = session->looked_in_vain = std::min(2 * session->looked_in_vain + 1, kMostLookLater);
 }
 
-void LoaderCore::Unpark(RowId id, std::shared_ptr<const void> hold) {
+void LoaderCore::Unpark(TaskId id, std::shared_ptr<const void> hold) {
   MutexLock lock(&mutex_);
   UnparkHere(id, std::move(hold));
 }
 
-bool LoaderCore::UnparkHere(RowId id, std::shared_ptr<const void> hold) {
+bool LoaderCore::UnparkHere(TaskId id, std::shared_ptr<const void> hold) {
   const auto session = sessions_.find(id.session);
   if (session == sessions_.end() || session->second->closing) return false;
   const auto found = session->second->parked.find(id.number);
@@ -231,7 +231,7 @@ void LoaderCore::EndRead(bool in_range) {
 }
 
 bool LoaderCore::ReadNext() {
-  while (const std::optional<RowId> row = slots_.TakeNext()) {
+  while (const std::optional<TaskId> row = slots_.TakeNext()) {
     if (UnparkHere(*row, nullptr)) return true;
   }
   return false;

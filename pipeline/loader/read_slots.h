@@ -35,12 +35,12 @@ class ReadSlots {
   void EndInRange() { --in_ranges_; }
 
   // Adds a row that waits until another read ends. Urgent rows go first.
-  void Wait(RowId row, bool urgent) { waiting_.insert(urgent ? waiting_.begin() : waiting_.end(), row); }
+  void Wait(TaskId row, bool urgent) { waiting_.insert(urgent ? waiting_.begin() : waiting_.end(), row); }
   // Removes and returns the next waiting row if a read may begin. The row may no longer exist. The caller counts its
   // read with Begin() when it begins.
-  std::optional<RowId> TakeNext() {
+  std::optional<TaskId> TakeNext() {
     if (!has_free() || waiting_.empty()) return std::nullopt;
-    const RowId row = waiting_.front();
+    const TaskId row = waiting_.front();
     waiting_.pop_front();
     return row;
   }
@@ -49,7 +49,7 @@ class ReadSlots {
   int most_;
   int reads_ = 0;
   int in_ranges_ = 0;  // rows whose records are in flight in a range
-  std::deque<RowId> waiting_;
+  std::deque<TaskId> waiting_;
 };
 
 }  // namespace penstock

@@ -47,7 +47,7 @@ void RowScheduler::Insert(Session* session, std::unique_ptr<RowTask> row) {
 void RowScheduler::Add(SessionId id, const std::vector<RowRequest>& rows, size_t count) {
   Session& session = sessions_.at(id);
   for (size_t i = 0; i < std::min(count, rows.size()); ++i) {
-    Insert(&session, std::make_unique<RowTask>(RowId{id, next_number_++}, rows[i]));
+    Insert(&session, std::make_unique<RowTask>(TaskId{id, next_number_++}, rows[i]));
   }
 }
 

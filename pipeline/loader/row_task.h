@@ -52,20 +52,20 @@ std::string_view NameOf(RowState state);
 bool MayMove(RowState from, RowState to);
 
 // Identifies a row of a loader. Never used twice.
-struct RowId {
+struct TaskId {
   uint64_t session = 0;
   uint64_t number = 0;  // in the order of requests, over all sessions
-  bool operator==(const RowId&) const = default;
+  bool operator==(const TaskId&) const = default;
 };
 
 // Not thread-safe. One owner at a time uses the task: the loader under its lock, or the maker of the row.
 class RowTask {
  public:
-  RowTask(RowId id, const RowRequest& row) : request(row), id_(id) {}
+  RowTask(TaskId id, const RowRequest& row) : request(row), id_(id) {}
   RowTask(const RowTask&) = delete;
   RowTask& operator=(const RowTask&) = delete;
 
-  const RowId& id() const { return id_; }
+  const TaskId& id() const { return id_; }
   RowState state() const { return state_; }
   // CHECKs that MayMove(state(), next).
   void MoveTo(RowState next);
@@ -100,7 +100,7 @@ class RowTask {
   Progress progress;
 
  private:
-  const RowId id_;
+  const TaskId id_;
   RowState state_ = RowState::kQueued;
 };
 

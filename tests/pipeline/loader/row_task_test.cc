@@ -54,7 +54,7 @@ std::vector<RowState> PathTo(RowState state) {
 }
 
 std::unique_ptr<RowTask> In(RowState state) {
-  auto task = std::make_unique<RowTask>(RowId{1, 2}, RowRequest());
+  auto task = std::make_unique<RowTask>(TaskId{1, 2}, RowRequest());
   for (const RowState next : PathTo(state)) task->MoveTo(next);
   EXPECT_EQ(task->state(), state);
   return task;
@@ -103,13 +103,13 @@ TEST(ReadSlots, AtMostSoManyReadsAndUrgentRowsFirst) {
   slots.Wait({1, 3}, true);
   EXPECT_EQ(slots.TakeNext(), std::nullopt) << "both reads are in flight";
   slots.End();
-  EXPECT_EQ(slots.TakeNext(), (RowId{1, 3}));
+  EXPECT_EQ(slots.TakeNext(), (TaskId{1, 3}));
   slots.Begin();
   EXPECT_EQ(slots.TakeNext(), std::nullopt);
   slots.SetMost(4);
   EXPECT_EQ(slots.room(), 2);
-  EXPECT_EQ(slots.TakeNext(), (RowId{1, 1}));
-  EXPECT_EQ(slots.TakeNext(), (RowId{1, 2}));
+  EXPECT_EQ(slots.TakeNext(), (TaskId{1, 1}));
+  EXPECT_EQ(slots.TakeNext(), (TaskId{1, 2}));
   EXPECT_EQ(slots.TakeNext(), std::nullopt) << "no row waits";
 }
 
