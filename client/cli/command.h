@@ -1,4 +1,4 @@
-// One command of `penstock`. A new command is a file in commands/ and a line in main.cc.
+// One command of `penstock`. README.md lists the files of a new one.
 #ifndef PENSTOCK_CLIENT_CLI_COMMAND_H_
 #define PENSTOCK_CLIENT_CLI_COMMAND_H_
 
