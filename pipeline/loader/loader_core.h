@@ -118,7 +118,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
     uint64_t kept = 0;    // bytes that the finished row holds
-    bool timed = false;   // its stages were measured, into the thread's times
+    bool timed = false;   // its stages were measured, into the maker's times
     bool traced = false;  // with spans
     MadeRow made;
   };
@@ -250,7 +250,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Does the same with the lock held. Returns false if the row was removed with its session.
   bool UnparkHere(TaskId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts to fetch records of the session's next rows, within the limits of reads and memory. Otherwise storage would
-  // be idle while the threads make rows whose records are here.
+  // be idle while the makers make rows whose records are here.
   void FetchAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A parked row whose record is fetched.
   struct Fetching {

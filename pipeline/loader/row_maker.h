@@ -50,7 +50,7 @@ constexpr int kMaxSubstitutes = 8;
 // shard, each once, at most kMaxSubstitutes. A pure function of (snapshot, seed, record).
 std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record);
 
-// State that a thread keeps from row to row.
+// State that a maker keeps from row to row, on whichever thread it runs.
 struct MakerThread {
   RowScratch scratch;
   RecordBuffer record;  // for records that are not in the cache
