@@ -1,4 +1,5 @@
 // Traces and turns to build indexes, driven through the control loop on virtual time.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -6,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/server/coordinator/control_loop_harness.h"
 
 namespace penstock {
 namespace {
+
+using ::testing::Contains;
 
 class ControlLoopTracesTest : public ControlLoopTest {
  protected:
@@ -100,9 +104,18 @@ TEST_F(ControlLoopTracesTest, ReachesTheProcessesAndEndsOnVirtualTime) {
 
 TEST_F(ControlLoopTracesTest, TheIdsComeFromTheSource) {
   StartWithAReader(1);
+  const uint64_t trace = StartTrace().trace();
+  // Commits have ids of this source too.
   SeededRandom same(1);
-  EXPECT_EQ(session_, RandomHexId(&same));
-  EXPECT_EQ(StartTrace().trace(), same.Next());
+  std::vector<uint64_t> numbers = {same.Next()};
+  std::vector<std::string> ids;
+  for (int i = 0; i < 32; ++i) {
+    numbers.push_back(same.Next());
+    ids.push_back(absl::StrCat(absl::Hex(numbers[numbers.size() - 2], absl::kZeroPad16),
+                               absl::Hex(numbers.back(), absl::kZeroPad16)));
+  }
+  EXPECT_THAT(ids, Contains(session_));
+  EXPECT_THAT(numbers, Contains(trace));
 }
 
 TEST_F(ControlLoopTracesTest, ABuilderOfAnIndexThatDiedIsReplacedOnVirtualTime) {
