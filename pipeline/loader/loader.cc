@@ -130,6 +130,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& opti
   if (options.executor == nullptr) {
     PS_RETURN_IF_ERROR(CheckThreads(1, "a loader"));
     own = std::make_unique<ThreadPool>(sizes.makers, "ps-load");  // as many threads as the system grants
+    if (own->GrowTo(sizes.makers) == 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("the system grants a loader no thread: ", ThreadLimits()));
+    }
   }
   return std::make_unique<LoaderImpl>(options, sizes, std::move(own));
 }

@@ -136,8 +136,8 @@ struct LoaderOptions {
   uint64_t max_row_bytes = kMaxRowBytes;     // tests use less
   Clock* clock = Clock::Real();
   std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
-  // Runs the makers, one task for each of `threads`. Outlives the loader and all rows. Its tasks may block on storage
-  // with low latency. Null: the loader has that many threads of its own.
+  // Runs the makers, one task for each of `threads`. Outlives the loader and all rows, and runs tasks until the loader
+  // is destroyed. Its tasks may block on storage with low latency. Null: the loader has that many threads of its own.
   Executor* executor = nullptr;
   // For simulations, with an executor on virtual time: the time that passes before a maker's step. Null: none.
   std::function<Nanos(MakerStep step)> step_time = nullptr;

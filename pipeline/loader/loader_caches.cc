@@ -104,7 +104,7 @@ CacheSizes LoaderCore::SetCaches(const CacheSizes& sizes) {
   return now;
 }
 
-bool LoaderCore::ReleaseCaches(uint64_t bytes) {
+bool LoaderCore::ReleaseCaches(uint64_t bytes, For whom) {
   MutexLock sizing(&sizing_);
   CacheSizes to = CacheLimitsNow();
   uint64_t lacks = bytes;
@@ -119,23 +119,20 @@ bool LoaderCore::ReleaseCaches(uint64_t bytes) {
   release(options_.choose_row_cache, options_.row_cache_bytes, &to.rows);
   if (lacks > 0) return false;
   ShrinkCaches(to);
+  if (whom == For::kIndex) return true;
   MutexLock lock(&mutex_);
   rows_need_ = std::max(rows_need_, budget_.total());
   return true;
 }
 
 bool LoaderCore::ReserveIndex(uint64_t bytes) {
-  {
+  const auto reserve = [&] {
     MutexLock lock(&mutex_);
-    if (index_bytes_ + bytes > all_bytes_ / kMostIndexPart) return false;
-    if (budget_.Pin(bytes)) {
-      index_bytes_ += bytes;
-      return true;
-    }
-  }
-  // The next request may find the memory that caches release now.
-  ReleaseCaches(bytes);
-  return false;
+    if (index_bytes_ + bytes > all_bytes_ / kMostIndexPart || !budget_.Pin(bytes)) return false;
+    index_bytes_ += bytes;
+    return true;
+  };
+  return reserve() || (ReleaseCaches(bytes, For::kIndex) && reserve());
 }
 
 void LoaderCore::ReleaseIndex(uint64_t bytes) {

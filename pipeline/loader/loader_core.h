@@ -216,9 +216,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   CacheSizes CacheLimitsNow() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
   uint64_t CachesHeld() const;
-  // Moves `bytes` from caches of chosen size to rows. A cache keeps at least its initial size. Returns false, and
-  // changes nothing, if that is not enough.
-  bool ReleaseCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  // Moves `bytes` from caches of chosen size to rows, or to the index of the disk cache. A cache keeps at least its
+  // initial size. Returns false, and changes nothing, if that is not enough. After a release for rows the caches do not
+  // grow again while a session is open.
+  enum class For { kRows, kIndex };
+  bool ReleaseCaches(uint64_t bytes, For whom = For::kRows) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
   // Returns the bytes in all caches.
   uint64_t CachedBytes() const;
   // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the

@@ -9,10 +9,11 @@ namespace penstock {
 
 absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
   if (reserve > total_ - reserved_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("this session's largest step needs ", reserve, " bytes of memory, but of the ", total_,
-                     " bytes that the budget has for rows, ", reserved_, " are reserved for ", accounts_.size(),
-                     " other sessions: raise memory_budget_bytes, use a smaller batch, or close a session"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "this session's largest step needs ", reserve, " bytes of memory, but of the ", total_,
+        " bytes that the budget has for rows, ", reserved_ - pinned_, " are reserved for ", accounts_.size(),
+        " other sessions", pinned_ == 0 ? "" : absl::StrCat(" and ", pinned_, " for the index of the disk cache"),
+        ": raise memory_budget_bytes, use a smaller batch, or close a session"));
   }
   const bool added = accounts_.try_emplace(account, Entry{reserve}).second;
   PS_CHECK(added);
@@ -106,13 +107,15 @@ bool MemoryBudget::Pin(uint64_t bytes) {
   const uint64_t most = total_ - reserved_;
   if (bytes > most - std::min(most, common_) || bytes > total_ - std::min(total_, used_)) return false;
   reserved_ += bytes;
+  pinned_ += bytes;
   used_ += bytes;
   CountUse();
   return true;
 }
 
 void MemoryBudget::Unpin(uint64_t bytes) {
-  PS_CHECK(bytes <= reserved_ && bytes <= used_);
+  PS_CHECK(bytes <= pinned_);
+  pinned_ -= bytes;
   reserved_ -= bytes;
   used_ -= bytes;
 }

@@ -45,8 +45,8 @@ class MemoryBudget {
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
-  // Reserves bytes that belong to no account and are never revoked, out of the shared memory. Returns whether there was
-  // room.
+  // Reserves bytes that belong to no account and are never revoked, out of the shared memory, for the index of the disk
+  // cache. Returns whether there was room.
   bool Pin(uint64_t bytes);
   void Unpin(uint64_t bytes);
 
@@ -91,7 +91,8 @@ class MemoryBudget {
   uint64_t peak_ = 0;  // of used_
   uint64_t late_peak_ = 0;
   uint64_t common_ = 0;    // beyond reserves, including closed accounts
-  uint64_t reserved_ = 0;  // sum of the reserves, with pinned bytes
+  uint64_t reserved_ = 0;  // sum of the reserves and of pinned bytes
+  uint64_t pinned_ = 0;
   std::map<Account, Entry> accounts_;
 };
 

@@ -147,10 +147,12 @@ class RowMaker::Try {
   // Returns how the try ends if the cache of rows has the row.
   std::optional<End> TakeCachedRow() {
     const uint64_t record = progress_.key.record_id;
-    if (!progress_.keyed || progress_.row_looked_up || decided_.Contains(record)) return std::nullopt;
+    // The row that a substitute makes is not in the cache.
+    if (!progress_.keyed || progress_.substitutes > 0 || decided_.Contains(record)) return std::nullopt;
+    if (progress_.row_looked_up && !options_.rows->Contains(progress_.row_key)) return std::nullopt;
     const std::shared_ptr<const CachedRow> row = options_.rows->Find(progress_.row_key);
     if (row == nullptr) {
-      progress_.row_looked_up = sharers_ == 0;
+      progress_.row_looked_up = true;
       return std::nullopt;
     }
     const absl::StatusOr<Answer> answer = memory_.Reserve(row->bytes.size());
@@ -274,13 +276,17 @@ class RowMaker::Try {
   std::optional<absl::StatusOr<std::string_view>> Read(uint64_t length, std::shared_ptr<const std::string>* cached,
                                                        std::unique_ptr<RecordRanges::Taken>* taken) {
     const CacheKey key{job_.record_space(), progress_.source};
-    if (!progress_.record_looked_up) *cached = options_.records->Find(key);
+    if (!progress_.record_looked_up || options_.records->Contains(key)) *cached = options_.records->Find(key);
     made_.cached_record = *cached != nullptr;
     progress_.record_looked_up = *cached == nullptr;
     if (*cached != nullptr) return std::string_view(**cached);
     // A fetched record is in memory already.
     if (options_.disk != nullptr && fetched_ == nullptr) {
       if (const std::optional<std::string_view> found = ReadDisk(key, length); found.has_value()) return *found;
+    }
+    if (fetched_ == nullptr) {
+      const DamagedCopies::Known known = job_.reader().DamageOf(progress_.source);
+      if (!known.damage.ok()) return known.damage;
     }
     absl::StatusOr<std::string_view> bytes;
     const bool at_once = fetched_ == nullptr && job_.reader().HasLowLatency();
@@ -346,7 +352,9 @@ class RowMaker::Try {
     bool decode = false;
     const CacheKey decoded_key{job_.decoded_space(), progress_.source};
     if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
-      if (!progress_.decoded_looked_up) decoded = options_.decoded->Find(decoded_key);
+      if (!progress_.decoded_looked_up || options_.decoded->Contains(decoded_key)) {
+        decoded = options_.decoded->Find(decoded_key);
+      }
       progress_.decoded_looked_up = decoded == nullptr;
       // A full decode costs more than the decode of a crop. It pays only for an entry that stays in the cache.
       decode = decoded == nullptr && options_.decoded->HasRoomFor(scratch);

@@ -13,9 +13,9 @@
 // before the read begins: kReading, then kAwaitsShard. A session that closes destroys its rows in any state but
 // kMaking.
 //
-// A task resumes where it stopped. Its place in the plan is computed once. A cache that lacked its record is not asked
-// again, and neither is the cache of rows unless other sessions may have added the row meanwhile. An entry that was
-// found is not kept while the row waits for memory: the wait would pin memory that no budget counts.
+// A task resumes where it stopped. Its place in the plan is computed once. A cache that lacked the row or its record
+// counts no second lookup, unless this row or another one has added the entry meanwhile. An entry that was found is not
+// kept while the row waits for memory: the wait would pin memory that no budget counts.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 

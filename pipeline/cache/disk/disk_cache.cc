@@ -148,19 +148,23 @@ DiskCacheStats DiskCache::Stats() const {
 void DiskCache::GrowIndexWith(std::weak_ptr<DiskIndexMemory> memory) {
   MutexLock lock(&mutex_);
   index_memory_ = std::move(memory);
+  new_index_memory_ = true;
+}
+
+std::shared_ptr<DiskIndexMemory> DiskCache::IndexMemory() {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<DiskIndexMemory> memory = index_memory_.lock();
+  if (std::exchange(new_index_memory_, false) || memory == nullptr) index_grown_ = 0;
+  return memory;
 }
 
 size_t DiskCache::IndexRoom(uint64_t wanted) {
+  const std::shared_ptr<DiskIndexMemory> memory = IndexMemory();
   const uint64_t records = Stats().records;
   const auto room = [&] {
     const uint64_t most = (options_.index_bytes + index_grown_) / DiskSpace::kEntryMemory;
     return most - std::min(most, records);
   };
-  std::shared_ptr<DiskIndexMemory> memory;
-  {
-    MutexLock lock(&mutex_);
-    memory = index_memory_.lock();
-  }
   while (memory != nullptr && room() < wanted && options_.clock->Now() >= grow_again_) {
     if (memory->ReserveIndex(options_.index_step)) {
       index_grown_ += options_.index_step;
@@ -172,11 +176,7 @@ size_t DiskCache::IndexRoom(uint64_t wanted) {
 }
 
 void DiskCache::ShrinkIndex() {
-  std::shared_ptr<DiskIndexMemory> memory;
-  {
-    MutexLock lock(&mutex_);
-    memory = index_memory_.lock();
-  }
+  const std::shared_ptr<DiskIndexMemory> memory = IndexMemory();
   const uint64_t needed = Stats().records * DiskSpace::kEntryMemory;
   while (memory != nullptr && index_grown_ >= options_.index_step &&
          options_.index_bytes + index_grown_ - options_.index_step >= needed) {

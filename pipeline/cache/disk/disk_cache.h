@@ -122,6 +122,8 @@ class DiskCache {
   size_t IndexRoom(uint64_t wanted);
   // Returns memory that the index no longer needs.
   void ShrinkIndex();
+  // Returns the memory for growth, or null. Bytes of an earlier memory do not count any longer.
+  std::shared_ptr<DiskIndexMemory> IndexMemory();
   void Write(const CacheKey& key, const std::string& bytes);
   void EndUse(uint64_t space);
   // Drops spaces whose folders another process removed.
@@ -139,6 +141,7 @@ class DiskCache {
   mutable Mutex mutex_;
   std::map<uint64_t, Space> spaces_ ABSL_GUARDED_BY(mutex_);  // spaces in use
   std::weak_ptr<DiskIndexMemory> index_memory_ ABSL_GUARDED_BY(mutex_);
+  bool new_index_memory_ ABSL_GUARDED_BY(mutex_) = false;  // since the writer last used it
   // Used only by the writer: bytes of index_memory_, and the time of the next request after a refusal.
   uint64_t index_grown_ = 0;
   Nanos grow_again_ = 0;

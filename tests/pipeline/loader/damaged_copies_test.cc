@@ -42,6 +42,7 @@ class FlippingStorage final : public LocalBehind {
   bool same_place = false;
   std::atomic<int> cached{0};      // cached reads left that flip a bit
   std::atomic<int> uncached{0};    // uncached reads left that flip a bit
+  std::atomic<int> reads{0};       // cached reads so far
   std::atomic<int> reads_past{0};  // uncached reads so far
 
  private:
@@ -50,6 +51,7 @@ class FlippingStorage final : public LocalBehind {
     File(FlippingStorage* storage, std::unique_ptr<StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(storage) {}
     absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      storage_->reads.fetch_add(1);
       return Flip(file_->ReadAt(offset, length, out), &storage_->cached, out);
     }
     absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
@@ -182,6 +184,25 @@ TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsAreDecidedAloneUntilTheJobIsLetGoO
   BreakRecord(set_.files[0], 7);  // repairs the file: flips the same bit back
   EXPECT_EQ(Masked(Rows(job)), 1) << "an epoch must not depend on when a file is repaired";
   EXPECT_EQ(Masked(Rows(Job())), 0);
+}
+
+TEST_F(DamagedCopiesTest, AKnownDamagedCopyIsNotReadForEachRow) {
+  for (const bool low_latency : {true, false}) {
+    Make(v1::FAIL);
+    snapshot_.reset();
+    (void)Job(DamageVerdict::kGiven);
+    BreakRecord(set_.files[0], 7);
+    flipping_.low_latency = low_latency;
+    const auto job = Job(DamageVerdict::kGiven, &flipping_);
+    LoaderOptions options;
+    options.ranges_under_way = 0;
+    ASSERT_TRUE(Rows(job, options)[7].damaged_record.has_value());
+    const int reads = flipping_.reads.load(), reads_past = flipping_.reads_past.load();
+    auto rows = Rows(job, options);
+    EXPECT_TRUE(rows[7].damaged_record.has_value());
+    EXPECT_EQ(flipping_.reads - reads, 19) << "one for each other record; low latency: " << low_latency;
+    EXPECT_EQ(flipping_.reads_past, reads_past);
+  }
 }
 
 TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIsDecided) {

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 
 namespace penstock {
@@ -60,6 +62,39 @@ TEST_F(ResumedRowsTest, ARowThatWaitsForItsShardIsPlannedOnce) {
   const LoaderStats stats = loader->Stats();
   EXPECT_GT(stats.tries, 40u) << "no row waited";
   EXPECT_EQ(stats.planned_rows, 40u);
+}
+
+TEST(ResumedRows, ARowThatWaitsForMemoryUsesTheRecordThatItHasCached) {
+  MemoryJob made = MakeMemoryJob(2, 100, 100);
+  made.pipeline->scratch = [](uint64_t) { return uint64_t{6} << 20; };  // there is room for one row at a time
+  LoaderOptions options;
+  options.threads = 2;
+  options.memory_budget_bytes = 10 << 20;
+  options.record_cache_bytes = 1 << 20;
+  auto loader = Loader::Create(options).value();
+  // Both rows read their records before either one learns how much memory it needs.
+  Mutex mutex;
+  CondVar changed;
+  int reading = 0;
+  made.dataset->on_read = [&](uint64_t) {
+    MutexLock lock(&mutex);
+    ++reading;
+    changed.NotifyAll();
+    while (reading < 2) changed.Wait(&mutex);
+    return absl::OkStatus();
+  };
+  // The first row keeps its memory until the other one was put back.
+  made.pipeline->on_make = [&](uint64_t) {
+    while (loader->Stats().tries == 0) std::this_thread::yield();
+    return absl::OkStatus();
+  };
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), made.job, &sink, 2);
+  session->Request(RowsOf(0, 2, 2));
+  for (const RowResult& row : sink.TakeStep(0, 2)) EXPECT_TRUE(row.status.ok()) << row.status;
+  EXPECT_EQ(loader->Stats().tries, 3u);
+  EXPECT_EQ(made.dataset->reads.load(), 2);
+  session.reset();
 }
 
 TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {

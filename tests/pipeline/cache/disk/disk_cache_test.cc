@@ -216,6 +216,19 @@ TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
     cache->Flush();
     EXPECT_EQ(grants->left(), 3 * kStep);
   }
+  {
+    // Memory of an owner that is gone is not returned to the next one.
+    const auto cache = OpenCache();
+    auto gone = std::make_shared<Grants>(3 * kStep);
+    cache->GrowIndexWith(gone);
+    auto use = cache->Use(kSpace, "a data set");
+    cache->Flush();
+    gone.reset();
+    cache->GrowIndexWith(grants);
+    use.reset();
+    cache->Flush();
+    EXPECT_EQ(grants->left(), 3 * kStep);
+  }
   // A cache that is opened again asks for the memory of the records that it has.
   const auto cache = OpenCache();
   cache->GrowIndexWith(grants);
