@@ -80,7 +80,8 @@ absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compress
   if (compression == Compression::kGzip || compression == Compression::kZlib || try_zlib) {
     const Compression tried = try_zlib ? Compression::kZlib : compression;
     PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, tried));
-    const bool tar = inflated.has_value() && inflated->IsTar(expect_tar);
+    // The header of a record has a checksum of 32 bits, a tar header one of 17.
+    const bool tar = inflated.has_value() && !inflated->IsRecord() && inflated->IsTar(expect_tar);
     if (!try_zlib || tar || (inflated.has_value() && (inflated->count == 0 || inflated->IsRecord()))) {
       return ShardKind{tried, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
     }
