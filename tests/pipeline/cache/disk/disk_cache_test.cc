@@ -16,85 +16,12 @@
 #include <thread>
 
 #include "tests/base/temp_dir.h"
+#include "tests/pipeline/cache/disk/disk_cache_testing.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kSpace = 0x1234;
-constexpr uint64_t kStep = 10 * DiskSpace::kEntryMemory;
-
-std::string Bytes(uint64_t record, size_t size = 1000) {
-  std::mt19937_64 random(record);
-  std::string out(size, '\0');
-  for (char& c : out) c = static_cast<char>(random());
-  return out;
-}
-
-class DiskCacheTest : public ::testing::Test {
- protected:
-  std::shared_ptr<DiskCache> OpenCache(uint64_t limit = 1 << 20) {
-    DiskCacheOptions options;
-    options.folder = folder();
-    options.limit_bytes = limit;
-    options.index_bytes = index_bytes_;
-    options.index_step = kStep;
-    options.queue_bytes = queue_bytes_;
-    options.clock = &clock_;
-    options.warn = [this](const std::string& text) {
-      MutexLock lock(&mutex_);
-      warnings_.push_back(text);
-    };
-    absl::StatusOr<std::shared_ptr<DiskCache>> cache = DiskCache::Open(std::move(options));
-    EXPECT_TRUE(cache.ok()) << cache.status();
-    return *std::move(cache);
-  }
-  static std::optional<std::string> Read(DiskCache* cache, uint64_t record, size_t size = 1000,
-                                         uint64_t space = kSpace) {
-    std::vector<char> room(size + DiskCache::kReadOverhead);
-    const auto found = cache->Read({space, record}, static_cast<uint32_t>(size), room.data());
-    if (!found.has_value()) return std::nullopt;
-    return std::string(*found);
-  }
-  // Offers records and waits until they are written.
-  static void Fill(DiskCache* cache, uint64_t begin, uint64_t end, uint64_t space = kSpace) {
-    for (uint64_t record = begin; record < end; ++record) {
-      cache->Offer({space, record}, Bytes(record));
-      cache->Flush();
-    }
-  }
-  static size_t Held(DiskCache* cache, uint64_t begin, uint64_t end, uint64_t space = kSpace) {
-    size_t held = 0;
-    for (uint64_t record = begin; record < end; ++record) {
-      const auto found = Read(cache, record, 1000, space);
-      if (!found.has_value()) continue;
-      EXPECT_EQ(*found, Bytes(record));
-      ++held;
-    }
-    return held;
-  }
-  std::string folder() const { return temp_.File("cache"); }
-  std::string SpaceFile(const std::string& name) const { return SpaceFolder(folder(), kSpace) + "/" + name; }
-  std::vector<std::string> warnings() {
-    MutexLock lock(&mutex_);
-    return warnings_;
-  }
-  static uint64_t FilesBytes(const std::string& folder) {
-    uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name == "records" || name == "index") bytes += entry.file_size();
-    }
-    return bytes;
-  }
-
-  TempDir temp_;
-  ManualClock clock_;
-  uint64_t index_bytes_ = 1 << 20, queue_bytes_ = 1 << 20;
-  Mutex mutex_;
-  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
-};
 
 TEST_F(DiskCacheTest, GivesBackWhatItWasOfferedAndCounts) {
   const auto cache = OpenCache();
@@ -153,97 +80,6 @@ TEST_F(DiskCacheTest, ItsFilesNeverPassTheLimitAndWhatIsThereStays) {
     EXPECT_EQ(Held(cache.get(), 10, 30), 0u);
     EXPECT_LE(FilesBytes(folder()), 10 * each + 5);
   }
-}
-
-TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
-  index_bytes_ = 5 * DiskSpace::kEntryMemory;
-  {
-    const auto cache = OpenCache();
-    const auto use = cache->Use(kSpace, "a data set");
-    Fill(cache.get(), 0, 30);
-    EXPECT_EQ(Held(cache.get(), 0, 30), 5u);
-  }
-  index_bytes_ = 3 * DiskSpace::kEntryMemory;
-  const auto cache = OpenCache();
-  const auto use = cache->Use(kSpace, "a data set");
-  cache->Flush();
-  EXPECT_EQ(Held(cache.get(), 0, 30), 3u);
-}
-
-// Grants memory while it has some.
-class Grants final : public DiskIndexMemory {
- public:
-  explicit Grants(uint64_t bytes) : left_(bytes) {}
-  bool ReserveIndex(uint64_t bytes) override {
-    MutexLock lock(&mutex_);
-    if (bytes > left_) return false;
-    left_ -= bytes;
-    return true;
-  }
-  void ReleaseIndex(uint64_t bytes) override { Add(bytes); }
-  void Add(uint64_t bytes) {
-    MutexLock lock(&mutex_);
-    left_ += bytes;
-  }
-  uint64_t left() {
-    MutexLock lock(&mutex_);
-    return left_;
-  }
-
- private:
-  Mutex mutex_;
-  uint64_t left_ ABSL_GUARDED_BY(mutex_);
-};
-
-TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
-  index_bytes_ = 5 * DiskSpace::kEntryMemory;
-  const auto grants = std::make_shared<Grants>(2 * kStep);
-  {
-    const auto cache = OpenCache();
-    cache->GrowIndexWith(grants);
-    auto use = cache->Use(kSpace, "a data set");
-    Fill(cache.get(), 0, 30);
-    EXPECT_EQ(Held(cache.get(), 0, 30), 25u) << "5, and 10 for each step";
-    EXPECT_EQ(grants->left(), 0u);
-    // After a refusal the cache asks again a second later.
-    grants->Add(kStep);
-    Fill(cache.get(), 25, 30);
-    EXPECT_EQ(Held(cache.get(), 0, 30), 25u);
-    clock_.Advance(kSecond);
-    Fill(cache.get(), 25, 30);
-    EXPECT_EQ(Held(cache.get(), 0, 30), 30u);
-    use.reset();
-    cache->Flush();
-    EXPECT_EQ(grants->left(), 3 * kStep);
-  }
-  {
-    // Memory of an owner that is gone is not returned to the next one.
-    const auto cache = OpenCache();
-    auto gone = std::make_shared<Grants>(3 * kStep);
-    cache->GrowIndexWith(gone);
-    auto use = cache->Use(kSpace, "a data set");
-    cache->Flush();
-    gone.reset();
-    cache->GrowIndexWith(grants);
-    use.reset();
-    cache->Flush();
-    EXPECT_EQ(grants->left(), 3 * kStep);
-  }
-  // A cache that is opened again asks for the memory of the records that it has.
-  const auto cache = OpenCache();
-  cache->GrowIndexWith(grants);
-  const auto use = cache->Use(kSpace, "a data set");
-  cache->Flush();
-  EXPECT_EQ(Held(cache.get(), 0, 30), 30u);
-  EXPECT_EQ(grants->left(), 0u);
-}
-
-TEST_F(DiskCacheTest, MemoryForWhatWaitsIsBounded) {
-  queue_bytes_ = 999;
-  const auto cache = OpenCache();
-  const auto use = cache->Use(kSpace, "a data set");
-  Fill(cache.get(), 0, 5);
-  EXPECT_EQ(Held(cache.get(), 0, 5), 0u) << "each is larger than all that may wait";
 }
 
 TEST_F(DiskCacheTest, UnusedDataSetsMakeRoomTheLongestUnusedFirst) {
