@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/host_cpu.h"
-
 namespace penstock {
 
 int ReadsUnderWay(int read_threads) { return read_threads + read_threads / 4 + 2; }
@@ -12,7 +10,7 @@ int ReadsUnderWay(int read_threads) { return read_threads + read_threads / 4 + 2
 namespace {
 
 SelfTuningOptions OnThisHost(SelfTuningOptions options) {
-  options.limits.host_cpus = UsedCpu().cpus;
+  options.limits.host_cpus = options.host_cpu().cpus;
   options.limits.most_requests = ObjectStorage::kMostUnderWay;
   return options;
 }
@@ -28,13 +26,24 @@ SelfTuning::SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions opt
       caches_(loader) {
   const bool threads_pinned = options_.limits.threads_pinned || options_.limits.most_threads == 1;
   if (options_.limits.read_threads_pinned && threads_pinned && caches_.pinned()) return;
+  if (options_.executor == nullptr) thread_ = std::make_unique<ThreadPool>(1, "ps-tune");
   counts_ = Count();
-  thread_ = std::make_unique<ThreadPool>(1, "ps-tune");
-  thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
+  PostLook();
 }
 
 void SelfTuning::Stop() {
   if (thread_ != nullptr) thread_->Stop();
+  if (next_look_ != 0) options_.executor->Cancel(next_look_);
+}
+
+// Posts the next look, relative to the end of the last window. A slow look is not made up for.
+void SelfTuning::PostLook() {
+  const Nanos when = counts_.at + TuningController::kWindow;
+  if (thread_ != nullptr) {
+    thread_->PostAt(when, [this] { Look(); });
+  } else {
+    next_look_ = options_.executor->PostAt(when, [this] { Look(); });
+  }
 }
 
 SelfTuning::Now SelfTuning::Get() const {
@@ -46,8 +55,8 @@ TuningCounts SelfTuning::Count() const {
   TuningCounts counts;
   counts.stats = loader_->Stats();
   counts.jobs = loader_->Jobs();
-  counts.other_cpu_seconds = UsedCpu().others_seconds;
-  counts.at = Clock::Real()->Now();
+  counts.other_cpu_seconds = options_.host_cpu().others_seconds;
+  counts.at = (thread_ != nullptr ? thread_->clock() : options_.executor->clock())->Now();
   return counts;
 }
 
@@ -69,8 +78,7 @@ void SelfTuning::Look() {
     }
   }
   if (news.has_value() && options_.tell) options_.tell(*news);
-  // Relative to the end of the last window. A slow look is not made up for.
-  thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
+  PostLook();
 }
 
 void SelfTuning::Apply(const TuningSetting& from, const TuningSetting& to) {

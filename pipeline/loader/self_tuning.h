@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/host_cpu.h"
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
 #include "base/runtime/thread_pool.h"
@@ -26,6 +27,9 @@ struct SelfTuningOptions {
   // Called with a line for each change that stays, on a thread of this object. Such changes are rare, because
   // unsuccessful trials are repeated less and less often.
   std::function<void(const std::string& line)> tell;
+  // For simulations. Must run its tasks on the thread that calls Stop(). Null: a thread of its own.
+  Executor* executor = nullptr;
+  std::function<HostCpu()> host_cpu = [] { return UsedCpu(); };
 };
 
 // Thread-safe, except Stop() and the destructor.
@@ -37,7 +41,7 @@ class SelfTuning {
     std::string last;      // description of the last of these; empty: none
   };
 
-  // `loader`, and `files`, from which its jobs read, must outlive this. If all settings are pinned, no thread runs.
+  // `loader`, and `files`, from which its jobs read, must outlive this. If all settings are pinned, nothing runs.
   SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options);
   // Calls Stop().
   ~SelfTuning() { Stop(); }
@@ -49,6 +53,7 @@ class SelfTuning {
 
  private:
   void Look();
+  void PostLook();
   TuningCounts Count() const;
   void Apply(const TuningSetting& from, const TuningSetting& to);
 
@@ -61,7 +66,8 @@ class SelfTuning {
   TuningController controller_;
   CacheTuning caches_;
   TuningCounts counts_;
-  std::unique_ptr<ThreadPool> thread_;  // null: all settings are pinned
+  TimerId next_look_ = 0;               // on an executor of the options
+  std::unique_ptr<ThreadPool> thread_;  // null: all settings are pinned, or the options have an executor
 };
 
 // Returns the number of records worth having in flight with that many read threads: one for each, and a few that wait.
