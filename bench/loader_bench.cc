@@ -23,7 +23,8 @@
 #include "base/file.h"
 #include "bench/bench_support.h"
 #include "bench/plain_loop.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/local_steps.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
@@ -92,19 +93,29 @@ v1::JobSpec MakeJob(const std::vector<std::string>& jpegs, const std::string& fo
   return job;
 }
 
+template <typename T>
+T ValueOrExit(absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  std::fprintf(stderr, "%s\n", value.status().ToString().c_str());
+  std::exit(1);
+}
+
+std::shared_ptr<const LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
+                                       const std::string& index_dir, int threads) {
+  return ValueOrExit(LoadJob::Create(spec, ValueOrExit(OpenDataset(LocalFiles(), spec, roots, index_dir, threads))));
+}
+
 // Returns the sum of all rows' pixels if `sum_up` is set, and 0 otherwise.
-uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LocalReaderOptions& options, bool sum_up) {
-  auto reader = LocalReader::Open(job, options);
+uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LoaderOptions& options, uint64_t epoch,
+                   bool sum_up) {
+  const std::unique_ptr<Loader> loader = ValueOrExit(Loader::Create(options));
+  LocalStepsOptions steps;
+  steps.read.start.epoch = epoch;
+  const std::unique_ptr<LocalSteps> local = ValueOrExit(LocalSteps::Open(loader.get(), job, steps));
   uint64_t sum = 0;
-  while (true) {
-    auto batch = (*reader)->Next();
-    if (!batch.ok()) {
-      std::fprintf(stderr, "%s\n", batch.status().ToString().c_str());
-      std::exit(1);
-    }
-    if (!batch->has_value()) break;
-    for (size_t i = 0; sum_up && i < (*batch)->size(); ++i) {
-      const std::string_view pixels = (*batch)->Fixed(0, i);
+  while (const std::optional<LocalSteps::Step> step = ValueOrExit(local->Next())) {
+    for (size_t i = 0; sum_up && i < step->rows->size(); ++i) {
+      const std::string_view pixels = step->rows->Column(0, i);
       sum += SumOfRow(reinterpret_cast<const uint8_t*>(pixels.data()), pixels.size());
     }
   }
@@ -130,19 +141,18 @@ int RunTiny(int records, int threads, uint32_t batch) {
   set.job.mutable_batch()->set_size(batch);
   set.job.mutable_order()->clear_chunk_records();
   set.job.mutable_order()->clear_window_chunks();
-  LocalReaderOptions options;
+  LoaderOptions options;
   options.threads = threads;
-  options.index_dir = folder.File("state");
   for (int run = 0; run < 4; ++run) {
     uint64_t rows = 0;
     double first = 0, begin = SecondsOf(CLOCK_MONOTONIC);
     const Spent spent = TimeOf([&] {
-      auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
-      while (true) {
-        auto step = (*reader)->Next();
-        if (!step.ok() || !step->has_value()) break;
+      const auto job = OpenJob(set.job, set.roots, folder.File("state"), threads);
+      const std::unique_ptr<Loader> loader = ValueOrExit(Loader::Create(options));
+      const std::unique_ptr<LocalSteps> local = ValueOrExit(LocalSteps::Open(loader.get(), job, {}));
+      while (const std::optional<LocalSteps::Step> step = ValueOrExit(local->Next())) {
         if (rows == 0) first = SecondsOf(CLOCK_MONOTONIC) - begin;
-        rows += (*step)->size();
+        rows += step->rows->size();
       }
     });
     std::printf("%llu rows%s: %.0f rows/s, first batch after %.3f s, CPU us/row %.2f\n",
@@ -153,7 +163,7 @@ int RunTiny(int records, int threads, uint32_t batch) {
 }
 
 // Reads from the disk, with and without read-ahead.
-int RunCold(const std::shared_ptr<const LoadJob>& job, LocalReaderOptions options, size_t rows, int pairs,
+int RunCold(const std::shared_ptr<const LoadJob>& job, LoaderOptions options, size_t rows, int pairs,
             const std::string& folder) {
   const int ahead = options.read_ahead_rows;
   std::vector<double> ratios;
@@ -161,9 +171,9 @@ int RunCold(const std::shared_ptr<const LoadJob>& job, LocalReaderOptions option
     double rates[2];
     for (const int side : {pair % 2, 1 - pair % 2}) {
       DropFromPageCache(folder);
-      options.start.epoch = static_cast<uint64_t>(pair);
       options.read_ahead_rows = side == 0 ? 0 : ahead;
-      rates[side] = static_cast<double>(rows) / TimeOf([&] { RunLoader(job, options, false); }).wall;
+      const uint64_t epoch = static_cast<uint64_t>(pair);
+      rates[side] = static_cast<double>(rows) / TimeOf([&] { RunLoader(job, options, epoch, false); }).wall;
     }
     ratios.push_back(rates[1] / rates[0]);
     std::printf("pair %d: %.0f rows/s with read-ahead of %d rows, %.0f without, ratio %.3f\n", pair, rates[1], ahead,
@@ -185,34 +195,23 @@ int Main(int argc, char** argv) {
   TempFolder folder;
   const std::vector<std::string> jpegs = ReadJpegs(Flag(argc, argv, "folder", ""), rows);
   const v1::JobSpec spec = MakeJob(jpegs, folder.path(), resize, batch);
-  const auto dataset = OpenDataset(LocalFiles(), spec, {{"data", folder.path()}}, "", threads);
-  if (!dataset.ok()) {
-    std::fprintf(stderr, "%s\n", dataset.status().ToString().c_str());
-    return 1;
-  }
-  const auto job = LoadJob::Create(spec, *dataset);
-  if (!job.ok()) {
-    std::fprintf(stderr, "%s\n", job.status().ToString().c_str());
-    return 1;
-  }
-  LocalReaderOptions options;
+  const auto job = OpenJob(spec, {{"data", folder.path()}}, "", threads);
+  LoaderOptions options;
   options.threads = threads;
   options.record_cache_bytes = std::stoull(Flag(argc, argv, "cache", "0")) << 20;
   std::printf("%zu rows, %d threads, %s, batch %u\n", rows, threads, resize.c_str(), spec.batch().size());
   if (only.empty() && resize == "OPENCV_LINEAR" &&
-      RunLoader(*job, options, true) != RunPlainLoop(jpegs, spec, 0, threads, true)) {
+      RunLoader(job, options, 0, true) != RunPlainLoop(jpegs, spec, 0, threads, true)) {
     std::fprintf(stderr, "the loader and the loop made different pixels\n");
     return 1;
   }
-  if (only == "cold") return RunCold(*job, options, rows, pairs, folder.path());
+  if (only == "cold") return RunCold(job, options, rows, pairs, folder.path());
   std::vector<double> wall_ratios, cpu_ratios;
   for (int pair = 0; pair < pairs; ++pair) {
-    options.start.epoch = static_cast<uint64_t>(pair);
+    const uint64_t epoch = static_cast<uint64_t>(pair);
     Spent loader, loop;
-    const auto run_loader = [&] { loader = TimeOf([&] { RunLoader(*job, options, false); }); };
-    const auto run_loop = [&] {
-      loop = TimeOf([&] { RunPlainLoop(jpegs, spec, options.start.epoch, threads, false); });
-    };
+    const auto run_loader = [&] { loader = TimeOf([&] { RunLoader(job, options, epoch, false); }); };
+    const auto run_loop = [&] { loop = TimeOf([&] { RunPlainLoop(jpegs, spec, epoch, threads, false); }); };
     if (only == "loader") {
       run_loader();
       std::printf("loader %.0f rows/s, %.3f CPU ms/row\n", rows / loader.wall, 1e3 * loader.cpu / rows);

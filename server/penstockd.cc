@@ -17,6 +17,7 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
+#include "pipeline/storage/files.h"
 #include "server/common/library_logs.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
@@ -97,19 +98,21 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
-  out.loader.threads = static_cast<int>(settings.threads());
-  out.loader.memory_budget_bytes = settings.memory_budget_bytes();
+  out.host.storage = AnyFiles();
+  LoaderOptions& loader = out.host.loader;
+  loader.threads = static_cast<int>(settings.threads());
+  loader.memory_budget_bytes = settings.memory_budget_bytes();
   out.memory_budget_source = options.memory_budget_source;
-  out.loader.record_cache_bytes = settings.record_cache_bytes();
-  out.loader.decoded_cache_bytes = settings.decoded_cache_bytes();
-  out.loader.row_cache_bytes = settings.row_cache_bytes();
-  out.loader.choose_record_cache = !options.record_cache_pinned;
-  out.loader.choose_decoded_cache = !options.decoded_cache_pinned;
-  out.loader.choose_row_cache = !options.row_cache_pinned;
-  out.disk_cache_dir = settings.disk_cache_dir();
-  out.disk_cache_bytes = settings.disk_cache_bytes();
-  out.threads_pinned = settings.threads() > 0;
-  if (settings.has_read_threads()) out.read_threads = static_cast<int>(settings.read_threads());
+  loader.record_cache_bytes = settings.record_cache_bytes();
+  loader.decoded_cache_bytes = settings.decoded_cache_bytes();
+  loader.row_cache_bytes = settings.row_cache_bytes();
+  loader.choose_record_cache = !options.record_cache_pinned;
+  loader.choose_decoded_cache = !options.decoded_cache_pinned;
+  loader.choose_row_cache = !options.row_cache_pinned;
+  out.host.disk_cache.folder = settings.disk_cache_dir();
+  out.host.disk_cache.limit_bytes = settings.disk_cache_bytes();
+  out.host.threads_pinned = settings.threads() > 0;
+  if (settings.has_read_threads()) out.host.read_threads = static_cast<int>(settings.read_threads());
   out.index_beside_shards = settings.index_beside_shards();
   out.socket_dir_guessed = !settings.has_socket_dir();
   out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : DefaultSocketDir();

@@ -3,7 +3,7 @@
 #include "base/status_macros.h"
 #include "client/cli/job_argument.h"
 #include "pipeline/loader/check_keys.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 
 namespace penstock::cli {
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -165,20 +166,27 @@ class Feeder {
     const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kRelease;
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
-    local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));
+    LoaderHostOptions& host = local.host;
+    LoaderOptions& loader = host.loader;
+    host.storage = options_.storage;
+    loader.threads = hello.threads() > 0 ? static_cast<int>(hello.threads()) : AvailableCpus();
     if (hello.read_threads() > RemoteFiles::kMaxThreads) {
       return absl::InvalidArgumentError(
           absl::StrCat("read_threads ", hello.read_threads(), ": at most ", RemoteFiles::kMaxThreads));
     }
-    local.threads_pinned = hello.threads() > 0;
-    local.read_threads = static_cast<int>(hello.read_threads());
-    local.memory_budget_bytes =
+    host.threads_pinned = hello.threads() > 0;
+    if (hello.read_threads() > 0) host.read_threads = static_cast<int>(hello.read_threads());
+    loader.memory_budget_bytes =
         hello.memory_budget() > 0 ? hello.memory_budget() : std::clamp(limit.bytes / 4, kLeastBudget, kMostBudget);
-    if (hello.has_record_cache()) local.record_cache_bytes = hello.record_cache();
-    if (hello.has_decoded_cache()) local.decoded_cache_bytes = hello.decoded_cache();
-    if (hello.has_row_cache()) local.row_cache_bytes = hello.row_cache();
-    local.disk_cache = hello.disk_cache();
-    local.disk_cache_bytes = hello.disk_cache_size();
+    loader.record_cache_bytes = hello.record_cache();
+    loader.decoded_cache_bytes = hello.decoded_cache();
+    loader.row_cache_bytes = hello.row_cache();
+    loader.choose_record_cache = !hello.has_record_cache();
+    loader.choose_decoded_cache = !hello.has_decoded_cache();
+    loader.choose_row_cache = !hello.has_row_cache();
+    host.disk_cache.folder = hello.disk_cache();
+    host.disk_cache.limit_bytes = hello.disk_cache_size();
+    host.disk_cache.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
     local.index_dir = hello.index_dir();
     if (local.index_dir.empty()) {
       PS_ASSIGN_OR_RETURN(local.index_dir, options_.index_dir());
@@ -202,7 +210,7 @@ class Feeder {
                                     .Field("version", uint64_t{kVersion})
                                     .Field("release", options_.release)
                                     .Field("arena_bytes", arena_->bytes())
-                                    .Field("threads", static_cast<uint64_t>(local.threads))
+                                    .Field("threads", static_cast<uint64_t>(loader.threads))
                                     .Object();
     return main_.Send(MakePacket(Type::kWelcome, 0, welcome), false, arena_->fd());
   }
@@ -244,8 +252,8 @@ class Feeder {
     PS_ASSIGN_OR_RETURN(const LocalSource source, options_.open_local(open));
     PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job,
                         local_->Load(source.job, source.roots, open.allow_missing()));
-    PS_ASSIGN_OR_RETURN(Loader* const loader, local_->loader());
-    return OpenDirectReader(loader, std::move(job), reader);
+    PS_ASSIGN_OR_RETURN(LoaderHost* const host, local_->host());
+    return OpenDirectReader(host->loader(), std::move(job), reader);
   }
 
   absl::Status FromLoader(uint64_t number) {

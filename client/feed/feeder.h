@@ -14,6 +14,7 @@
 #include "penstock/v1/feed.pb.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/sources/dataset_files.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::feed {
 
@@ -25,7 +26,8 @@ struct LocalSource {
 };
 
 struct FeederOptions {
-  int parent = 0;  // process id of the trainer
+  int parent = 0;              // process id of the trainer
+  Storage* storage = nullptr;  // of jobs that are read in this process
   std::function<absl::StatusOr<LocalSource>(const v1::FeedOpen&)> open_local;
   // Returns the folder for indexes if HELLO names none.
   std::function<absl::StatusOr<std::string>()> index_dir;

@@ -1,16 +1,14 @@
 #include "client/feed/local_jobs.h"
 
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/cgroup.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/loader/check_keys.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 
 namespace penstock {
 namespace {
@@ -49,10 +47,12 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
     MutexLock lock(&mutex_);
     if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
   }
+  PS_ASSIGN_OR_RETURN(LoaderHost* const host, this->host());
   auto loaded = std::make_shared<LoadedJob>();
   loaded->file_errors = file_errors_;
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(files_.storage(), spec, roots, options_.index_dir, options_.threads, file_errors_));
+  PS_ASSIGN_OR_RETURN(
+      std::shared_ptr<DatasetReader> reader,
+      OpenDataset(host->storage(), spec, roots, options_.index_dir, options_.host.loader.threads, file_errors_));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
@@ -69,40 +69,28 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   return loaded;
 }
 
-absl::StatusOr<Loader*> LocalJobs::loader() {
+absl::StatusOr<LoaderHost*> LocalJobs::host() {
+  MutexLock creation(&creation_);
+  if (LoaderHost* const existing = existing_host(); existing != nullptr) return existing;
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<LoaderHost> host, LoaderHost::Create(options_.host));
   MutexLock lock(&mutex_);
-  if (loader_ == nullptr) {
-    LoaderOptions options;
-    options.threads = options_.threads;
-    options.memory_budget_bytes = options_.memory_budget_bytes;
-    options.record_cache_bytes = options_.record_cache_bytes.value_or(0);
-    options.decoded_cache_bytes = options_.decoded_cache_bytes.value_or(0);
-    options.row_cache_bytes = options_.row_cache_bytes.value_or(0);
-    options.choose_record_cache = !options_.record_cache_bytes.has_value();
-    options.choose_decoded_cache = !options_.decoded_cache_bytes.has_value();
-    options.choose_row_cache = !options_.row_cache_bytes.has_value();
-    if (!options_.disk_cache.empty()) {
-      DiskCacheOptions disk;
-      disk.folder = options_.disk_cache;
-      disk.limit_bytes = options_.disk_cache_bytes;
-      disk.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
-      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::OpenWithin(std::move(disk), &options.memory_budget_bytes));
-    }
-    if (options_.read_threads > 0) options.reads_under_way = files_.reads_under_way();
-    if (options.threads == 0) options.threads = AvailableCpus();
-    PS_ASSIGN_OR_RETURN(loader_, Loader::Create(options));
-    SelfTuningOptions tuning;
-    tuning.limits.most_threads = options.threads;
-    tuning.limits.threads_pinned = options_.threads_pinned;
-    tuning.limits.read_threads_pinned = options_.read_threads > 0;
-    tuning_ = std::make_unique<SelfTuning>(loader_.get(), &files_, std::move(tuning));
-  }
-  return loader_.get();
+  host_ = std::move(host);
+  return host_.get();
+}
+
+LoaderHost* LocalJobs::existing_host() {
+  MutexLock lock(&mutex_);
+  return host_.get();
 }
 
 std::optional<LoaderStats> LocalJobs::Stats() {
-  MutexLock lock(&mutex_);
-  return loader_ != nullptr ? std::optional(loader_->Stats()) : std::nullopt;
+  LoaderHost* const host = existing_host();
+  return host != nullptr ? std::optional(host->loader()->Stats()) : std::nullopt;
+}
+
+bool LocalJobs::StopReadsBy(Nanos deadline) {
+  LoaderHost* const host = existing_host();
+  return host == nullptr || host->StopBy(deadline);
 }
 
 }  // namespace penstock

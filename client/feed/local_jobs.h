@@ -17,11 +17,10 @@
 #include "base/runtime/clock.h"
 #include "client/assembly/batch_builder.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/host/loader_host.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/loader.h"
-#include "pipeline/loader/self_tuning.h"
+#include "pipeline/loader/loader_stats.h"
 #include "pipeline/storage/file_errors.h"
-#include "pipeline/storage/files.h"
 
 namespace penstock {
 
@@ -49,21 +48,14 @@ struct LoadedJob {
 };
 
 struct LocalJobsOptions {
-  int threads = 0;              // maximum number; 0: the CPUs of the cgroup's quota
-  bool threads_pinned = false;  // keep this number even if other processes need the CPUs
-  int read_threads = 0;         // threads that only read, for network file systems (RemoteFiles); 0: tuned
-  uint64_t memory_budget_bytes = uint64_t{1} << 30;
-  // Parts of the budget. Unset: tuned automatically, starting at 0.
-  std::optional<uint64_t> record_cache_bytes, decoded_cache_bytes, row_cache_bytes;
-  std::string disk_cache;         // a folder for this process only; empty: none
-  uint64_t disk_cache_bytes = 0;  // limit of its files; 0: half of the disk's free space
-  std::string index_dir;
+  LoaderHostOptions host;
+  std::string index_dir = "";
 };
 
 // Thread-safe. Must outlive its jobs and their readers.
 class LocalJobs {
  public:
-  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)), files_(options_.read_threads) {}
+  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {}
 
   // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job while any
   // reference to it exists. May block for long. Errors name the defect of the files or the job, which includes keys
@@ -71,24 +63,24 @@ class LocalJobs {
   absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
                                                         bool allow_missing = false);
 
-  // Returns the loader, which is created on first use. Returns InvalidArgument if the caches leave no room in the
-  // budget.
-  absl::StatusOr<Loader*> loader();
+  // Returns the host of the jobs, which is created on first use. Returns the errors of LoaderHost::Create().
+  absl::StatusOr<LoaderHost*> host();
 
   // Returns the loader's statistics, or nullopt before its first use.
   std::optional<LoaderStats> Stats();
 
   // Stops the read threads. Returns false if one hangs in storage: then this object must stay alive until the process
   // exits.
-  bool StopReadsBy(Nanos deadline) { return files_.StopBy(deadline); }
+  bool StopReadsBy(Nanos deadline);
 
  private:
+  LoaderHost* existing_host();  // null: not created yet
+
   const LocalJobsOptions options_;
-  RemoteFiles files_;  // outlives its readers
   const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(Clock::Real());
+  Mutex creation_;  // held while the host is created; acquired before mutex_
   Mutex mutex_;
-  std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<SelfTuning> tuning_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<LoaderHost> host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_
       ABSL_GUARDED_BY(mutex_);  // by spec, roots and allow_missing
 };

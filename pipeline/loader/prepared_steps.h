@@ -39,7 +39,7 @@ struct PreparedStep {
 
 struct PreparedStepsOptions {
   uint64_t rank = 0;
-  Cursor start;
+  Cursor start = {};
   uint64_t epochs = 1;          // number of epochs to begin, including that of `start`; 0: unlimited
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
 };

@@ -64,6 +64,13 @@ class Files final : public ForwardingStorage {
   const std::vector<UrlStorage> others_;
 };
 
+// Returns a table of the schemes of `storage`.
+std::vector<UrlStorage> TableOf(Storage* storage) {
+  std::vector<UrlStorage> all;
+  for (std::string& scheme : storage->Schemes()) all.push_back({std::move(scheme), [storage] { return storage; }});
+  return all;
+}
+
 }  // namespace
 
 ObjectStorage* Objects() {
@@ -96,12 +103,12 @@ std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others)
   return std::make_unique<Files>(local, std::move(others));
 }
 
-RemoteFiles::RemoteFiles(int threads, std::vector<UrlStorage> others)
+RemoteFiles::RemoteFiles(int threads, Storage* urls)
     : threads_now_(threads),
       remote_(threads > 0),
       threads_(threads > 0 ? threads : kLocalThreads, "ps-read"),
       local_(MakePosixStorage(&threads_, &remote_)),
-      storage_(FilesBy(local_.get(), std::move(others))) {}
+      storage_(FilesBy(local_.get(), TableOf(urls))) {}
 
 void RemoteFiles::SetThreads(int threads) {
   threads_now_.store(std::min(threads, threads_.GrowTo(threads)));

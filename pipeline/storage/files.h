@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ ObjectCounts CountsOfObjects();
 // A storage of the URLs of a scheme, such as "s3".
 struct UrlStorage {
   std::string scheme;
-  Storage* (*storage)();  // called when a name needs the storage, which must outlive all uses
+  std::function<Storage*()> storage;  // called when a name needs the storage, which must outlive all uses
 };
 // Returns the table of the process's storages.
 std::vector<UrlStorage> UrlStorages();
@@ -39,10 +40,10 @@ class RemoteFiles {
   // Maximum number of threads. The settings of a worker (config/daemon_config.cc) have the same limit.
   static constexpr uint32_t kMaxThreads = 512;
 
-  // `threads`: 0 if the files are near.
-  explicit RemoteFiles(int threads, std::vector<UrlStorage> others = UrlStorages());
+  // `threads`: 0 if the files are near. `urls` has the URLs. It must outlive this object.
+  RemoteFiles(int threads, Storage* urls);
 
-  // Returned storage has the lifetime of this object. Opens URLs by `others`.
+  // Returns the storage of all files. It has the lifetime of this object.
   Storage* storage() const { return storage_.get(); }
   // Number of records to keep in flight: one for each thread, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }

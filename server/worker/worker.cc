@@ -23,8 +23,8 @@
 #include "net/channel.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
+#include "pipeline/host/loader_host.h"
 #include "pipeline/loader/dataset_reader.h"
-#include "pipeline/loader/self_tuning.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
@@ -68,25 +68,10 @@ constexpr int kOtherThreads = kExecutorThreads + kTaskThreads + 5 + 8 + 4;
 constexpr Nanos kStopWait = 5 * kSecond;
 // Limit for a client's message: a fetch of the largest size, a view of thousands of workers.
 constexpr int kMaxClientMessageBytes = 8 << 20;
-// Limits of shared memory for one client of this host, and for all: enough to make rows in one part while clients read
-// another.
-constexpr uint64_t kMostRingBytes = uint64_t{32} << 20;
-constexpr uint64_t kMostRingsBytes = uint64_t{512} << 20;
 
 // Limit for the record positions of one job, not part of the budget: a sixteenth of the budget, and at least this. A
 // record takes about 4 bytes. If a job's positions do not fit, indexes are read repeatedly.
 constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
-
-// Returns the part of the memory budget for all rings: an eighth, and at most a quarter of what caches leave.
-uint64_t RingsBytes(const LoaderOptions& options) {
-  const uint64_t total = options.memory_budget_bytes;
-  const uint64_t caches = std::min(total, options.record_cache_bytes) + std::min(total, options.decoded_cache_bytes) +
-                          std::min(total, options.row_cache_bytes);
-  return std::min({total / 8, (total - std::min(total, caches)) / 4, kMostRingsBytes});
-}
-
-// Returns the size of one ring.
-uint64_t RingBytes(uint64_t rings_bytes) { return std::min(kMostRingBytes, rings_bytes / 4); }
 
 // Returns the rows ahead of a session that keep `reads` in flight; it requests new ones when half of them are done.
 // Returns 0 if there are no reads to keep in flight.
@@ -95,7 +80,7 @@ size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<siz
 // Returns the threads of a worker that serves a job.
 int ThreadsNeeded(const WorkerOptions& options) {
   const int grpc = kGrpcThreads + std::min(static_cast<int>(std::thread::hardware_concurrency()), 16);
-  return options.loader.threads + std::max(options.read_threads.value_or(0), 4) + kOtherThreads + grpc;
+  return options.host.loader.threads + std::max(options.host.read_threads.value_or(0), 4) + kOtherThreads + grpc;
 }
 
 LaneOptions LanesOf(uint32_t wire_connections) {
@@ -125,21 +110,17 @@ struct Worker::Parts {
   std::optional<StateDir> dir;
   std::string id;
   std::unique_ptr<CoordinatorLink> link;
-  std::unique_ptr<Storage> files;
   std::unique_ptr<ShardIndexes> indexes;
-  std::unique_ptr<RemoteFiles> remote_files;
+  SessionShared shared;
+  std::unique_ptr<LoaderHost> host;
   std::unique_ptr<ServedJobs> jobs;
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
-  std::unique_ptr<Loader> loader;
-  SessionShared shared;
-  std::unique_ptr<SelfTuning> tuning;
   std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
   RunningServer running;
   std::unique_ptr<SharedMemoryListener> local;  // null: none
-  uint64_t memory_budget_bytes = 0;             // includes rings
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   std::optional<HeapWatch> heap;  // used by the task that runs it
@@ -176,10 +157,11 @@ struct Worker::Parts {
   v1::WorkerLoad Load() {
     MutexLock lock(&meter_mutex);
     const Nanos now = Clock::Real()->Now();
-    v1::WorkerLoad load = meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
+    v1::WorkerLoad load =
+        meter.Measure(host->loader()->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
     load.set_memory_bytes(load.memory_bytes() + RingsInUse());
-    AddJobLoads(loader->Jobs(), shared.sends.Get(now), &load);
-    AddTuning(*tuning, load.mutable_tuning());
+    AddJobLoads(host->loader()->Jobs(), shared.sends.Get(now), &load);
+    AddTuning(host->tuning(), load.mutable_tuning());
     for (const std::string& line : jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes)) load.add_troubles(line);
     return load;
   }
@@ -249,16 +231,16 @@ struct Worker::Parts {
 
   // Listens for clients of this host. If the default socket directory cannot be used, logs that and returns OK without
   // a socket.
-  absl::Status ListenLocally(uint64_t rings_bytes) {
+  absl::Status ListenLocally() {
     if (options.socket_dir.empty()) return absl::OkStatus();
     absl::Status status = PrepareSocketDir(options.socket_dir);
     if (status.ok()) {
       SharedMemoryListenerOptions listener;
       listener.dir = options.socket_dir;
       listener.worker = id;
-      listener.files = options.loader.shared_row_files;
-      listener.rings_bytes = rings_bytes;
-      listener.ring_bytes = RingBytes(rings_bytes);
+      listener.files = host->shared_row_files();
+      listener.rings_bytes = host->memory().rings;
+      listener.ring_bytes = host->memory().ring;
       listener.admit = RpcGate(options.rule).ForStreams(Rpc::kStream);
       auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
@@ -293,8 +275,7 @@ struct Worker::Parts {
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
     const bool opened = jobs->StopBy(deadline);
-    tuning->Stop();
-    const bool read = remote_files->StopBy(deadline);
+    const bool read = host->StopBy(deadline);
     executor->Stop();
     dir.reset();
     if (quiet && worked && prefetched && opened && read) {
@@ -304,7 +285,8 @@ struct Worker::Parts {
       service.reset();
       local.reset();
       acceptor.reset();
-      loader.reset();
+      jobs.reset();
+      host.reset();
     } else {
       hung = true;
       spdlog::error("storage hangs: {} is left to the end of this process", !quiet || !read ? "a row that is being read"
@@ -333,72 +315,59 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(ParseAddress(options.advertise).status());
 
-  if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
+  LoaderOptions& loader = options.host.loader;
+  if (loader.threads == 0) loader.threads = AvailableCpus();
   PS_RETURN_IF_ERROR(CheckThreads(ThreadsNeeded(options), "a worker with these settings"));
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);
-  parts->files = FilesBy(LocalFiles(), options.url_storages);
-  parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
-                                                      ? IndexStore::BesideShards(parts->files.get())
-                                                      : IndexStore::InStateDir(parts->files.get(), options.state_dir),
-                                                  parts->link.get(), parts->id);
+  Storage* const storage = options.host.storage;
+  parts->indexes =
+      std::make_unique<ShardIndexes>(options.index_beside_shards ? IndexStore::BesideShards(storage)
+                                                                 : IndexStore::InStateDir(storage, options.state_dir),
+                                     parts->link.get(), parts->id);
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   LocalFiles();
   SlowWorkThreads();
-  parts->remote_files = std::make_unique<RemoteFiles>(options.read_threads.value_or(0), options.url_storages);
-  if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->remote_files->reads_under_way();
-  parts->jobs = std::make_unique<ServedJobs>(parts->remote_files->storage(), options.roots, parts->indexes.get(),
-                                             std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
-  parts->memory_budget_bytes = options.loader.memory_budget_bytes;
-  if (!options.disk_cache_dir.empty()) {
-    DiskCacheOptions cache;
-    cache.folder = options.disk_cache_dir;
-    cache.limit_bytes = options.disk_cache_bytes;
-    cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
-    PS_ASSIGN_OR_RETURN(options.loader.disk_cache,
-                        DiskCache::OpenWithin(std::move(cache), &options.loader.memory_budget_bytes));
-    const DiskCacheStats stats = options.loader.disk_cache->Stats();
-    spdlog::info("disk cache {}: {} of {} bytes are in use", options.disk_cache_dir, stats.bytes, stats.limit_bytes);
-  }
-  uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
-  if (rings_bytes > 0 && RingBytes(rings_bytes) > FileSizeLimit()) {
+  const uint64_t budget_bytes = loader.memory_budget_bytes;
+  options.host.rings = !options.socket_dir.empty();
+  if (const uint64_t ring = DivisionOf(options.host).ring; ring > FileSizeLimit()) {
     spdlog::info(
         "clients of this host get their rows over the network, not through shared memory: RLIMIT_FSIZE (ulimit -f) "
         "allows files of {} bytes, and shared memory needs {}",
-        FileSizeLimit(), RingBytes(rings_bytes));
+        FileSizeLimit(), ring);
     options.socket_dir.clear();
-    rings_bytes = 0;
+    options.host.rings = false;
   }
-  options.loader.memory_budget_bytes -= rings_bytes;
-  if (rings_bytes > 0) options.loader.shared_row_files = std::make_shared<SharedRowFiles>();
-  options.loader.trace = parts->trace;
-  PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
-  SelfTuningOptions tuning;
-  tuning.limits.most_threads = options.loader.threads;
-  tuning.limits.threads_pinned = options.threads_pinned;
-  tuning.limits.read_threads_pinned = options.read_threads.has_value();
-  tuning.set = [shared = &parts->shared, threads = options.loader.threads](const TuningSetting& to) {
+  loader.trace = parts->trace;
+  options.host.disk_cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  const int threads = loader.threads;
+  options.host.tuning.set = [shared = &parts->shared, threads](const TuningSetting& to) {
     const int requests = to.requests != TuningSetting().requests ? to.requests : 0;
     shared->rows_for_slow_reads.store(RowsForReads(std::max(to.read_threads, requests), threads));
   };
-  tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
-  parts->tuning = std::make_unique<SelfTuning>(parts->loader.get(), parts->remote_files.get(), std::move(tuning));
+  options.host.tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
+  parts->shared.rows_for_slow_reads.store(RowsForReads(options.host.read_threads.value_or(0), threads));
+  PS_ASSIGN_OR_RETURN(parts->host, LoaderHost::Create(options.host));
+  if (const std::string& folder = options.host.disk_cache.folder; !folder.empty()) {
+    const CacheStats cache = parts->host->loader()->Stats().disk_cache;
+    spdlog::info("disk cache {}: {} of {} bytes are in use", folder, cache.bytes, cache.limit);
+  }
+  parts->jobs = std::make_unique<ServedJobs>(parts->host->storage(), options.roots, parts->indexes.get(),
+                                             std::max(kLeastIndexBytes, budget_bytes / 16));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
-  parts->shared.loader = parts->loader.get();
+  parts->shared.loader = parts->host->loader();
   parts->shared.jobs = parts->jobs.get();
   parts->shared.bad_records = &parts->bad_records;
   parts->shared.trace = parts->trace.get();
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.compression = options.wire_compression;
-  const int threads = options.loader.threads;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
   parts->shared.ahead.parked_rows = RowsForReads(TuningSetting().requests, threads);
-  parts->shared.rows_for_slow_reads.store(RowsForReads(options.read_threads.value_or(0), threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
@@ -407,7 +376,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(parts->running,
                       StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;
-  PS_RETURN_IF_ERROR(parts->ListenLocally(rings_bytes));
+  PS_RETURN_IF_ERROR(parts->ListenLocally());
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
   parts->drain_deadline = std::make_unique<StrandTimer>(parts->leaving.get());
   parts->tasks = std::make_unique<ThreadPool>(kTaskThreads, "ps-task");
@@ -425,8 +394,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   const std::string name =
       options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
   agent.registration.set_name(name);
-  agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
-  agent.registration.set_memory_budget_bytes(parts->memory_budget_bytes);
+  agent.registration.set_threads(static_cast<uint32_t>(threads));
+  agent.registration.set_memory_budget_bytes(budget_bytes);
   agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
   if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
   agent.registration.set_conformance_digest(ConformanceDigest());
@@ -435,7 +404,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
   parts->shared.reports = parts->reports.get();
   TaskTools tools;
-  tools.storage = parts->indexes->store().storage();
+  tools.storage = storage;
   tools.roots = options.roots;
   tools.indexes = parts->indexes.get();
   tools.link = parts->link.get();
@@ -459,14 +428,14 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());
-  const auto counted = [self] { return self->loader->Stats().memory_bytes + self->RingsInUse(); };
-  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, counted, ReleaseFreedMemory});
+  const auto counted = [self] { return self->host->loader()->Stats().memory_bytes + self->RingsInUse(); };
+  parts->heap.emplace(budget_bytes, HeapWatch::Heap{OwnMemory, counted, ReleaseFreedMemory});
   parts->executor->Post([self] { self->WatchHeap(); });
   parts->agent->Start();
   spdlog::info("worker {} ({}) listens on {}{}", name, parts->id, parts->running.address.ToString(),
                parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");
-  spdlog::info("the memory budget is {} MiB ({}); at most {} threads make rows", parts->memory_budget_bytes >> 20,
-               options.memory_budget_source, options.loader.threads);
+  spdlog::info("the memory budget is {} MiB ({}); at most {} threads make rows", budget_bytes >> 20,
+               options.memory_budget_source, threads);
   return std::unique_ptr<Worker>(new Worker(std::move(parts)));
 }
 
@@ -493,6 +462,6 @@ void Worker::Stop() {
   parts_->Stop();
 }
 
-LoaderStats Worker::Stats() const { return parts_->loader->Stats(); }
+LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }
 
 }  // namespace penstock

@@ -4,14 +4,13 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "pipeline/loader/loader.h"
+#include "pipeline/host/loader_host.h"
+#include "pipeline/loader/loader_stats.h"
 #include "pipeline/sources/dataset_files.h"
-#include "pipeline/storage/files.h"
 #include "server/common/rpc_gate.h"
 #include "server/worker/stream/wire_compression.h"
 
@@ -24,16 +23,10 @@ struct WorkerOptions {
   std::string name;         // display name; "": its host and port
   bool insecure = false;    // allow plaintext on addresses other than loopback
   std::vector<DataRoot> roots;
-  std::vector<UrlStorage> url_storages = UrlStorages();
   std::string state_dir;  // for worker.lock, worker_id, indexes/
-  LoaderOptions loader;
-  std::string memory_budget_source;  // origin of loader.memory_budget_bytes, for the log and status
-  std::string disk_cache_dir;        // only for this worker; empty: none
-  uint64_t disk_cache_bytes = 0;     // limit of its files; 0: half of the disk's free space
-  // loader.threads is the initial number and the limit for tuning, unless it is pinned.
-  bool threads_pinned = false;
-  // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
-  std::optional<int> read_threads;
+  // Storage, threads, budget and caches. The worker sets the trace, the rings and what logs.
+  LoaderHostOptions host;
+  std::string memory_budget_source;  // origin of the memory budget, for the log and status
   bool index_beside_shards = false;
   // Folder of the socket for clients on this host, whose rows go through shared memory, which is part of the memory
   // budget. "": none. A folder that cannot be used is an error, unless it is only a default.

@@ -64,12 +64,12 @@ class DamagedCopies : public ::testing::Test {
   static constexpr ProcessClusterOptions Empty() { return {.workers = 0}; }
 
   // The digest of `epochs` epochs of the intact data.
-  std::string Intact(uint64_t epochs = 2) const { return LocalDigest(dataset_, dataset_.job, epochs); }
+  std::string Intact(uint64_t epochs = 2) const { return PlainDigest(dataset_, dataset_.job, epochs); }
   // The same if every copy is damaged.
   std::string Damaged(uint64_t epochs = 2) const {
     TestDataset damaged = dataset_;
     damaged.roots = damaged_;
-    return LocalDigest(damaged, dataset_.job, epochs);
+    return PlainDigest(damaged, dataset_.job, epochs);
   }
 
   v1::QuarantineReply Quarantine(const ProcessCluster& cluster) const {

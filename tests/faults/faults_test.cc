@@ -24,7 +24,7 @@ class FaultsTest : public ::testing::Test {
   // 6 shards of 80 images in steps of 16: 30 steps an epoch, of which the trainer prefetches 4.
   FaultsTest() : dataset_(MakeImageDataset({.shards = 6, .records_per_shard = 80}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
-    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+    expected_ = PlainDigest(dataset_, dataset_.job, 2);
   }
 
   // Two epochs. Calls `at_step` once, after step 15 of the first, and `later` after step 35.

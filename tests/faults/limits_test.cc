@@ -30,7 +30,7 @@ class LimitsTest : public ::testing::Test {
  protected:
   LimitsTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
-    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+    expected_ = PlainDigest(dataset_, dataset_.job, 2);
   }
   static ProcessClusterOptions Under(std::vector<std::string> prefix, int workers = 1) {
     ProcessClusterOptions options;

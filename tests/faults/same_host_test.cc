@@ -17,7 +17,7 @@ class SameHostTest : public ::testing::Test {
  protected:
   SameHostTest() : dataset_(MakeImageDataset({.shards = 3, .records_per_shard = 60}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(12);
-    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+    expected_ = PlainDigest(dataset_, dataset_.job, 2);
   }
 
   void SubmitTo(ProcessCluster& cluster) {

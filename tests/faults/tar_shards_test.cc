@@ -37,7 +37,7 @@ class TarShards : public ::testing::Test {
     job.mutable_batch()->set_last(v1::PAD);
     job.mutable_errors()->set_policy(v1::MASK);
     job.mutable_errors()->set_max_bad_fraction(0.5F);
-    expected_ = LocalDigest(dataset_, job, 2);
+    expected_ = PlainDigest(dataset_, job, 2);
   }
 
   ReadPlan Plan() const {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -28,7 +29,7 @@ class DirectReaderTest : public ::testing::Test {
       failed.status = job.status();
       return failed;
     }
-    auto reader = OpenDirectReader(*jobs_.loader(), *job, plan.options);
+    auto reader = OpenDirectReader((*jobs_.host())->loader(), *job, plan.options);
     if (reader.ok()) return ReadFrom(**reader, plan);
     failed.status = reader.status();
     return failed;
@@ -57,7 +58,7 @@ class DirectReaderTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  LocalJobs jobs_{LocalJobsOptions{}};
+  LocalJobs jobs_{{.host = {.storage = LocalFiles()}}};
 };
 
 TEST_F(DirectReaderTest, ImagesWithPadding) {

@@ -9,7 +9,6 @@
 
 #include "pipeline/batch/batch_digest.h"
 #include "pipeline/batch/mix_job.h"
-#include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
@@ -117,33 +116,29 @@ class MixingTest : public ::testing::Test {
     return cluster;
   }
 
-  // The steps of the in-process reader, which does not mix. This function mixes them.
+  // The steps of the plain loop, which does not mix. This function mixes them.
   std::vector<std::vector<Row>> Expected(uint64_t epochs) {
-    LocalReaderOptions options;
-    options.threads = 2;
-    options.epochs = epochs;
-    auto reader = LocalReader::Open(LocalFiles(), dataset_.job, dataset_.roots, options);
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    const RowSchema& schema = (*reader)->job().pipeline().schema();
+    const auto job = OpenJob(dataset_.job, dataset_.roots);
+    EXPECT_TRUE(job.ok()) << job.status();
+    const RowSchema& schema = (*job)->pipeline().schema();
+    const auto plain = PlainSteps(**job, {.epochs = epochs});
+    EXPECT_TRUE(plain.ok()) << plain.status();
     const auto plan = MakeMixPlan(dataset_.job.mix(), schema);
     EXPECT_TRUE(plan.ok()) << plan.status();
     std::vector<std::vector<Row>> steps;
-    for (;;) {
-      auto batch = (*reader)->Next();
-      EXPECT_TRUE(batch.ok()) << batch.status();
-      if (!batch.ok() || !batch->has_value()) break;
-      const LocalBatch& local = **batch;
-      std::vector<Row>& rows = steps.emplace_back(local.size());
+    for (const PlainStep& step : *plain) {
+      std::vector<Row>& rows = steps.emplace_back(step.rows.size());
       for (size_t i = 0; i < rows.size(); ++i) {
-        rows[i].shard = static_cast<int64_t>(local.row(i).id.shard);
-        rows[i].record = static_cast<int64_t>(local.row(i).id.record);
-        rows[i].valid = local.row(i).valid;
-        rows[i].image = local.Fixed(plan->image, i);
-        rows[i].label = local.Fixed(plan->label, i);
+        const PlainRow& row = step.rows[i];
+        rows[i].shard = static_cast<int64_t>(row.id.shard);
+        rows[i].record = static_cast<int64_t>(row.id.record);
+        rows[i].valid = row.valid;
+        rows[i].image = row.columns[plan->image].bytes;
+        rows[i].label = row.columns[plan->label].bytes;
         if (!plan->integer_labels) continue;
         const int64_t label = LoadInteger(plan->label_type, reinterpret_cast<const std::byte*>(rows[i].label.data()));
         rows[i].label.resize(plan->tensors.classes * sizeof(float));
-        WriteSoftLabel(local.row(i).masked ? -1 : label, plan->tensors.classes, plan->smoothing,
+        WriteSoftLabel(row.masked ? -1 : label, plan->tensors.classes, plan->smoothing,
                        reinterpret_cast<std::byte*>(rows[i].label.data()));
       }
       for (size_t first = 0; first + plan->group <= rows.size(); first += plan->group) {
@@ -155,9 +150,8 @@ class MixingTest : public ::testing::Test {
           labels.push_back(reinterpret_cast<std::byte*>(rows[i].label.data()));
         }
         if (!whole) continue;
-        const MixDraw draw =
-            DrawMix(plan->law, dataset_.job.order().seed(), local.step().epoch, local.step().begin + first,
-                    plan->tensors.pixels.height, plan->tensors.pixels.width);
+        const MixDraw draw = DrawMix(plan->law, dataset_.job.order().seed(), step.span.epoch, step.span.begin + first,
+                                     plan->tensors.pixels.height, plan->tensors.pixels.width);
         ++kinds_[draw.kind];
         MixGroup(plan->tensors, draw, images, labels);
       }

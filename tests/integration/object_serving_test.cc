@@ -50,7 +50,7 @@ class ObjectServingTest : public testing::Test {
   ObjectServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.mutable_batch()->set_last(v1::PAD);
-    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+    expected_ = PlainDigest(dataset_, dataset_.job, 2);
     Fault(nullptr);
     for (const std::string& file : dataset_.files) Put(file, file);
     remote_ = dataset_;
@@ -84,8 +84,9 @@ class ObjectServingTest : public testing::Test {
 };
 
 TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
-  EXPECT_EQ(LocalDigest(remote_, remote_.job, 2, files_), expected_);
+  EXPECT_EQ(PlainDigest(remote_, remote_.job, 2, files_), expected_);
   ClusterOptions options;
+  options.storage = files_;
   options.workers = 2;
   InProcessCluster cluster(options, remote_.roots);
   ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
@@ -119,6 +120,7 @@ TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
     }
   });
   ClusterOptions options;
+  options.storage = files_;
   options.workers = 2;
   options.record_cache_bytes = 0;
   InProcessCluster cluster(options, remote_.roots);
@@ -132,6 +134,7 @@ TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
 
 TEST_F(ObjectServingTest, TheSameContentUnderANewTagGoesOnAndOtherContentIsNamed) {
   ClusterOptions options;
+  options.storage = files_;
   options.record_cache_bytes = 0;
   InProcessCluster cluster(options, remote_.roots);
   ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());

@@ -29,7 +29,7 @@ TEST_F(ServingTest, AChangedFileStopsTheRunAndIsNamed) {
 }
 
 TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
-  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
   ClusterOptions options;
   options.workers = 2;
   InProcessCluster cluster(options, dataset_.roots);
@@ -47,7 +47,7 @@ TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
 }
 
 TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
-  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
   ClusterOptions options;
   options.workers = 1;
   InProcessCluster cluster(options, dataset_.roots);
@@ -86,7 +86,7 @@ TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
   plan.options.job = "masks";
   const ReadResult masked = ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(masked.status.ok()) << masked.status;
-  EXPECT_EQ(masked.digest, LocalDigest(dataset_, masks, 1));
+  EXPECT_EQ(masked.digest, PlainDigest(dataset_, masks, 1));
   EXPECT_EQ(masked.stats.masked_rows, 1u);
 }
 
@@ -97,7 +97,7 @@ TEST_F(ServingTest, ASubstitutedRowSaysWhichRecordStandsInForIt) {
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   const ReadResult result = ReadThrough(cluster.address(), Plan(1));
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 1));
+  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 1));
   const std::pair<int64_t, int64_t> broken(2, 7);
   int substituted = 0;
   for (const ReadStep& step : result.steps) {

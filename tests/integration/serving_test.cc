@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
-  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
   for (const int workers : {1, 2, 5}) {
     for (const int threads : {1, 3}) {
       SCOPED_TRACE(testing::Message() << workers << " workers with " << threads << " threads");
@@ -45,7 +45,7 @@ TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2));
   const ReadResult result = ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 2));
+  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 2));
   EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
 }
 
@@ -199,7 +199,7 @@ TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
 }
 
 TEST_F(ServingTest, RanksPolicyGivesTheSameRows) {
-  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
   dataset_.job.mutable_assignment()->set_policy(v1::BY_RANK);
   ClusterOptions options;
   options.workers = 3;
@@ -234,7 +234,7 @@ TEST_F(ServingTest, TwoSessionsAtOnceGetTheSameRows) {
 }
 
 // Compares two epochs of a data set's job through two workers with the local reader.
-void ExpectTheLocalDigest(const TestDataset& dataset, ReadPlan plan) {
+void ExpectThePlainDigest(const TestDataset& dataset, ReadPlan plan) {
   ClusterOptions options;
   options.workers = 2;
   options.decoded_cache_bytes = 8 << 20;
@@ -243,23 +243,23 @@ void ExpectTheLocalDigest(const TestDataset& dataset, ReadPlan plan) {
   plan.options.job = dataset.job.name();
   const ReadResult result = ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, LocalDigest(dataset, dataset.job, 2));
+  EXPECT_EQ(result.digest, PlainDigest(dataset, dataset.job, 2));
 }
 
-TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveTheLocalDigest) {
+TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveThePlainDigest) {
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
     TempFolder folder;
-    ExpectTheLocalDigest(
+    ExpectThePlainDigest(
         MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path()), Plan());
   }
 }
 
-TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveTheLocalDigest) {
+TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveThePlainDigest) {
   TempFolder folder;
-  ExpectTheLocalDigest(MakeDetectionDataset(folder.path()), Plan());
+  ExpectThePlainDigest(MakeDetectionDataset(folder.path()), Plan());
 }
 
-TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveTheLocalDigest) {
+TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveThePlainDigest) {
   TempFolder boxes, numbers;
   ClusterOptions options;
   options.workers = 2;
@@ -273,7 +273,7 @@ TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveTheLocalDigest) {
     plan.options.job = dataset.job.name();
     const ReadResult result = ReadThrough(cluster.address(), plan);
     ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, LocalDigest(dataset, dataset.job, 2));
+    EXPECT_EQ(result.digest, PlainDigest(dataset, dataset.job, 2));
     EXPECT_GT(result.stats.compressed_bytes, 0u) << dataset.job.name();
   }
 }
@@ -330,7 +330,7 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
 
   const ReadResult result = ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 2));
+  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 2));
   EXPECT_LE(cluster.worker(0).Stats().memory_peak_bytes, options.memory_budget_bytes);
   context.TryCancel();
 }

@@ -14,7 +14,8 @@
 #include "client/cli/local_job.h"
 #include "client/cli/output.h"
 #include "config/daemon_config.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/host/loader_host.h"
+#include "pipeline/loader/local_steps.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock::cli {
@@ -60,37 +61,35 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    const bool pinned = read_threads_ != kFound;
-    if (!pinned) read_threads_ = 0;
-    if (read_threads_ > RemoteFiles::kMaxThreads) {
-      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", RemoteFiles::kMaxThreads));
+    LoaderHostOptions options;
+    options.storage = local_.data().storage();
+    options.loader.threads = threads;
+    options.loader.memory_budget_bytes = budget_;
+    options.threads_pinned = true;  // no trainer needs a CPU here
+    if (read_threads_ != kFound) {
+      if (read_threads_ > RemoteFiles::kMaxThreads) {
+        return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", RemoteFiles::kMaxThreads));
+      }
+      options.read_threads = static_cast<int>(read_threads_);
     }
-    RemoteFiles files(static_cast<int>(read_threads_));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(files.storage(), spec, threads));
+    options.disk_cache.folder = disk_cache_;
+    options.disk_cache.limit_bytes = disk_cache_size_;
+    options.disk_cache.warn = [](const std::string& text) {
+      std::fprintf(stderr, "penstock bench: %s\n", text.c_str());
+    };
+    PS_ASSIGN_OR_RETURN(const auto host, LoaderHost::Create(std::move(options)));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(host->storage(), spec, threads));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
-    LocalReaderOptions options;
-    options.threads = threads;
-    options.memory_budget_bytes = budget_;
-    options.epochs = 0;
-    if (read_threads_ > 0) options.reads_under_way = files.reads_under_way();
-    options.tune = &files;
-    options.threads_pinned = true;  // no trainer needs a CPU here
-    options.read_threads_pinned = pinned;
-    if (!disk_cache_.empty()) {
-      DiskCacheOptions cache;
-      cache.folder = disk_cache_;
-      cache.limit_bytes = disk_cache_size_;
-      cache.warn = [](const std::string& text) { std::fprintf(stderr, "penstock bench: %s\n", text.c_str()); };
-      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::OpenWithin(std::move(cache), &options.memory_budget_bytes));
-    }
+    LocalStepsOptions reading;
+    reading.read.epochs = 0;
     // A small data set can still be measured: limit the batch to its size.
-    if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
-    PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
-    PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
-    Report(stages, all, reader->Stats(), reader->Tuned().value_or(TuningSetting{threads, 0}));
+    if (job->spec().batch().size() > positions) reading.batch_size = static_cast<uint32_t>(positions);
+    PS_ASSIGN_OR_RETURN(const auto steps, LocalSteps::Open(host->loader(), job, reading));
+    PS_ASSIGN_OR_RETURN(Stage all, Loaded(*steps, threads));
+    Report(stages, all, host->loader()->Stats(), host->tuning().Get().setting);
     if (!json_) std::printf("%s", ColumnLines(job->spec(), job->pipeline().schema()).c_str());
     return absl::OkStatus();
   }
@@ -152,14 +151,14 @@ class Bench final : public Command {
                    });
   }
 
-  absl::StatusOr<Stage> Loaded(LocalReader& reader, int threads) const {
+  absl::StatusOr<Stage> Loaded(LocalSteps& steps, int threads) const {
     Stage measured{absl::StrCat("loader, ", threads, threads == 1 ? " thread" : " threads")};
-    PS_RETURN_IF_ERROR(reader.Next().status());  // warms up threads and files
+    PS_RETURN_IF_ERROR(steps.Next().status());  // warms up threads and files
     const Nanos start = Clock::Real()->Now(), until = Until();
     while (Clock::Real()->Now() < until) {
-      PS_ASSIGN_OR_RETURN(const std::optional<LocalBatch> batch, reader.Next());
-      if (!batch) break;
-      measured.records += batch->size();
+      PS_ASSIGN_OR_RETURN(const std::optional<LocalSteps::Step> step, steps.Next());
+      if (!step) break;
+      measured.records += step->rows->size();
     }
     measured.seconds = static_cast<double>(Clock::Real()->Now() - start) / kSecond;
     return measured;

@@ -71,6 +71,7 @@ class Feed final : public Command {
     std::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is for the trainer
     feed::FeederOptions options;
     options.parent = static_cast<int>(parent_);
+    options.storage = storage_;
     options.open_local = [this](const v1::FeedOpen& open) { return OpenLocal(storage_, open); };
     options.index_dir = [this] { return LocalData(storage_).IndexDir(); };
     options.epoch_warnings = EpochWarnings;

@@ -23,7 +23,7 @@
 #include "pipeline/import/npy_source.h"
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock::cli {

@@ -39,13 +39,6 @@ absl::StatusOr<std::shared_ptr<DiskCache>> DiskCache::Open(DiskCacheOptions opti
   return cache;
 }
 
-absl::StatusOr<std::shared_ptr<DiskCache>> DiskCache::OpenWithin(DiskCacheOptions options, uint64_t* memory_budget) {
-  options.index_bytes = *memory_budget / 64;
-  options.queue_bytes = std::min(options.queue_bytes, *memory_budget / 32);
-  *memory_budget -= options.index_bytes + options.queue_bytes;
-  return Open(std::move(options));
-}
-
 DiskCache::~DiskCache() { Flush(); }
 
 std::shared_ptr<const void> DiskCache::Use(uint64_t space, const std::string& about) {

@@ -76,9 +76,6 @@ class DiskCache {
   // Opens the cache. Returns InvalidArgument, FailedPrecondition (another process writes to the folder) or the disk's
   // error. Each names the folder.
   static absl::StatusOr<std::shared_ptr<DiskCache>> Open(DiskCacheOptions options);
-  // Calls Open() with an index of a 64th of the budget and a queue of at most a 32nd. Subtracts both from the budget. A
-  // larger index grows with GrowIndexWith().
-  static absl::StatusOr<std::shared_ptr<DiskCache>> OpenWithin(DiskCacheOptions options, uint64_t* memory_budget);
   // Writes the queued records.
   ~DiskCache();
   DiskCache(const DiskCache&) = delete;

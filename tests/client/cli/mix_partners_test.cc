@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 

@@ -56,7 +56,7 @@ class StorageCommands : public ::testing::Test {
   const std::unique_ptr<Storage> files_ = FilesBy(LocalFiles(), Table());
 };
 
-TEST_F(StorageCommands, ImportInitIndexSubmitAndRead) {
+TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   for (int i = 0; i < 12; ++i) {
     const std::string folder = absl::StrCat("photos/", i % 2 == 0 ? "cat" : "dog");
     const std::string name = absl::StrCat(folder, "/", i, ".jpg"), jpeg = MakeJpeg({.width = 40 + i, .height = 30});
@@ -86,8 +86,9 @@ TEST_F(StorageCommands, ImportInitIndexSubmitAndRead) {
   EXPECT_THAT(made, HasSubstr("\"shards/*.tfrecord\""));
   const std::string job = absl::StrReplaceAll(made, {{"\"shards/", "\"mem://bucket/shards/"}});
 
-  InProcessCluster cluster({.url_storages = Table()}, ParseDataRoots(files_.get(), {root}).value());
+  InProcessCluster cluster({.storage = files_.get()}, ParseDataRoots(files_.get(), {root}).value());
   ASSERT_TRUE(Memory()->Put("mem://bucket/train.textproto", job).ok());
+  EXPECT_EQ(Run(cli::NewBench(files_.get()), {"mem://bucket/train.textproto", "--seconds", "0"}), absl::OkStatus());
   const std::vector<std::string> to = {"mem://bucket/train.textproto", "--coordinator", cluster.address()};
   ASSERT_EQ(Run(cli::NewSubmit(files_.get()), to), absl::OkStatus());
   EXPECT_EQ(Run(cli::NewRead(files_.get()), to), absl::OkStatus());

@@ -13,9 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/batch/batch_digest.h"
-#include "pipeline/loader/local_reader.h"
-#include "pipeline/storage/posix_storage.h"
 #include "tests/client/feed/trainer.h"
+#include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock::feed {
@@ -23,18 +22,6 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-
-std::string LocalDigest(const TestDataset& dataset, uint64_t epochs) {
-  LocalReaderOptions options;
-  options.epochs = epochs;
-  auto reader = LocalReader::Open(LocalFiles(), dataset.job, dataset.roots, options);
-  if (!reader.ok()) return reader.status().ToString();
-  BatchDigest digest;
-  for (auto batch = (*reader)->Next(); batch.ok() && batch->has_value(); batch = (*reader)->Next()) {
-    (**batch).AddTo(&digest);
-  }
-  return digest.Hex();
-}
 
 class FeederTest : public ::testing::Test {
  protected:
@@ -59,7 +46,7 @@ class FeederTest : public ::testing::Test {
   TestDataset dataset_;
 };
 
-TEST_F(FeederTest, BatchesAreThoseOfTheLocalReaderEpochAfterEpoch) {
+TEST_F(FeederTest, BatchesAreThoseOfThePlainLoopEpochAfterEpoch) {
   Trainer trainer(dataset_);
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
@@ -75,7 +62,7 @@ TEST_F(FeederTest, BatchesAreThoseOfTheLocalReaderEpochAfterEpoch) {
     Add(batch, &digest);
     trainer.Release(batch);
   }
-  EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 2));
+  EXPECT_EQ(digest.Hex(), PlainDigest(dataset_, dataset_.job, 2));
 }
 
 // The number of this process's threads whose name begins with `prefix`.
@@ -107,7 +94,7 @@ TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
     Add(batch, &digest);
     trainer.Release(batch);
   }
-  EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 1));
+  EXPECT_EQ(digest.Hex(), PlainDigest(dataset_, dataset_.job, 1));
   EXPECT_EQ(trainer.End_(), absl::OkStatus());
   AwaitThreadsNamed("ps-read", 0);
 }

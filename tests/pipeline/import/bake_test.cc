@@ -6,10 +6,10 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/import/bake_source.h"
-#include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
+#include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -17,43 +17,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
-  const auto dataset = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
-  EXPECT_TRUE(dataset.ok()) << dataset.status();
-  const auto job = LoadJob::Create(set.job, *dataset);
+std::shared_ptr<const LoadJob> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots) {
+  const auto job = OpenJob(spec, roots);
   EXPECT_TRUE(job.ok()) << job.status();
   return *job;
 }
 
-// All columns of a row, concatenated.
-std::string RowBytes(const LocalBatch& batch, size_t i) {
-  std::string bytes;
-  for (size_t c = 0; c < batch.schema().columns.size(); ++c) {
-    bytes += batch.schema().columns[c].ragged ? std::string(batch.Ragged(c, i)) : std::string(batch.Fixed(c, i));
-  }
-  return bytes;
-}
-
-// The job's rows as trainers receive them, by epoch and record number in the files' order.
-std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, const std::vector<DataRoot>& roots,
+// The job's rows as trainers receive them, by epoch and record number in the files' order: all columns of a row,
+// concatenated.
+std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec spec, const std::vector<DataRoot>& roots,
                                                             uint64_t first_epoch, uint64_t epochs) {
+  spec.mutable_batch()->set_last(v1::PARTIAL);
+  const std::shared_ptr<const LoadJob> job = Load(spec, roots);
+  const auto steps = PlainSteps(*job, {.start = {first_epoch, 0}, .epochs = epochs});
+  EXPECT_TRUE(steps.ok()) << steps.status();
   std::map<std::pair<uint64_t, uint64_t>, std::string> rows;
-  job.mutable_batch()->set_last(v1::PARTIAL);
-  LocalReaderOptions options;
-  options.threads = 2;
-  options.start.epoch = first_epoch;
-  options.epochs = epochs;
-  const auto reader = LocalReader::Open(LocalFiles(), job, roots, options);
-  EXPECT_TRUE(reader.ok()) << reader.status();
-  for (;;) {
-    const auto batch = (*reader)->Next();
-    EXPECT_TRUE(batch.ok()) << batch.status();
-    if (!batch.ok() || !*batch) break;
-    for (size_t i = 0; i < (*batch)->size(); ++i) {
-      const Location id = (*batch)->row(i).id;
-      const uint64_t record =
-          (*reader)->job().reader().snapshot().ToGlobal({static_cast<uint32_t>(id.shard), id.record});
-      rows[{(*batch)->step().epoch, record}] = RowBytes(**batch, i);
+  for (const PlainStep& step : *steps) {
+    for (const PlainRow& row : step.rows) {
+      std::string& bytes = rows[{step.span.epoch, row.source}];
+      for (const PlainRow::Column& column : row.columns) bytes += column.bytes;
     }
   }
   return rows;
@@ -61,7 +43,7 @@ std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, con
 
 // Writes the rows and returns the job that reads them.
 v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::string& folder, int threads = 2) {
-  const auto source = BakeSource::Create(Load(set), options);
+  const auto source = BakeSource::Create(Load(set.job, set.roots), options);
   EXPECT_TRUE(source.ok()) << source.status();
   ShardSetOptions shards;
   shards.folder = folder;
@@ -159,7 +141,7 @@ TEST(Bake, ABadRecordIsNamed) {
   TempDir dir;
   const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
   BreakRecord(set.files[0], 5);
-  const auto source = BakeSource::Create(Load(set), {});
+  const auto source = BakeSource::Create(Load(set.job, set.roots), {});
   ASSERT_TRUE(source.ok());
   MadeRecord record;
   const auto maker = (*source)->NewMaker();
@@ -174,7 +156,7 @@ TEST(Bake, RefusesWhatItCannotDo) {
   TempDir dir;
   TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
   const auto message = [&](const BakeOptions& options) {
-    const absl::Status status = BakeSource::Create(Load(set), options).status();
+    const absl::Status status = BakeSource::Create(Load(set.job, set.roots), options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     return std::string(status.message());
   };

@@ -5,11 +5,11 @@
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/import/npy_source.h"
-#include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/pipeline/import/npy_testing.h"
+#include "tests/support/plain_rows.h"
 
 namespace penstock {
 namespace {
@@ -114,20 +114,18 @@ std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> 
   EXPECT_EQ(std::string(MistakesToStatus("job", CheckJobText(text, CheckPipeline, &job)).message()), "") << text;
   job.mutable_order()->set_shuffle(v1::Order::NONE);
   job.mutable_batch()->set_size(1);
-  LocalReaderOptions one_thread;
-  one_thread.threads = 1;
-  const auto reader = LocalReader::Open(LocalFiles(), job, {{"local", "/"}}, one_thread);
-  EXPECT_TRUE(reader.ok()) << reader.status();
+  const auto opened = OpenJob(job, {{"local", "/"}});
+  EXPECT_TRUE(opened.ok()) << opened.status();
+  *schema = (*opened)->pipeline().schema();
+  const auto steps = PlainSteps(**opened);
+  EXPECT_TRUE(steps.ok()) << steps.status();
   std::vector<std::string> rows;
-  *schema = (*reader)->job().pipeline().schema();
-  for (;;) {
-    const auto batch = (*reader)->Next();
-    EXPECT_TRUE(batch.ok()) << batch.status();
-    if (!batch.ok() || !*batch) break;
-    rows.emplace_back((*batch)->Fixed(0, 0));
-    if (schema->columns.size() > 1) {
+  for (const PlainStep& step : *steps) {
+    const std::vector<PlainRow::Column>& columns = step.rows[0].columns;
+    rows.push_back(columns[0].bytes);
+    if (columns.size() > 1) {
       int64_t label = 0;
-      std::memcpy(&label, (*batch)->Fixed(1, 0).data(), sizeof(label));
+      std::memcpy(&label, columns[1].bytes.data(), sizeof(label));
       labels_back->push_back(label);
     }
   }

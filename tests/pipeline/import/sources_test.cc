@@ -7,7 +7,7 @@
 #include "pipeline/image/jpeg/restart_jpeg.h"
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/record_files_source.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"

@@ -16,7 +16,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/cache_tuning.h"
 #include "pipeline/loader/epochs_seen.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/sanitizers.h"

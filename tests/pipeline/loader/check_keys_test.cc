@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "base/check.h"
 #include "base/open_files.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/indexes_from.h"
 #include "tests/support/test_dataset.h"

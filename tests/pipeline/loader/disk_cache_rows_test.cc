@@ -9,9 +9,11 @@
 
 #include "base/check.h"
 #include "pipeline/cache/disk/disk_cache.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loaded_rows.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -33,7 +35,12 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     images.crop = 16;
     std::filesystem::create_directory(folder_.File("data"));
     set_ = MakeImageDataset(images, folder_.File("data"));
-    if (GetParam()) remote_ = std::make_unique<RemoteFiles>(4);
+    if (GetParam()) remote_ = std::make_unique<RemoteFiles>(4, LocalFiles());
+  }
+  std::shared_ptr<const LoadJob> Open() {
+    auto job = OpenJob(set_.job, set_.roots, remote_ != nullptr ? remote_->storage() : LocalFiles());
+    PS_CHECK(job.ok());
+    return *std::move(job);
   }
   std::shared_ptr<DiskCache> OpenCache(uint64_t limit) {
     DiskCacheOptions options;
@@ -45,39 +52,22 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     PS_CHECK(cache.ok());
     return *std::move(cache);
   }
-  // Reads `epochs` epochs of the job with a cache of `disk_bytes` on disk. 0: without a cache.
+  // Reads `epochs` epochs of the job with a cache of `disk_bytes` on disk.
   Pass Read(uint64_t epochs, uint64_t disk_bytes, uint64_t memory_bytes = 0) {
-    auto dataset = OpenDataset(remote_ != nullptr ? remote_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
-    PS_CHECK(dataset.ok());
-    auto job = LoadJob::Create(set_.job, *std::move(dataset));
-    PS_CHECK(job.ok());
-    LocalReaderOptions options;
+    const std::shared_ptr<const LoadJob> job = Open();
+    LoaderOptions options;
     options.threads = 2;
-    options.epochs = epochs;
     options.record_cache_bytes = memory_bytes;
     options.memory_budget_bytes = 16 << 20;
-    std::shared_ptr<const void> use;
-    if (disk_bytes > 0) {
-      options.disk_cache = OpenCache(disk_bytes);
-      use = options.disk_cache->Use((*job)->record_space(), "a data set");
-      options.disk_cache->Flush();  // waits until the cache has loaded its existing records
-    }
-    Pass pass;
-    {
-      auto reader = LocalReader::Open(*std::move(job), options);
-      PS_CHECK(reader.ok());
-      BatchDigest digest;
-      while (true) {
-        auto batch = (*reader)->Next();
-        EXPECT_TRUE(batch.ok()) << batch.status();
-        if (!batch.ok() || !batch->has_value()) break;
-        (*batch)->AddTo(&digest);
-        if (options.disk_cache != nullptr) options.disk_cache->Flush();
-      }
-      pass.digest = digest.Hex();
-      pass.stats = (*reader)->Stats();
-    }
-    return pass;
+    options.disk_cache = OpenCache(disk_bytes);
+    const std::shared_ptr<const void> use = options.disk_cache->Use(job->record_space(), "a data set");
+    options.disk_cache->Flush();  // waits until the cache has loaded its existing records
+    const auto loader = Loader::Create(options);
+    PS_CHECK(loader.ok());
+    const auto steps =
+        LoadedSteps(loader->get(), job, {.read = {.epochs = epochs}}, [&] { options.disk_cache->Flush(); });
+    EXPECT_TRUE(steps.ok()) << steps.status();
+    return {steps.ok() ? DigestOf(*steps) : "", (*loader)->Stats()};
   }
 
   uint64_t RecordsOnDisk() const {
@@ -95,7 +85,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
 constexpr uint64_t kPlenty = 64 << 20;
 
 TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
-  const std::string expected = Read(3, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 3);
   const Pass cold = Read(3, kPlenty);
   EXPECT_EQ(cold.digest, expected);
   EXPECT_GE(cold.stats.storage_reads, 32u);
@@ -107,7 +97,7 @@ TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
-  const std::string expected = Read(2, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 2);
   for (const uint64_t bytes : {3'000, 20'000}) {
     std::filesystem::remove_all(folder_.File("cache"));
     const Pass pass = Read(2, bytes, 5'000);
@@ -117,7 +107,7 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
-  const std::string expected = Read(3, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 3);
   index_bytes_ = 0;
   index_step_ = 4 * DiskSpace::kEntryMemory;
   const Pass grown = Read(3, kPlenty);
@@ -130,7 +120,7 @@ TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
-  const std::string expected = Read(2, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.File("cache"))) {
     if (entry.path().filename() != "records") continue;
@@ -146,7 +136,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
-  const std::string expected = Read(2, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   ASSERT_TRUE(ClearDiskCache(folder_.File("cache")).ok());
   const Pass pass = Read(2, kPlenty);
@@ -155,10 +145,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
 }
 
 TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
-  auto dataset = OpenDataset(remote_ != nullptr ? remote_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  const auto job = LoadJob::Create(set_.job, *std::move(dataset));
-  ASSERT_TRUE(job.ok()) << job.status();
+  const std::shared_ptr<const LoadJob> job = Open();
   HoldingSink sink;
   {
     LoaderOptions options;
@@ -170,7 +157,7 @@ TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
     options.disk_cache.reset();
     LoaderSessionOptions one;
     one.largest_step_rows = 1;
-    const auto session = (*loader)->OpenSession(*job, one, &sink);
+    const auto session = (*loader)->OpenSession(job, one, &sink);
     ASSERT_TRUE(session.ok()) << session.status();
     (*session)->Request(RowsOf(0, 1, 1));
     sink.WaitFor(1);
@@ -193,7 +180,7 @@ TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
   std::filesystem::remove_all(folder_.File("data"));
   std::filesystem::create_directory(folder_.File("data"));
   set_ = MakeImageDataset(other, folder_.File("data"));
-  const std::string expected = Read(1, 0).digest;
+  const std::string expected = PlainDigest(set_, set_.job, 1);
   const Pass pass = Read(1, kPlenty);
   EXPECT_EQ(pass.digest, expected);
   EXPECT_EQ(pass.stats.disk_cache.hits, 0u);

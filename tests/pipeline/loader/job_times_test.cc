@@ -9,7 +9,7 @@
 
 #include "pipeline/loader/job_activity.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/loader/stage_sampler.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"

@@ -24,7 +24,7 @@
 #include "base/check.h"
 #include "base/owned_fd.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/indexes_from.h"

@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/loader/ranges/record_ranges.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/indexes_from.h"

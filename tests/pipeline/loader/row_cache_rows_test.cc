@@ -13,9 +13,10 @@
 #include "base/check.h"
 #include "base/mutex.h"
 #include "pipeline/cache/row_cache.h"
-#include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loaded_rows.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -228,52 +229,29 @@ TEST(RowCacheRows, WhoWaitsForARowOfOneThatGoesGetsItNonetheless) {
   closer.join();
 }
 
-TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
-  TempFolder folder;
-  const TestDataset set = MakeDetectionDataset(folder.path());
-  const auto digest = [&](const v1::JobSpec& job, uint64_t row_cache) {
-    LocalReaderOptions options;
-    options.threads = 2;
-    options.epochs = 3;
-    options.memory_budget_bytes = 32 << 20;
-    options.row_cache_bytes = row_cache;
-    auto reader = LocalReader::Open(LocalFiles(), job, set.roots, options);
-    PS_CHECK(reader.ok());
-    BatchDigest sum;
-    while (true) {
-      auto batch = (*reader)->Next();
-      PS_CHECK(batch.ok());
-      if (!batch->has_value()) break;
-      (*batch)->AddTo(&sum);
-    }
-    return sum.Hex();
-  };
-  EXPECT_EQ(digest(set.job, 8 << 20), digest(set.job, 0));
-  TempFolder numbers_folder;
-  const TestDataset numbers = MakeNumberDataset({}, numbers_folder.path());
-  LocalReaderOptions options;
+// Expects the rows of the plain loop from a loader with a cache of `row_cache` bytes. Returns the hits.
+uint64_t HitsWithPlainRows(const TestDataset& set, uint64_t row_cache) {
+  const auto job = OpenJob(set.job, set.roots);
+  PS_CHECK(job.ok());
+  LoaderOptions options;
   options.threads = 2;
-  options.epochs = 3;
-  options.memory_budget_bytes = 16 << 20;
-  std::vector<std::string> digests;
-  for (const uint64_t row_cache : {0, 5'000, 4'000'000}) {
-    options.row_cache_bytes = row_cache;
-    auto reader = LocalReader::Open(LocalFiles(), numbers.job, numbers.roots, options);
-    ASSERT_TRUE(reader.ok()) << reader.status();
-    BatchDigest sum;
-    while (true) {
-      auto batch = (*reader)->Next();
-      ASSERT_TRUE(batch.ok()) << batch.status();
-      if (!batch->has_value()) break;
-      (*batch)->AddTo(&sum);
-    }
-    digests.push_back(sum.Hex());
-    if (row_cache > 1'000'000) {
-      EXPECT_EQ((*reader)->Stats().row_cache.hits, 400u);
-    }
-  }
-  EXPECT_EQ(digests[1], digests[0]);
-  EXPECT_EQ(digests[2], digests[0]);
+  options.memory_budget_bytes = 32 << 20;
+  options.row_cache_bytes = row_cache;
+  const auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  const auto steps = LoadedSteps(loader->get(), *job, {.read = {.epochs = 3}});
+  PS_CHECK(steps.ok());
+  EXPECT_EQ(DigestOf(*steps), PlainDigest(set, set.job, 3)) << row_cache;
+  return (*loader)->Stats().row_cache.hits;
+}
+
+TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
+  TempFolder folder, numbers_folder;
+  const TestDataset set = MakeDetectionDataset(folder.path());
+  for (const uint64_t row_cache : {0, 8 << 20}) HitsWithPlainRows(set, row_cache);
+  const TestDataset numbers = MakeNumberDataset({}, numbers_folder.path());
+  HitsWithPlainRows(numbers, 5'000);
+  EXPECT_EQ(HitsWithPlainRows(numbers, 4'000'000), 400u);
 }
 
 // A job that checks only the wanted part may have rows of images that are damaged elsewhere.

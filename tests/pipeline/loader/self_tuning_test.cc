@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
@@ -62,7 +62,7 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   const auto calm = TunedLoader(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
-  RemoteFiles files(0);
+  RemoteFiles files(0, LocalFiles());
   const auto job = JobOn(files.storage(), set);
   const auto loader = TunedLoader(4);
   std::atomic<bool> done{false};
@@ -132,7 +132,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
 }
 
 TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
-  RemoteFiles files(7);
+  RemoteFiles files(7, LocalFiles());
   const auto loader = TunedLoader(3);
   SelfTuningOptions options;
   options.limits = {.most_threads = 3, .threads_pinned = true, .read_threads_pinned = true};

@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/runtime/thread_pool.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/test_dataset.h"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/runtime/thread_pool.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/loader_testing.h"

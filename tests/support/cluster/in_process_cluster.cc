@@ -41,16 +41,16 @@ Worker& InProcessCluster::AddWorker() {
   WorkerOptions worker;
   worker.coordinator = coordinator_->address();
   worker.roots = roots_;
-  worker.url_storages = options_.url_storages;
+  worker.host.storage = options_.storage;
   worker.state_dir = folders_.back()->path();
   if (options_.shared_memory) worker.socket_dir = folders_.back()->path();
-  worker.loader.threads = options_.threads;
-  worker.threads_pinned = true;
-  worker.read_threads = options_.read_threads;
+  worker.host.loader.threads = options_.threads;
+  worker.host.threads_pinned = true;
+  worker.host.read_threads = options_.read_threads;
   worker.wire_compression = options_.wire_compression;
-  worker.loader.memory_budget_bytes = options_.memory_budget_bytes;
-  worker.loader.record_cache_bytes = options_.record_cache_bytes;
-  worker.loader.decoded_cache_bytes = options_.decoded_cache_bytes;
+  worker.host.loader.memory_budget_bytes = options_.memory_budget_bytes;
+  worker.host.loader.record_cache_bytes = options_.record_cache_bytes;
+  worker.host.loader.decoded_cache_bytes = options_.decoded_cache_bytes;
   workers_.push_back(ValueOrExit(Worker::Start(worker), "worker"));
   if (!workers_.back()->WaitUntilReady(std::chrono::seconds(30))) {
     std::fprintf(stderr, "worker %s does not register\n", workers_.back()->id().c_str());

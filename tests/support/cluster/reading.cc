@@ -6,8 +6,6 @@
 
 #include "base/runtime/clock.h"
 #include "pipeline/batch/batch_digest.h"
-#include "pipeline/loader/local_reader.h"
-#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
@@ -85,21 +83,6 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
   ReadResult result;
   result.status = reader.status();
   return result;
-}
-
-std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs, Storage* storage) {
-  LocalReaderOptions options;
-  options.threads = 2;
-  options.epochs = epochs;
-  auto reader = LocalReader::Open(storage, job, dataset.roots, options);
-  if (!reader.ok()) return reader.status().ToString();
-  BatchDigest digest;
-  for (;;) {
-    auto batch = (*reader)->Next();
-    if (!batch.ok()) return batch.status().ToString();
-    if (!batch->has_value()) return digest.Hex();
-    (**batch).AddTo(&digest);
-  }
 }
 
 ::testing::AssertionResult EveryRecordOncePerEpoch(const ReadResult& result, uint64_t records, uint64_t epochs) {

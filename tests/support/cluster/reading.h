@@ -12,9 +12,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/client.h"
-#include "penstock/v1/job.pb.h"
-#include "pipeline/storage/posix_storage.h"
-#include "tests/support/test_dataset.h"
+#include "tests/support/plain_rows.h"
 
 namespace penstock {
 
@@ -49,10 +47,6 @@ ReadResult ReadFrom(Reader& reader, const ReadPlan& plan);
 
 // Opens a reader at the coordinator and reads.
 ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan);
-
-// The in-process reader's digest of the same epochs. Every served run must have it.
-std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
-                        Storage* storage = LocalFiles());
 
 // Whether every record of the data set arrives exactly once in each epoch of the steps.
 ::testing::AssertionResult EveryRecordOncePerEpoch(const ReadResult& result, uint64_t records, uint64_t epochs);

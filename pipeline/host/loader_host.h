@@ -1,0 +1,72 @@
+// The parts that a process needs to make rows: files, disk cache, loader and tuning, under one memory budget.
+//
+//   options ─▶ MemoryDivision ─▶ RemoteFiles ─▶ DiskCache ─▶ Loader ─▶ SelfTuning
+//
+// A worker, a feeder and `penstock bench` each have one.
+#ifndef PENSTOCK_PIPELINE_HOST_LOADER_HOST_H_
+#define PENSTOCK_PIPELINE_HOST_LOADER_HOST_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "base/runtime/clock.h"
+#include "base/shared_row_files.h"
+#include "pipeline/cache/disk/disk_cache.h"
+#include "pipeline/host/memory_division.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/self_tuning.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+struct LoaderHostOptions {
+  // Storage of all URLs that jobs may name. Threads of the host read files of this machine. Must outlive the host.
+  Storage* storage = nullptr;
+  // `threads` is the first number and the limit for tuning. `memory_budget_bytes` is the budget of the process. The
+  // host sets disk_cache, shared_row_files and, with read threads, reads_under_way.
+  LoaderOptions loader = {};
+  bool threads_pinned = false;  // tuning keeps loader.threads
+  // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
+  std::optional<int> read_threads = std::nullopt;
+  // `folder` is only for this process; empty: no disk cache. The host sets the clock and the sizes in memory.
+  DiskCacheOptions disk_cache = {};
+  bool rings = false;             // the budget includes rings of shared memory for trainers on this host
+  SelfTuningOptions tuning = {};  // the host sets the limits
+};
+
+// Returns the division of the budget that Create() uses.
+MemoryDivision DivisionOf(const LoaderHostOptions& options);
+
+// Thread-safe, except StopBy() and the destructor.
+class LoaderHost {
+ public:
+  // Returns the errors of DiskCache::Open() and Loader::Create().
+  static absl::StatusOr<std::unique_ptr<LoaderHost>> Create(LoaderHostOptions options);
+
+  // Returns the storage for data sets of the loader's jobs. All jobs must be destroyed before this object.
+  Storage* storage() const { return files_.storage(); }
+  Loader* loader() const { return loader_.get(); }
+  const SelfTuning& tuning() const { return *tuning_; }
+  const MemoryDivision& memory() const { return memory_; }
+  // Returns the files in which the loader caches rows for trainers on this host. Null: there are no rings.
+  const std::shared_ptr<SharedRowFiles>& shared_row_files() const { return shared_row_files_; }
+
+  // Stops the tuning and new reads. Returns false if a read still blocks at the deadline. This object must then live
+  // until the process ends.
+  bool StopBy(Nanos deadline);
+
+ private:
+  LoaderHost(const LoaderHostOptions& options, const MemoryDivision& memory);
+
+  const MemoryDivision memory_;
+  RemoteFiles files_;
+  std::shared_ptr<SharedRowFiles> shared_row_files_;
+  std::unique_ptr<Loader> loader_;
+  std::unique_ptr<SelfTuning> tuning_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_HOST_LOADER_HOST_H_

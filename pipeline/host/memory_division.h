@@ -1,0 +1,29 @@
+// The division of a process's memory budget (docs/dev/memory.md). Pure.
+#ifndef PENSTOCK_PIPELINE_HOST_MEMORY_DIVISION_H_
+#define PENSTOCK_PIPELINE_HOST_MEMORY_DIVISION_H_
+
+#include <cstdint>
+
+namespace penstock {
+
+// The parts that a process needs.
+struct MemoryNeeds {
+  uint64_t budget_bytes = 0;
+  uint64_t cache_bytes = 0;  // first sizes of the loader's caches
+  bool disk_cache = false;
+  bool rings = false;  // rows for trainers on this host go through shared memory
+};
+
+// The sum of the parts is the budget.
+struct MemoryDivision {
+  uint64_t disk_index = 0, disk_queue = 0;
+  uint64_t rings = 0;   // size of all rings
+  uint64_t loader = 0;  // rows, caches and scratch memory of threads
+  uint64_t ring = 0;    // size of one ring, a part of `rings`
+};
+
+MemoryDivision DivideMemory(const MemoryNeeds& needs);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_HOST_MEMORY_DIVISION_H_

@@ -1,0 +1,93 @@
+#include "pipeline/loader/open_dataset.h"
+
+#include <map>
+#include <stop_token>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "pipeline/plan/job_dataset.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/index_job.h"
+
+namespace penstock {
+
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<DataRoot>& roots,
+                                                           const std::string& index_dir, int threads,
+                                                           std::shared_ptr<FileErrors> file_errors) {
+  if (job.dataset_size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
+  }
+  const v1::Dataset& dataset = DatasetOf(job);
+  const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
+  PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
+  const IndexOptions options = IndexOptionsOf(job);
+
+  std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
+  if (index_dir.empty()) {
+    for (const DatasetFile& file : files) {
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, storage->OpenAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
+      built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
+    }
+  } else {
+    std::vector<std::string> paths;
+    for (const DatasetFile& file : files) paths.push_back(file.path);
+    std::vector<absl::StatusOr<LoadedIndex>> loaded = BuildIndexes(IndexStore::InStateDir(storage, index_dir), paths,
+                                                                   options, threads > 0 ? threads : AvailableCpus());
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (!loaded[i].ok()) return loaded[i].status();
+      built[files[i].path] = loaded[i]->index;
+    }
+  }
+  std::vector<SnapshotShard> shards;
+  for (const DatasetFile& file : files) {
+    const ShardIndex& index = *built.at(file.path);
+    SnapshotShard shard;
+    shard.root = file.root;
+    shard.relative_path = file.relative_path;
+    shard.size = index.file_size;
+    shard.record_count = index.record_count();
+    shard.content_hash = index.content_hash;
+    shard.data_bytes = index.data_bytes();
+    shard.container = index.kind().container;
+    shards.push_back(std::move(shard));
+  }
+  PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  struct Known {
+    Mutex mutex;
+    std::map<std::string, std::shared_ptr<const ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
+  };
+  const auto known = std::make_shared<Known>();
+  {
+    MutexLock lock(&known->mutex);
+    known->indexes = std::move(built);
+  }
+  IndexProvider provider = [storage, known, options](
+                               const SnapshotShard& shard, const std::string& path,
+                               const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, storage->OpenAndWait(path));
+    {
+      MutexLock lock(&known->mutex);
+      const auto it = known->indexes.find(path);
+      if (it != known->indexes.end() && it->second->file_info() == file->opened()) return it->second;
+    }
+    IndexOptions stoppable = options;
+    stoppable.stop = stop;
+    PS_ASSIGN_OR_RETURN(ShardIndex walked, BuildShardIndex(*file, stoppable));
+    auto index = std::make_shared<const ShardIndex>(std::move(walked));
+    MutexLock lock(&known->mutex);
+    known->indexes[path] = index;
+    return index;
+  };
+  DatasetReader::Options reader;
+  reader.max_record_bytes = options.max_record_bytes;
+  reader.file_errors = std::move(file_errors);
+  return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
+}
+
+}  // namespace penstock

@@ -1,0 +1,29 @@
+// Opens a job's data set on this machine, without a coordinator.
+#ifndef PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
+#define PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/job.pb.h"
+#include "pipeline/loader/dataset_reader.h"
+#include "pipeline/sources/dataset_files.h"
+#include "pipeline/storage/file_errors.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+// Opens the job's shards as they are now: expands globs, obtains the indexes, freezes a snapshot and returns a reader
+// of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
+// stores them there. Without one, builds them on the calling thread. `file_errors` may be null; it receives files that
+// fail later. `storage` holds the records and must outlive the reader.
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<DataRoot>& roots,
+                                                           const std::string& index_dir, int threads,
+                                                           std::shared_ptr<FileErrors> file_errors = nullptr);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
