@@ -54,6 +54,11 @@ bool SimScheduler::RunUntil(absl::FunctionRef<bool()> done, Nanos until) {
   return true;
 }
 
+void SimScheduler::RunAll() {
+  while (RunOne()) {
+  }
+}
+
 void SimScheduler::RunFor(Nanos length) {
   RunUntil([] { return false; }, clock_.Now() + length);
 }

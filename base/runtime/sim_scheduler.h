@@ -36,6 +36,8 @@ class SimScheduler final : public Executor {
   // Runs tasks until done() returns true, the next task is due after `until`, or there is none. Checks done() before
   // each task. If the next task is due after `until`, sets the clock to `until`. Returns done().
   bool RunUntil(absl::FunctionRef<bool()> done, Nanos until);
+  // Runs tasks until none is left.
+  void RunAll();
   // Runs the tasks that are due within `length` from now.
   void RunFor(Nanos length);
 

@@ -26,7 +26,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       : shards_(std::move(shards)),
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
         storage_(storage),
-        damaged_(Clock::Real(), options.log_damage) {}
+        damaged_(slow_work_->clock(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }

@@ -59,7 +59,7 @@ class HashingSink final : public RowSink {
 };
 
 std::unique_ptr<Loader> SizedLoader(uint64_t budget, const CacheSizes& first, int threads = 2,
-                                    Clock* clock = Clock::Real(), bool chosen = true) {
+                                    Clock* clock = StoppedClock(), bool chosen = true) {
   LoaderOptions options;
   options.threads = threads;
   options.memory_budget_bytes = budget;
@@ -173,7 +173,7 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
   MemoryJob job = MakeMemoryJob(100, 1000, 10'000);
   HoldingSink sink;
   for (const bool chosen : {true, false}) {
-    auto loader = SizedLoader(1 << 20, {}, 1, Clock::Real(), chosen);
+    auto loader = SizedLoader(1 << 20, {}, 1, StoppedClock(), chosen);
     const CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
     ASSERT_EQ(sizes.sum(), 800'000u);
     auto session = loader->OpenSession(job.job, StepsOf(60), &sink);

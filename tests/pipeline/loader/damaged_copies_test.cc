@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
+#include "base/runtime/sim_scheduler.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/storage/posix_storage.h"
@@ -20,7 +21,6 @@
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -89,6 +89,7 @@ class DamagedCopiesTest : public ::testing::Test {
     PS_CHECK(frozen.ok());
     if (!snapshot_.has_value()) snapshot_ = (*frozen)->snapshot();
     DatasetReader::Options options;
+    options.executor = &sim_;
     options.log_damage = [this](const std::string& line) { log_.push_back(line); };
     auto reader = DatasetReader::Create(
         storage, *snapshot_, set_.roots,
@@ -101,6 +102,8 @@ class DamagedCopiesTest : public ::testing::Test {
                                      std::shared_ptr<const DecidedRecords> decided = nullptr) {
     options.threads = 1;
     options.memory_budget_bytes = 16 << 20;
+    options.executor = &sim_;
+    options.clock = sim_.clock();
     auto loader = Loader::Create(options).value();
     return RowsBy(loader.get(), job, std::move(decided));
   }
@@ -112,6 +115,7 @@ class DamagedCopiesTest : public ::testing::Test {
     options.decided = std::move(decided);
     auto session = loader->OpenSession(job, options, &sink).value();
     session->Request(RowsOf(0, set_.records, set_.records));
+    sim_.RunAll();
     std::map<uint64_t, RowResult> rows;
     for (RowResult& row : sink.TakeStep(0, set_.records)) {
       row.bytes.reset();
@@ -129,6 +133,7 @@ class DamagedCopiesTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
+  SimScheduler sim_{1};
   TempFolder folder_, state_;
   TestDataset set_;
   std::optional<Snapshot> snapshot_;
@@ -233,7 +238,7 @@ TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIs
 TEST_F(DamagedCopiesTest, ADecisionCountsWhereTheCopyIsIntactAndCachesHoldTheRow) {
   Make(v1::MASK);
   const auto job = Job(DamageVerdict::kGiven);
-  LoaderOptions options;
+  LoaderOptions options = OptionsIn(&sim_);
   options.threads = 1;
   options.memory_budget_bytes = 16 << 20;
   options.record_cache_bytes = 1 << 20;
@@ -285,7 +290,10 @@ TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {
   BreakRecord(copy, 7);
   std::filesystem::last_write_time(copy, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
   std::filesystem::rename(copy, set_.files[0]);
-  EXPECT_TRUE(WaitUntil([&] { return !Rows(job)[7].damaged_record.has_value(); }));
+  sim_.RunFor(DamagedCopies::kTrustedFor - 1);
+  EXPECT_TRUE(Rows(job)[7].damaged_record.has_value());
+  sim_.RunFor(1);
+  EXPECT_FALSE(Rows(job)[7].damaged_record.has_value());
   EXPECT_TRUE(job->reader().DamageLines(8).empty());
   EXPECT_THAT(log_.back(), HasSubstr("has changed"));
 }

@@ -1,10 +1,8 @@
-// How a job's rows spend their time, and what idle threads wait for, on a clock that only the test advances.
+// How a job's rows spend their time, and what idle makers wait for, on virtual time.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "pipeline/loader/job_activity.h"
@@ -15,7 +13,6 @@
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -23,35 +20,26 @@ namespace {
 class JobTimesTest : public ::testing::Test {
  protected:
   std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = 1 << 20) {
-    LoaderOptions options;
+    LoaderOptions options = OptionsIn(&sim_);
     options.threads = threads;
     options.memory_budget_bytes = budget;
-    options.clock = &clock_;
     auto loader = Loader::Create(options);
     PS_CHECK(loader.ok());
     return *std::move(loader);
   }
-  // Advances the clock until `grows` has grown. Returns how much each time has grown.
-  JobTimes PassUntil(const Loader& loader, double JobTimes::*grows) {
-    const double before = loader.Jobs().at(0).*grows;
-    EXPECT_TRUE(WaitUntil([&] {
-      clock_.Advance(kSecond);
-      return loader.Jobs().at(0).*grows > before;
-    }));
-    return loader.Jobs().at(0);
-  }
+  void Pass(Nanos time) { sim_.clock()->Pause(time); }
 
-  ManualClock clock_;
+  SimScheduler sim_{1};
 };
 
 TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
   MemoryJob job = MakeMemoryJob(10, 20, 16);
   job.dataset->on_read = [&](uint64_t) {
-    clock_.Advance(2 * kMillisecond);
+    Pass(2 * kMillisecond);
     return absl::OkStatus();
   };
   job.pipeline->on_make = [&](uint64_t) {
-    clock_.Advance(3 * kMillisecond);
+    Pass(3 * kMillisecond);
     return absl::OkStatus();
   };
   auto loader = MakeLoader(1);
@@ -59,7 +47,8 @@ TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
   auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
   ASSERT_TRUE(session.ok());
   (*session)->Request(RowsOf(0, 10, 10));
-  sink.WaitFor(10);
+  sim_.RunAll();
+  ASSERT_EQ(sink.held(), 10u);
   const std::vector<JobTimes> jobs = loader->Jobs();
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0].job, "memory");
@@ -71,24 +60,21 @@ TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
 
 TEST_F(JobTimesTest, AReadUnderWayCounts) {
   MemoryJob job = MakeMemoryJob(10, 20, 16);
-  std::atomic<bool> hold{true}, in_read{false};
+  auto loader = MakeLoader(1);
+  JobTimes during;
   job.dataset->on_read = [&](uint64_t) {
-    in_read = true;
-    while (hold) std::this_thread::yield();
+    Pass(7 * kSecond);
+    during = loader->Jobs().at(0);
     return absl::OkStatus();
   };
-  auto loader = MakeLoader(1);
   HoldingSink sink;
   auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
   ASSERT_TRUE(session.ok());
   (*session)->Request(RowsOf(0, 1, 1));
-  ASSERT_TRUE(WaitUntil([&] { return in_read.load(); }));
-  clock_.Advance(7 * kSecond);
-  const JobTimes times = loader->Jobs().at(0);
-  EXPECT_NEAR(times.making_seconds, 7, 1e-9);
-  EXPECT_NEAR(times.reading_seconds, 7, 1e-9);
-  hold = false;
-  sink.WaitFor(1);
+  sim_.RunAll();
+  ASSERT_EQ(sink.held(), 1u);
+  EXPECT_NEAR(during.making_seconds, 7, 1e-9);
+  EXPECT_NEAR(during.reading_seconds, 7, 1e-9);
   EXPECT_NEAR(loader->Jobs().at(0).reading_seconds, 7, 1e-9);
 }
 
@@ -98,14 +84,17 @@ TEST_F(JobTimesTest, ThreadsWithoutWorkWaitForRequestsOrForMemory) {
   HoldingSink sink;
   auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
   ASSERT_TRUE(session.ok());
-  JobTimes times = PassUntil(*loader, &JobTimes::unrequested_seconds);
+  Pass(kSecond);
+  JobTimes times = loader->Jobs().at(0);
+  EXPECT_NEAR(times.unrequested_seconds, 2, 1e-9);
   EXPECT_EQ(times.memory_seconds, 0);
   EXPECT_EQ(times.storage_seconds, 0);
   (*session)->Request(RowsOf(0, 400, 10));  // far more rows than fit
-  PassUntil(*loader, &JobTimes::memory_seconds);
-  const double unrequested = loader->Jobs().at(0).unrequested_seconds;
-  times = PassUntil(*loader, &JobTimes::memory_seconds);
-  EXPECT_EQ(times.unrequested_seconds, unrequested);
+  sim_.RunAll();
+  Pass(kSecond);
+  times = loader->Jobs().at(0);
+  EXPECT_NEAR(times.unrequested_seconds, 2, 1e-9);
+  EXPECT_NEAR(times.memory_seconds, 2, 1e-9);
   EXPECT_EQ(times.storage_seconds, 0);
 }
 
@@ -117,10 +106,9 @@ TEST_F(JobTimesTest, AnotherJobsRequestsAreNotThisOnes) {
   auto second = loader->OpenSession(busy.job, {.largest_step_rows = 10}, &sink);
   ASSERT_TRUE(session.ok() && second.ok());
   (*second)->Request(RowsOf(0, 400, 10));
-  ASSERT_TRUE(WaitUntil([&] {
-    clock_.Advance(kSecond);
-    return loader->Jobs().at(1).memory_seconds > 0;
-  }));
+  sim_.RunAll();
+  Pass(kSecond);
+  EXPECT_GT(loader->Jobs().at(1).memory_seconds, 0);
   EXPECT_EQ(loader->Jobs().at(0).memory_seconds, 0);
   EXPECT_GT(loader->Jobs().at(0).unrequested_seconds, 0);
 }

@@ -267,8 +267,7 @@ class LoaderSimulation : public ::testing::Test {
     EXPECT_TRUE(ended) << "seed " << seed << ": the trainers wait at the steps " << first.steps() << " and "
                        << second.steps();
     if (!ended) std::exit(1);  // the loader would wait for its makers
-    while (sim.RunOne()) {
-    }
+    sim.RunAll();
     EXPECT_EQ(first.taken(), expected_) << "seed " << seed;
     for (const auto& [place, row] : second.taken()) EXPECT_EQ(row, expected_.at(place)) << "seed " << seed;
     (*loader)->Set({1, 1});

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kLoadedRowBytes = 16;
 
-std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0, Clock* clock = Clock::Real()) {
+std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0, Clock* clock = StoppedClock()) {
   LoaderOptions options;
   options.clock = clock;
   options.threads = threads;

@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "base/runtime/sim_scheduler.h"
 #include "pipeline/loader/loader.h"
 
 namespace penstock {
@@ -147,6 +149,20 @@ inline MemoryJob MakeMemoryJob(int records, size_t record_bytes, int64_t row_byt
   PS_CHECK(job.ok());
   made.job = *job;
   return made;
+}
+
+// Returns a clock that only pauses advance. All tests share it.
+inline Clock* StoppedClock() {
+  static ManualClock clock;
+  return &clock;
+}
+
+// Options of a loader whose makers are tasks of `sim`: they make rows while the test runs it.
+inline LoaderOptions OptionsIn(SimScheduler* sim) {
+  LoaderOptions options;
+  options.executor = sim;
+  options.clock = sim->clock();
+  return options;
 }
 
 // Keeps every row until the test drops some: a trainer that does not fetch its batches.

@@ -32,7 +32,6 @@
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -73,10 +72,10 @@ class HoldingServer {
   }
 
   const std::string& url() const { return url_; }
-  // Whether the server holds `most_held` answers.
-  bool Holds() const {
-    pollfd waits{told_.get(), POLLIN, 0};
-    return poll(&waits, 1, 0) == 1;
+  // Blocks until the server holds `most_held` answers.
+  void WaitUntilHeld() const {
+    char byte = 0;
+    PS_CHECK(read(told_.get(), &byte, 1) == 1);
   }
   // Finishes the held answers. The server holds no further ones.
   void GoOn() const { PS_CHECK(write(go_.get(), "", 1) == 1); }
@@ -271,20 +270,14 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   const uint64_t before = OwnMemory("VmRSS");
   std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM
   const auto session = loader->OpenSession(job, session_options, &sink).value();
-  session->Request(RowsOf(0, 400, 40));
-  uint64_t asked = 400;  // ranges start when rows start
-  ASSERT_TRUE(WaitUntil([&] {
-    if (server.Holds()) return true;
-    if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
-    asked += asked < kRecords ? 1 : 0;
-    return false;
-  }));
+  session->Request(RowsOf(0, kRecords, 40));
+  server.WaitUntilHeld();
   const uint64_t booked = loader->Stats().memory_bytes, grown = OwnMemory("VmRSS") - before;
   EXPECT_GT(booked, kRanges * 2 * kRecordBytes);
   EXPECT_LE(booked, kMemory);
   EXPECT_LE(grown, booked + kBeside);
   server.GoOn();
-  sink.WaitFor(asked);
+  sink.WaitFor(kRecords);
   const uint64_t most = loader->Stats().memory_peak_bytes, most_grown = OwnMemory("VmHWM") - before;
   EXPECT_LE(most, kMemory);
   EXPECT_LE(most_grown, most + kBeside);

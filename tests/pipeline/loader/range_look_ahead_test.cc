@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -19,7 +20,6 @@
 #include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -45,6 +45,11 @@ class Memory final : public BudgetLease::Owner {
  private:
   Mutex mutex_;
   std::map<uint64_t, uint64_t> used_ ABSL_GUARDED_BY(mutex_);
+};
+
+struct Opened final : ReadyWaiter {
+  void OnReady(std::shared_ptr<const void>) override { done.set_value(); }
+  std::promise<void> done;
 };
 
 class RangeLookAheadTest : public ::testing::Test {
@@ -81,7 +86,7 @@ class RangeLookAheadTest : public ::testing::Test {
     for (const bool read : {true, false}) {
       DatasetReader::Options options;
       const auto reader = DatasetReader::Create(
-          &storage_, (*frozen)->snapshot(), set_.roots,
+          read ? LocalFiles() : &storage_, (*frozen)->snapshot(), set_.roots,
           IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
       PS_CHECK(reader.ok());
       if (!read) return LoadJob::Create(set_.job, *reader).value();
@@ -107,6 +112,15 @@ class RangeLookAheadTest : public ::testing::Test {
     now.position = at;
     for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, room, will_ask);
   }
+  // Blocks until the files of these shards are open. Only look-ahead requests to open them.
+  void WaitUntilOpen(const LoadJob& job, const std::vector<uint32_t>& shards) {
+    for (const uint32_t shard : shards) {
+      storage_.WaitForOpenOf(set_.files[shard]);
+      const auto opened = std::make_shared<Opened>();
+      job.reader().WhenReady(shard * kAheadPerShard, opened);
+      opened->done.get_future().wait();
+    }
+  }
   // The number of the shard's records in ranges that are loaded or under way.
   uint64_t InRanges(const LoadJob& job, uint32_t shard) {
     uint64_t found = 0;
@@ -114,13 +128,6 @@ class RangeLookAheadTest : public ::testing::Test {
       found += ranges_->WhenOver(job, record, [] {}) ? 1 : 0;
     }
     return found;
-  }
-  // Whether the files of all these shards are open.
-  static bool AreReady(const LoadJob& job, std::vector<uint32_t> shards) {
-    for (const uint32_t shard : shards) {
-      if (!job.reader().IsReady(shard * kAheadPerShard)) return false;
-    }
-    return true;
   }
 
   TempFolder folder_, state_;
@@ -139,10 +146,9 @@ TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   const auto job = Job(v1::Order::CHUNKED);
   storage_.HoldOpensOf(set_.files[1]);
   Open(1, job);
-  ASSERT_TRUE(WaitUntil([&] {
-    Look(1, 0, 16 << 20, kAll, 1);
-    return AreReady(*job, {0, 2}) && storage_.opens_of(set_.files[1]) > 0;
-  }));
+  Look(1, 0, 16 << 20, kAll, 1);
+  WaitUntilOpen(*job, {0, 2});
+  storage_.WaitForOpenOf(set_.files[1]);
   Look(1, 0, 16 << 20, kAll);
   const uint64_t waiting = InRanges(*job, 0) + InRanges(*job, 2);
   clock_.Advance(kSecond - 1);
@@ -160,15 +166,13 @@ TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   const auto job = Job(v1::Order::CHUNKED);
   Open(1, job);
   const auto ours = [](uint64_t, uint64_t, uint64_t record) { return record / kAheadPerShard != 1; };
-  ASSERT_TRUE(WaitUntil([&] {
-    Look(1, 0, 16 << 20, ours, 1);
-    return AreReady(*job, {0, 2});
-  }));
+  Look(1, 0, 16 << 20, ours, 1);
+  WaitUntilOpen(*job, {0, 2});
   Look(1, 0, 16 << 20, ours);
   EXPECT_GT(InRanges(*job, 0), kAheadPerShard / 2);
   EXPECT_GT(InRanges(*job, 2), kAheadPerShard / 2);
   EXPECT_EQ(InRanges(*job, 1), 0u);
-  EXPECT_FALSE(AreReady(*job, {1}));
+  EXPECT_FALSE(job->reader().IsReady(kAheadPerShard));
 }
 
 TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
@@ -176,11 +180,9 @@ TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
   constexpr uint64_t kRoom = 2 << 20;  // some 1000 records
   Open(1, job);
   Open(2, job);
-  ASSERT_TRUE(WaitUntil([&] {
-    Look(1, 0, kRoom, kAll, 1);
-    Look(2, 600, kRoom, kAll, 1);
-    return AreReady(*job, {0, 1, 2});
-  }));
+  Look(1, 0, kRoom, kAll, 1);
+  Look(2, 600, kRoom, kAll, 1);
+  WaitUntilOpen(*job, {0, 1, 2});
   Look(1, 0, kRoom, kAll);
   Look(2, 600, kRoom, kAll);
   for (const uint64_t id : {1, 2}) {

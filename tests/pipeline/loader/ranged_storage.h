@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -32,7 +32,8 @@ class RangedStorage final : public LocalBehind {
     };
     {
       MutexLock lock(&mutex_);
-      ++opens_[name];
+      opens_.insert(name);
+      opened_.NotifyAll();
       if (name == held_name_) {
         held_opens_.push_back(std::move(open));
         return;
@@ -59,11 +60,10 @@ class RangedStorage final : public LocalBehind {
     }
     for (Task& open : held) std::move(open)();
   }
-  // How often a caller asked to open the file.
-  size_t opens_of(const std::string& name) {
+  // Blocks until a caller has requested to open the file.
+  void WaitForOpenOf(const std::string& name) {
     MutexLock lock(&mutex_);
-    const auto found = opens_.find(name);
-    return found == opens_.end() ? 0 : found->second;
+    while (!opens_.contains(name)) opened_.Wait(&mutex_);
   }
 
   void FailRanges(bool fail) {
@@ -161,7 +161,8 @@ class RangedStorage final : public LocalBehind {
   std::deque<Range> held_ ABSL_GUARDED_BY(mutex_);
   std::string held_name_ ABSL_GUARDED_BY(mutex_);
   std::deque<Task> held_opens_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, size_t> opens_ ABSL_GUARDED_BY(mutex_);
+  CondVar opened_;
+  std::set<std::string> opens_ ABSL_GUARDED_BY(mutex_);
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   bool fail_ ABSL_GUARDED_BY(mutex_) = false;
   size_t reads_ ABSL_GUARDED_BY(mutex_) = 0;

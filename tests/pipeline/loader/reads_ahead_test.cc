@@ -1,7 +1,6 @@
 // The loader requests remote records while threads make the rows before them.
 #include "base/mutex.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -13,6 +12,7 @@ class TurnstileSink final : public RowSink {
     MutexLock lock(&mutex_);
     EXPECT_TRUE(row.status.ok()) << row.status;
     ++came_;
+    changed_.NotifyAll();
     while (came_ > let_) changed_.Wait(&mutex_);
   }
   void Let(size_t rows) {
@@ -20,9 +20,9 @@ class TurnstileSink final : public RowSink {
     let_ += rows;
     changed_.NotifyAll();
   }
-  size_t came() {
+  void WaitFor(size_t rows) {
     MutexLock lock(&mutex_);
-    return came_;
+    while (came_ < rows) changed_.Wait(&mutex_);
   }
 
  private:
@@ -43,18 +43,18 @@ TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
   session->Request(RowsOf(0, 8, 8));
   storage_.WaitForReads(8);
   storage_.Let(8);
-  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 1; }));
+  sink.WaitFor(1);
   session->Request(RowsOf(8, 40, 8));
   sink.Let(1);
   // The loader makes the second row, and could make six more.
-  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 2; }));
-  EXPECT_TRUE(WaitUntil([&] { return storage_.waiting() > 0; }));
+  sink.WaitFor(2);
+  storage_.WaitForReads(1);
   sink.Let(2);
-  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 4; }));
+  sink.WaitFor(4);
   EXPECT_EQ(storage_.waiting(), 32u) << "all requested records";
   storage_.Hold(false);
   sink.Let(40);
-  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 40; }));
+  sink.WaitFor(40);
   session.reset();
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/runtime/sim_scheduler.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/open_dataset.h"
 #include "pipeline/storage/posix_storage.h"
@@ -18,7 +19,6 @@
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -46,10 +46,12 @@ class RecordRangesTest : public ::testing::Test {
     }
   }
 
-  std::shared_ptr<const LoadJob> JobOn(Storage* storage) {
+  // `executor` opens the shards; null: threads.
+  std::shared_ptr<const LoadJob> JobOn(Storage* storage, Executor* executor = nullptr) {
     const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     DatasetReader::Options options;
+    options.executor = executor;
     auto reader = DatasetReader::Create(
         storage, (*frozen)->snapshot(), set_.roots,
         IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
@@ -57,13 +59,37 @@ class RecordRangesTest : public ::testing::Test {
     return LoadJob::Create(set_.job, *reader).value();
   }
   static std::unique_ptr<Loader> LoaderOf(int threads, uint64_t memory, int ranges,
-                                          uint64_t range_bytes = 12 << 10) {  // a few records
-    LoaderOptions options;
+                                          uint64_t range_bytes = 12 << 10,  // a few records
+                                          LoaderOptions options = {}) {
     options.threads = threads;
     options.memory_budget_bytes = memory;
     options.ranges_under_way = ranges;
     options.range_bytes = range_bytes;
     return Loader::Create(options).value();
+  }
+  // The same with makers on the test's thread. They make rows in sim_.RunAll().
+  std::unique_ptr<Loader> SimLoaderOf(int threads, uint64_t memory, int ranges) {
+    return LoaderOf(threads, memory, ranges, 12 << 10, OptionsIn(&sim_));
+  }
+  // Requests rows from 0 on until the storage holds `ranges` ranges, or all rows are requested. Returns the number of
+  // requested rows. Ranges start when rows start, and all requested rows may wait for one.
+  uint64_t RequestUntilHeld(Loader::Session* session, size_t ranges) {
+    uint64_t asked = 400;
+    session->Request(RowsOf(0, asked, 40));
+    sim_.RunAll();
+    for (; storage_.held() < ranges && asked < kRangeRecords; ++asked) {
+      session->Request(RowsOf(asked, asked + 1, 40));
+      sim_.RunAll();
+    }
+    return asked;
+  }
+  // Requests the row at `position` until ranges hold nearly all the memory that they may have, 1 MiB.
+  void FillRanges(Loader* loader, Loader::Session* session, uint64_t position, uint64_t idle) {
+    for (int i = 0; i < 10'000 && loader->Stats().memory_bytes <= idle + (1 << 20) - (128 << 10); ++i) {
+      session->Request(RowsOf(position, position + 1, 1));
+      sim_.RunAll();
+    }
+    ASSERT_GT(loader->Stats().memory_bytes, idle + (1 << 20) - (128 << 10));
   }
   static std::unique_ptr<Loader::Session> SessionOf(Loader* loader, const std::shared_ptr<const LoadJob>& job,
                                                     HoldingSink* sink, uint32_t step_rows) {
@@ -92,6 +118,7 @@ class RecordRangesTest : public ::testing::Test {
     return rows;
   }
 
+  SimScheduler sim_{1};
   TempFolder folder_, state_;
   RangedStorage storage_;
   TestDataset set_;
@@ -134,32 +161,25 @@ TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
 // Each byte is in at most one range under way, and the budget includes all ranges.
 TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) {
   constexpr uint64_t kMemory = 16 << 20;
-  const auto loader = LoaderOf(2, kMemory, 64);
+  const auto loader = SimLoaderOf(2, kMemory, 64);
   HoldingSink sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 40);
   const uint64_t idle = loader->Stats().memory_bytes;
   storage_.HoldRanges(true);
-  session->Request(RowsOf(0, 400, 40));
-  // Ranges start when rows start, and all requested rows may wait for one.
-  uint64_t asked = 400;
-  ASSERT_TRUE(WaitUntil([&] {
-    if (storage_.held() == 64) return true;
-    if (asked < kRangeRecords) session->Request(RowsOf(asked, asked + 1, 40));
-    asked += asked < kRangeRecords ? 1 : 0;
-    return false;
-  })) << storage_.held()
-      << " ranges under way of " << storage_.ranges() << ", " << asked << " rows asked for, " << sink.held() << " here";
+  const uint64_t asked = RequestUntilHeld(session.get(), 64);
+  ASSERT_EQ(storage_.held(), 64u) << asked << " rows are requested, " << sink.held() << " are here";
   EXPECT_EQ(storage_.overlapping(), 0u);
   // Each range has a few records, in whole pages.
   EXPECT_GT(loader->Stats().memory_bytes, idle + 64 * 4096);
   storage_.HoldRanges(false);
-  sink.WaitFor(asked);
+  sim_.RunAll();
+  EXPECT_EQ(sink.held(), asked);
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
 }
 
 // Rows that wait for ranges do not block reads of other rows, even if they are far more than the permitted reads.
 TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
-  LoaderOptions options;
+  LoaderOptions options = OptionsIn(&sim_);
   options.threads = 1;
   options.memory_budget_bytes = 16 << 20;
   options.reads_under_way = 2;
@@ -170,16 +190,14 @@ TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
   const auto session = SessionOf(loader.get(), job_, &sink, 40);
   storage_.HoldRanges(true);
   session->Request(RowsOf(0, 1000, 40));
-  ASSERT_TRUE(WaitUntil([&] { return storage_.held() > 0 && sink.held() > 0; }));
+  sim_.RunAll();
+  EXPECT_GT(storage_.held(), 0u);
   // Rows outside the held ranges arrive, up to the last requested row.
-  const auto last_is_here = [&] {
-    const uint64_t here = sink.held(), waits = session->pending();
-    return here + waits == 1000 && here > 300;
-  };
-  EXPECT_TRUE(WaitUntil(last_is_here)) << sink.held() << " rows are here, " << session->pending() << " are not, "
-                                       << storage_.held() << " ranges are under way";
+  EXPECT_GT(sink.held(), 300u);
+  EXPECT_EQ(sink.held() + session->pending(), 1000u);
   storage_.HoldRanges(false);
-  sink.WaitFor(1000);
+  sim_.RunAll();
+  EXPECT_EQ(sink.held(), 1000u);
 }
 
 TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
@@ -210,41 +228,33 @@ TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
 }
 
 TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {
-  const auto loader = LoaderOf(2, 3 << 20, 64);
+  const auto loader = SimLoaderOf(2, 3 << 20, 64);
   HoldingSink sink, other_sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 1);
   const uint64_t idle = loader->Stats().memory_bytes;
   session->Request(RowsOf(0, 8, 1));
-  sink.WaitFor(8);
+  sim_.RunAll();
+  ASSERT_EQ(sink.held(), 8u);
   sink.Clear();
-  // Ranges hold all the memory that they may have.
-  ASSERT_TRUE(WaitUntil([&] {
-    session->Request(RowsOf(8, 9, 1));
-    return loader->Stats().memory_bytes > idle + (1 << 20) - (128 << 10);
-  }));
+  FillRanges(loader.get(), session.get(), 8, idle);
   sink.MakeRevocable(false);
   const uint64_t rows = 160;  // most of the memory
   const auto other = SessionOf(loader.get(), job_, &other_sink, rows);
   std::vector<RowRequest> urgent = RowsOf(0, rows, rows);
   for (RowRequest& row : urgent) row.urgent = true;
   other->Request(urgent);
-  EXPECT_EQ(other_sink.TakeStep(0, rows).size(), rows);
+  sim_.RunAll();
+  EXPECT_EQ(other_sink.held(), rows);
 }
 
 TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
-  const auto loader = LoaderOf(2, 16 << 20, 16);
+  const auto loader = SimLoaderOf(2, 16 << 20, 16);
   const uint64_t idle = loader->Stats().memory_bytes;
   HoldingSink sink;
   auto session = SessionOf(loader.get(), job_, &sink, 40);
   storage_.HoldRanges(true);
-  session->Request(RowsOf(0, 400, 40));
-  uint64_t asked = 400;  // ranges start when rows start
-  ASSERT_TRUE(WaitUntil([&] {
-    if (storage_.held() == 16) return true;
-    if (asked < kRangeRecords) session->Request(RowsOf(asked, asked + 1, 40));
-    asked += asked < kRangeRecords ? 1 : 0;
-    return false;
-  }));
+  RequestUntilHeld(session.get(), 16);
+  ASSERT_EQ(storage_.held(), 16u);
   session.reset();
   sink.Clear();
   EXPECT_GT(loader->Stats().memory_bytes, idle);  // the storage still writes to them
@@ -253,13 +263,14 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
 }
 
 TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
-  const auto loader = LoaderOf(2, 16 << 20, 16);
+  const auto loader = SimLoaderOf(2, 16 << 20, 16);
   const uint64_t idle = loader->Stats().memory_bytes;
   HoldingSink sink;
   auto session = SessionOf(loader.get(), job_, &sink, 40);
   storage_.HoldRanges(true);
   session->Request(RowsOf(0, 400, 40));
-  ASSERT_TRUE(WaitUntil([&] { return storage_.held() > 0; }));
+  sim_.RunAll();
+  ASSERT_GT(storage_.held(), 0u);
   EXPECT_EQ(storage_.EndStopped(), 0u);
   session.reset();
   sink.Clear();
@@ -271,26 +282,21 @@ TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
 
 // Storage stalls while ranges under way hold the memory. They do not block a row that a trainer waits for.
 TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
-  const auto loader = LoaderOf(2, 3 << 20, 64);
+  const auto loader = SimLoaderOf(2, 3 << 20, 64);
   HoldingSink sink, other_sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 1);
   const uint64_t idle = loader->Stats().memory_bytes;
   storage_.HoldRanges(true);
-  ASSERT_TRUE(WaitUntil([&] {
-    session->Request(RowsOf(0, 1, 1));
-    return loader->Stats().memory_bytes > idle + (1 << 20) - (128 << 10);
-  }));
+  FillRanges(loader.get(), session.get(), 0, idle);
   const uint64_t rows = 600;  // most of the memory
-  const auto other = SessionOf(loader.get(), JobOn(LocalFiles()), &other_sink, rows);
+  const auto other = SessionOf(loader.get(), JobOn(LocalFiles(), &sim_), &other_sink, rows);
   std::vector<RowRequest> urgent = RowsOf(0, rows, rows);
   for (RowRequest& row : urgent) row.urgent = true;
   other->Request(urgent);
+  sim_.RunAll();
   size_t broken_off = 0;
-  ASSERT_TRUE(WaitUntil([&] {
-    broken_off += storage_.EndStopped();
-    return other_sink.held() == rows;
-  })) << broken_off
-      << " of " << storage_.held() << ", " << other_sink.held() << " rows";
+  for (size_t stopped; (stopped = storage_.EndStopped()) > 0; broken_off += stopped) sim_.RunAll();
+  EXPECT_EQ(other_sink.held(), rows);
   EXPECT_GT(broken_off, 0u);
   storage_.HoldRanges(false);
 }

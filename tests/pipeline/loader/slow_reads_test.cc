@@ -20,7 +20,6 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/test_dataset.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -88,7 +87,8 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   Make();
   OpenFiles();
   storage_.Hold(true);
-  LoaderOptions options;
+  SimScheduler sim(1);
+  LoaderOptions options = OptionsIn(&sim);
   options.threads = 1;
   options.memory_budget_bytes = 16 << 20;
   options.record_cache_bytes = 8 << 20;
@@ -99,11 +99,12 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   auto second = SessionOf(loader.get(), job_, &second_sink);
   first->Request(RowsOf(0, 40, 40));
   second->Request(RowsOf(0, 40, 40));
-  ASSERT_TRUE(
-      WaitUntil([&] { return loader->Stats().record_cache.misses >= 80; }));  // each row has looked up its record
+  sim.RunAll();
+  ASSERT_EQ(loader->Stats().record_cache.misses, 80u) << "each row has looked up its record";
   storage_.Hold(false);
-  EXPECT_EQ(first_sink.TakeStep(0, 40).size(), 40u);
-  EXPECT_EQ(second_sink.TakeStep(0, 40).size(), 40u);
+  sim.RunAll();
+  EXPECT_EQ(first_sink.held(), 40u);
+  EXPECT_EQ(second_sink.held(), 40u);
 }
 
 TEST_F(SlowReadsTest, RowsThatWaitToBeReadGoOnWhereTheFilesComeNear) {

@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/runtime/sim_scheduler.h"
 #include "base/runtime/thread_pool.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/open_dataset.h"
@@ -38,19 +38,21 @@ class SlowShardsTest : public ::testing::Test {
     auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     IndexProvider build = IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions());
-    options_.executor = &pool_;
+    if (options_.executor == nullptr) options_.executor = &pool_;
     options_.file_errors = file_errors_;
     auto reader = DatasetReader::Create(
         LocalFiles(), (*frozen)->snapshot(), set_.roots,
         [this, build](const SnapshotShard& shard, const std::string& path,
                       const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
           {
+            const std::stop_callback notify(stop, [this] {
+              MutexLock lock(&mutex_);
+              changed_.NotifyAll();
+            });
             MutexLock lock(&mutex_);
             ++loads_[shard.relative_path];
             changed_.NotifyAll();
-            while (blocked_ == shard.relative_path && !stop.stop_requested()) {
-              changed_.WaitFor(&mutex_, std::chrono::milliseconds(5));
-            }
+            while (blocked_ == shard.relative_path && !stop.stop_requested()) changed_.Wait(&mutex_);
             if (!error_.ok()) return error_;
           }
           return build(shard, path, stop);
@@ -85,8 +87,7 @@ class SlowShardsTest : public ::testing::Test {
     MutexLock lock(&mutex_);
     while (loads_[shard] == 0) changed_.Wait(&mutex_);
   }
-  std::unique_ptr<Loader> OneThread() {
-    LoaderOptions options;
+  std::unique_ptr<Loader> OneThread(LoaderOptions options = {}) {
     options.threads = 1;
     options.memory_budget_bytes = 8 << 20;
     auto loader = Loader::Create(options);
@@ -107,8 +108,8 @@ class SlowShardsTest : public ::testing::Test {
 
   TempFolder folder_, state_;
   TestDataset set_;
+  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(StoppedClock());
   ThreadPool pool_{2, "slow"};
-  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(Clock::Real());
   DatasetReader::Options options_;
   std::shared_ptr<DatasetReader> reader_;
   std::shared_ptr<const LoadJob> job_;
@@ -198,6 +199,15 @@ TEST_F(SlowShardsTest, AReaderThatGoesEndsItsLoads) {
 
 // ---- Files that change --------------------------------------------------------------------------------------------
 
+struct VirtualTime {
+  SimScheduler sim{1};
+};
+
+class ChangedShardsTest : protected VirtualTime, public SlowShardsTest {
+ protected:
+  ChangedShardsTest() : SlowShardsTest({.executor = &sim}) {}
+};
+
 TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndReadOn) {
   std::string bytes;
   ASSERT_TRUE(reader_->ReadRecord(3, &bytes).ok());
@@ -220,7 +230,7 @@ TEST_F(SlowShardsTest, RowsOfATouchedFileComeAsIfNothingHadBeen) {
   for (const RowResult& row : sink.TakeStep(0, 40)) EXPECT_TRUE(row.status.ok()) << row.status;
 }
 
-TEST_F(SlowShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
+TEST_F(ChangedShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
   const std::string right = ReadWholeFile(set_.files[1]).value();
   ASSERT_TRUE(WriteFileAtomically(set_.files[1], ReadWholeFile(set_.files[0]).value()).ok());
   std::string bytes;
@@ -232,22 +242,20 @@ TEST_F(SlowShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
   // The right bytes, at another time.
   ASSERT_TRUE(WriteFileAtomically(set_.files[1], right).ok());
   Touch(set_.files[1]);
-  const Nanos deadline = Clock::Real()->Now() + 20 * kSecond;
-  while (!status.ok() && Clock::Real()->Now() < deadline) {
-    status = reader_->ReadRecord(13, &bytes);
-    std::this_thread::yield();
-  }
+  sim.RunFor(250 * kMillisecond);  // the failure stands
+  status = reader_->ReadRecord(13, &bytes);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 
-TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItself) {
+TEST_F(ChangedShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItself) {
   std::filesystem::rename(set_.files[2], set_.files[2] + ".away");
-  auto loader = OneThread();
+  auto loader = OneThread(OptionsIn(&sim));
   HoldingSink sink;
   auto session = Open(loader.get(), &sink);
-  const Nanos start = Clock::Real()->Now();
   session->Request(RowsOf(0, 40, 40));
+  sim.RunFor(100 * kMillisecond);
+  ASSERT_EQ(sink.held(), 40u);
   for (const RowResult& row : sink.TakeStep(0, 40)) {
     const bool gone = row.record_id >= 20 && row.record_id < 30;
     EXPECT_EQ(row.status.ok(), !gone) << row.status;
@@ -255,21 +263,17 @@ TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItse
     EXPECT_EQ(row.status.code(), absl::StatusCode::kUnavailable);
     EXPECT_NE(row.status.message().find(set_.files[2]), absl::string_view::npos) << row.status;
   }
-  EXPECT_LT(Clock::Real()->Now() - start, kSecond);
   const std::vector<std::string> lines = file_errors_->Lines(8, 300);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find(set_.files[2]), std::string::npos);
   EXPECT_NE(lines[0].find("No such file"), std::string::npos) << lines[0];
 
   std::filesystem::rename(set_.files[2] + ".away", set_.files[2]);
-  bool well = false;
-  for (uint64_t round = 1; !well && Clock::Real()->Now() - start < 20 * kSecond; ++round) {
-    std::vector<RowRequest> rows = RowsOf(25, 26, 1);
-    rows[0].step = round;
-    session->Request(std::move(rows));
-    well = sink.TakeStep(round, 1)[0].status.ok();
-  }
-  EXPECT_TRUE(well);
+  sim.RunFor(250 * kMillisecond);  // the failure stands
+  session->Request(RowsOf(25, 26, 1));
+  sim.RunAll();
+  ASSERT_EQ(sink.held(), 1u);
+  EXPECT_TRUE(sink.TakeStep(25, 1)[0].status.ok());
   EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 

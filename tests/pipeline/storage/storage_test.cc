@@ -97,8 +97,7 @@ TEST(CallQueue, TheMostUrgentCallGoesFirst) {
   queue.Add({.priority = CallPriority::kAhead}, [&](bool) { order += 'a'; });
   queue.Add({.priority = CallPriority::kNormal}, [&](bool) { order += 'n'; });
   queue.Add({.priority = CallPriority::kUrgent}, [&](bool) { order += 'u'; });
-  while (scheduler.RunOne()) {
-  }
+  scheduler.RunAll();
   EXPECT_EQ(order, "una");
 }
 
@@ -123,8 +122,7 @@ TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
       for (int i = 0; i < 3; ++i) queue.Add({}, count);
     }
     EXPECT_EQ(ended.load(), 6);
-    while (scheduler.RunOne()) {
-    }
+    scheduler.RunAll();
   }
   EXPECT_EQ(ended.load(), 6);
   EXPECT_EQ(cancelled.load(), 5);
