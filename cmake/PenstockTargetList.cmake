@@ -1,7 +1,7 @@
 # penstock_list_targets(FILE): writes Penstock's own targets to FILE as JSON, for tests/structure. Call it after the last
-# target. The file is an array of objects with the keys name, folder (of the declaration), sources, links and interface_links
-# (as declared, with generator expressions), labels (for a penstock_test()). Each value is a string; lists are CMake's, with
-# semicolons.
+# target. The file is an array of objects with the keys name, folder (of the declaration), sources (including those that an
+# INTERFACE library adds to its users), links and interface_links (as declared, with generator expressions), labels (for a
+# penstock_test()). Each value is a string; lists are CMake's, with semicolons.
 function(penstock_list_targets file)
   set(folders "${PROJECT_SOURCE_DIR}")
   set(json "")
@@ -13,6 +13,8 @@ function(penstock_list_targets file)
     get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
     foreach(target IN LISTS targets)
       get_property(sources TARGET ${target} PROPERTY SOURCES)
+      get_property(interface_sources TARGET ${target} PROPERTY INTERFACE_SOURCES)
+      list(APPEND sources ${interface_sources})
       get_property(links TARGET ${target} PROPERTY LINK_LIBRARIES)
       get_property(interface_links TARGET ${target} PROPERTY INTERFACE_LINK_LIBRARIES)
       get_property(labels TARGET ${target} PROPERTY PENSTOCK_TEST_LABELS)
