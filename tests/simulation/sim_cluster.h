@@ -12,16 +12,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/runtime/random_source.h"
 #include "base/runtime/sim_scheduler.h"
-#include "penstock/batch.h"
 #include "penstock/client.h"
 #include "penstock/v1/trace.pb.h"
+#include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_network.h"
+#include "tests/simulation/sim_reader.h"
 #include "tests/support/fake_store.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
+
+class SimWorker;
 
 // Not thread-safe.
 class SimCluster {
@@ -39,14 +41,14 @@ class SimCluster {
   bool WorkerRuns(const std::string& host) const;
   // Acts like SIGTERM: the worker leaves when its streams have moved away.
   void DrainWorker(const std::string& host);
-  void KillCoordinator();
-  void StartCoordinator();  // with the content of its store
+  void KillCoordinator() { coordinator_.Kill(); }
+  void StartCoordinator() { coordinator_.Start(); }  // with the content of its store
 
   // The coordinator's store. A coordinator that another writer supersedes ends its process.
-  FakeStore& store() { return store_; }
-  bool CoordinatorRuns() const { return coordinator_ != nullptr; }
+  FakeStore& store() { return coordinator_.store(); }
+  bool CoordinatorRuns() const { return coordinator_.loop() != nullptr; }
   // Why coordinators have ended by themselves.
-  const std::vector<absl::Status>& coordinator_exits() const { return coordinator_exits_; }
+  const std::vector<absl::Status>& coordinator_exits() const { return coordinator_.exits(); }
 
   // Submits a job like `penstock submit`. The result has a value after the answer.
   using Answer = std::shared_ptr<const std::optional<absl::Status>>;
@@ -61,10 +63,8 @@ class SimCluster {
   absl::StatusOr<v1::GetTraceReply> Trace(uint32_t seconds);
 
   // ---- Readers.
-  struct Reader;
-  // Opens a reader on a host of that name. It begins at once to read, with `pace` between two batches, and checks each
-  // batch: its rows are those of the plan, each once and in its place.
-  Reader* OpenReader(const std::string& host, const ReaderOptions& options, Nanos pace);
+  // Opens a reader on a host of that name. It pauses for `pace` between two batches.
+  SimReader* OpenReader(const std::string& host, const ReaderOptions& options, Nanos pace);
   // Runs until all readers have ended. Returns false if they have not within `within`.
   bool RunReaders(Nanos within);
 
@@ -73,14 +73,9 @@ class SimCluster {
   Nanos now() { return sim_.clock()->Now(); }
   const TestDataset& dataset() const { return dataset_; }
   // The coordinator's host.
-  static constexpr char kCoordinator[] = "coordinator";
+  static constexpr const char* kCoordinator = SimCoordinator::kHost;
 
  private:
-  struct Coordinator;
-  struct Worker;
-  class Calls;
-  class WorkerCalls;
-  class ClientCalls;
   struct Admin;
 
   // Sends a request to the coordinator, and runs until it is answered.
@@ -90,31 +85,13 @@ class SimCluster {
   TempFolder data_;
   TestDataset dataset_;
   SimScheduler sim_;
-  SeededRandom random_;  // for ids
   SimNetwork network_;
-  FakeStore store_;
-  uint64_t incarnations_ = 0, watches_ = 0;
-  std::unique_ptr<Coordinator> coordinator_;
-  std::vector<absl::Status> coordinator_exits_;
+  SimCoordinator coordinator_;
+  uint64_t incarnations_ = 0;
   std::vector<std::unique_ptr<Admin>> admins_;
   std::map<std::string, std::unique_ptr<TempFolder>> state_folders_;
-  std::map<std::string, std::unique_ptr<Worker>> workers_;
-  std::vector<std::unique_ptr<Reader>> readers_;
-};
-
-// A reading trainer.
-struct SimCluster::Reader {
-  struct Parts;
-  explicit Reader(std::unique_ptr<Parts> made);
-  ~Reader();
-
-  std::unique_ptr<Parts> parts;
-  uint64_t batches = 0;
-  uint64_t digest = 0;     // digest of all rows, in order
-  Nanos longest_wait = 0;  // longest wait for a batch other than the first
-  absl::Status end;        // OutOfRange after all rows; set when `ended` is
-  bool ended = false;
-  std::string wrong;  // "", or the error in a batch
+  std::map<std::string, std::unique_ptr<SimWorker>> workers_;
+  std::vector<std::unique_ptr<SimReader>> readers_;
 };
 
 }  // namespace penstock

@@ -46,7 +46,7 @@ Outcome Play(uint64_t seed, bool with_faults) {
     return out;
   }
   const Nanos start = cluster.now();
-  std::vector<SimCluster::Reader*> readers;
+  std::vector<SimReader*> readers;
   for (uint32_t rank = 0; rank < 2; ++rank) {
     readers.push_back(cluster.OpenReader("client" + std::to_string(rank), Rank(cluster, rank, 2), 20 * kMillisecond));
   }
@@ -91,7 +91,7 @@ Outcome Play(uint64_t seed, bool with_faults) {
   }
   if (!coordinator_runs) cluster.StartCoordinator();
   out.finished = cluster.RunReaders(300 * kSecond);
-  for (const SimCluster::Reader* reader : readers) {
+  for (const SimReader* reader : readers) {
     out.digests.push_back(reader->digest);
     out.wrong.push_back(reader->wrong);
     out.ends.push_back(reader->end);
@@ -131,7 +131,7 @@ TEST(SimCluster, AKilledWorkerCostsATrainerLessThanTwoSeconds) {
     SimCluster cluster(seed);
     for (const char* host : {"w0", "w1", "w2"}) cluster.StartWorker(host);
     ASSERT_TRUE(cluster.SubmitJob(3));
-    SimCluster::Reader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 20 * kMillisecond);
+    SimReader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 20 * kMillisecond);
     cluster.sim()->RunFor(3 * kSecond);
     cluster.KillWorker("w1");
     ASSERT_TRUE(cluster.RunReaders(120 * kSecond));
@@ -180,7 +180,7 @@ TEST(SimCluster, ADrainedWorkerLeavesWithoutAWait) {
     SimCluster cluster(seed);
     for (const char* host : {"w0", "w1", "w2"}) cluster.StartWorker(host);
     ASSERT_TRUE(cluster.SubmitJob(3));
-    SimCluster::Reader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 200 * kMillisecond);
+    SimReader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 200 * kMillisecond);
     cluster.sim()->RunFor(5 * kSecond);
     cluster.DrainWorker("w2");
     ASSERT_TRUE(cluster.RunReaders(300 * kSecond));

@@ -48,7 +48,7 @@ class StoreOutcomes : public ::testing::TestWithParam<uint64_t> {
   }
 
   SimCluster cluster_{GetParam()};
-  SimCluster::Reader* reader_ = nullptr;
+  SimReader* reader_ = nullptr;
 };
 
 TEST_P(StoreOutcomes, AStoredJobIsAnsweredAndSeen) {

@@ -1,0 +1,54 @@
+// The coordinator of a simulated cluster: its process dies and starts, its store stays.
+#ifndef PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
+#define PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/runtime/random_source.h"
+#include "base/runtime/sim_scheduler.h"
+#include "server/coordinator/service/control_loop.h"
+#include "tests/simulation/sim_network.h"
+#include "tests/support/fake_store.h"
+
+namespace penstock {
+
+// Not thread-safe. No process runs at first.
+class SimCoordinator {
+ public:
+  static constexpr char kHost[] = "coordinator";
+
+  // `seed` determines the ids that the coordinator assigns.
+  SimCoordinator(SimScheduler* sim, SimNetwork* network, uint64_t seed);
+  ~SimCoordinator();
+
+  // Starts a process with the content of the store. A process that another writer supersedes ends by itself.
+  void Start();
+  void Kill();
+  // Destroys the process, if one runs, without events on the network.
+  void End();
+  // Returns null if no process runs.
+  ControlLoop* loop() const;
+
+  FakeStore& store() { return store_; }
+  // Why processes have ended by themselves.
+  const std::vector<absl::Status>& exits() const { return exits_; }
+  uint64_t NextWatch() { return ++watches_; }
+
+ private:
+  struct Process;
+
+  SimScheduler* const sim_;
+  SimNetwork* const network_;
+  SeededRandom random_;  // for ids
+  FakeStore store_;
+  uint64_t watches_ = 0;
+  std::unique_ptr<Process> process_;
+  std::vector<absl::Status> exits_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
