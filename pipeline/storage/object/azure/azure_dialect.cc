@@ -7,14 +7,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "pipeline/storage/object/azure/azure_signature.h"
 
 namespace penstock {
 namespace {
 
 constexpr char kVersion[] = "2021-12-02";
-constexpr int64_t kAzureSkew = 60;  // seconds; Azure allows 15 minutes
 
 std::string WithoutQuotes(const std::string& tag) {
   return tag.size() >= 2 && tag.front() == '"' && tag.back() == '"' ? tag.substr(1, tag.size() - 2) : tag;
@@ -30,22 +28,9 @@ void AzureDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
         absl::PermissionDeniedError(absl::StrCat(ToString(name), ": ", account_.status().message())));
   }
   if (account_->opens != AzureAccount::Opens::kToken) return std::move(done)(true);
-  tokens_->Get([name, done = std::move(done)](absl::StatusOr<BearerToken> token) mutable {
-    if (token.ok()) return std::move(done)(true);
-    const std::string text = absl::StrCat(ToString(name), ": ", token.status().message());
-    // Missing keys must not look like a missing object.
-    std::move(done)(absl::IsNotFound(token.status()) ? absl::PermissionDeniedError(text)
-                                                     : absl::Status(token.status().code(), text));
+  tokens_->Get([name, done = std::move(done)](const absl::StatusOr<BearerToken>& token) mutable {
+    std::move(done)(Prepared(name, token.status()));
   });
-}
-
-bool AzureDialect::LearnClock(const HttpResponse& response) {
-  absl::Time date;
-  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(response, "date"), &date, nullptr)) return false;
-  const int64_t ahead = absl::ToUnixSeconds(date) - now_();
-  if (std::abs(ahead - clock_ahead_.load()) < kAzureSkew) return false;
-  clock_ahead_.store(ahead);
-  return true;
 }
 
 HttpRequest AzureDialect::Request(HttpRequest::Method method, const ObjectName& name, const std::string& key,
@@ -53,7 +38,7 @@ HttpRequest AzureDialect::Request(HttpRequest::Method method, const ObjectName& 
   const AzureAccount& account = *account_;
   const std::string path =
       absl::StrCat("/", PercentEncoded(name.place, "$"), key.empty() ? "" : "/", PercentEncoded(key, "/"));
-  headers["x-ms-date"] = HttpDate(now_() + clock_ahead_.load());
+  headers["x-ms-date"] = HttpDate(clock_.Now());
   headers["x-ms-version"] = kVersion;
   HttpRequest request;
   request.method = method;
@@ -160,7 +145,7 @@ ObjectError AzureDialect::ErrorOf(const ObjectName& name, const HttpResponse& re
         absl::StrCat("there is no container az://", name.place, " in the account at ", account_->endpoint));
   }
   if (code == "BlobAlreadyExists") error.status = absl::AbortedError(absl::StrCat(ToString(name), " is there already"));
-  if (code == "AuthenticationFailed" && LearnClock(response)) {
+  if (code == "AuthenticationFailed" && clock_.Learn(response)) {
     error.cure = ObjectError::Cure::kRenewed;
     return error;
   }

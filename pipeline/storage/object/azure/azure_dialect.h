@@ -3,7 +3,6 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_DIALECT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_DIALECT_H_
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,6 +13,7 @@
 #include "pipeline/storage/object/azure/azure_account.h"
 #include "pipeline/storage/object/common/bearer_token.h"
 #include "pipeline/storage/object/common/object_dialect.h"
+#include "pipeline/storage/object/common/storage_clock.h"
 
 namespace penstock {
 
@@ -25,7 +25,7 @@ class AzureDialect final : public ObjectDialect {
  public:
   // `account`: an error is reported when an object is requested. `tokens` must outlive this object.
   AzureDialect(absl::StatusOr<AzureAccount> account, TokenSource* tokens, std::function<int64_t()> now)
-      : account_(std::move(account)), tokens_(tokens), now_(std::move(now)) {}
+      : account_(std::move(account)), tokens_(tokens), clock_(std::move(now)) {}
 
   void Prepare(const ObjectName& name, CallDone<bool> done) override;
   HttpRequest Head(const ObjectName& name) override;
@@ -41,13 +41,9 @@ class AzureDialect final : public ObjectDialect {
                       std::map<std::string, std::string> headers, std::string body = "");
 
  private:
-  // Adjusts to the storage's clock by the response's date. Returns false if that changes nothing.
-  bool LearnClock(const HttpResponse& response);
-
   const absl::StatusOr<AzureAccount> account_;
   TokenSource* const tokens_;
-  const std::function<int64_t()> now_;
-  std::atomic<int64_t> clock_ahead_{0};  // seconds that the storage's clock is ahead of ours
+  StorageClock clock_;
 };
 
 }  // namespace penstock

@@ -15,12 +15,12 @@ class AzureService final : public ObjectService {
         dialect_(AzureAccount::FromEnvironment(environment), tokens_.source(), environment.now) {}
 
   ObjectDialect* dialect() override { return &dialect_; }
-  ObjectUploads* uploads() override { return &uploads_; }
+  ObjectUploads* uploads() override { return uploads_.get(); }
 
  private:
   AzureTokens tokens_;
   AzureDialect dialect_;
-  AzureUploads uploads_{&dialect_};
+  const std::unique_ptr<ObjectUploads> uploads_ = MakeAzureUploads(&dialect_);
 };
 
 }  // namespace

@@ -41,6 +41,12 @@ std::string HeaderOf(const HttpResponse& response, const std::string& name) {
   return found == response.headers.end() ? "" : found->second;
 }
 
+absl::StatusOr<bool> Prepared(const ObjectName& name, const absl::Status& status) {
+  if (status.ok()) return true;
+  const std::string text = absl::StrCat(ToString(name), ": ", status.message());
+  return absl::IsNotFound(status) ? absl::PermissionDeniedError(text) : absl::Status(status.code(), text);
+}
+
 ObjectError HttpError(const ObjectName& name, const HttpResponse& response, const std::string& why) {
   const std::string text = absl::StrCat(ToString(name), ": HTTP ", response.status, why.empty() ? "" : ": ", why);
   switch (response.status) {

@@ -68,6 +68,10 @@ class ObjectDialect {
 // Returns "GET", "PUT", ...
 const char* NameOf(HttpRequest::Method method);
 
+// Returns the result of Prepare() after an attempt to fetch keys or a token ended with `status`. NotFound becomes
+// PermissionDenied, because missing keys must not look like a missing object.
+absl::StatusOr<bool> Prepared(const ObjectName& name, const absl::Status& status);
+
 // Interprets status codes that mean the same in all HTTP. `why` is the reason in the body, if known.
 ObjectError HttpError(const ObjectName& name, const HttpResponse& response, const std::string& why);
 

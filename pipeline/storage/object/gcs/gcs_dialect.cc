@@ -59,12 +59,8 @@ GcsOptions GcsOptions::FromEnvironment(const Environment& environment) {
 
 void GcsDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   if (!options_.is_signed) return std::move(done)(true);
-  tokens_->Get([name, done = std::move(done)](absl::StatusOr<BearerToken> token) mutable {
-    if (token.ok()) return std::move(done)(true);
-    const std::string text = absl::StrCat(ToString(name), ": ", token.status().message());
-    // Missing keys must not look like a missing object.
-    std::move(done)(absl::IsNotFound(token.status()) ? absl::PermissionDeniedError(text)
-                                                     : absl::Status(token.status().code(), text));
+  tokens_->Get([name, done = std::move(done)](const absl::StatusOr<BearerToken>& token) mutable {
+    std::move(done)(Prepared(name, token.status()));
   });
 }
 

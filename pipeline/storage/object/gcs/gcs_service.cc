@@ -14,12 +14,12 @@ class GcsService final : public ObjectService {
       : tokens_(std::move(environment), http), dialect_(std::move(options), tokens_.source()) {}
 
   ObjectDialect* dialect() override { return &dialect_; }
-  ObjectUploads* uploads() override { return &uploads_; }
+  ObjectUploads* uploads() override { return uploads_.get(); }
 
  private:
   GoogleTokens tokens_;
   GcsDialect dialect_;
-  GcsUploads uploads_{&dialect_};
+  const std::unique_ptr<ObjectUploads> uploads_ = MakeGcsUploads(&dialect_);
 };
 
 }  // namespace

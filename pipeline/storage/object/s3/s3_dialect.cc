@@ -8,7 +8,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/url.h"
 
@@ -16,7 +15,6 @@ namespace penstock {
 namespace {
 
 constexpr char kFirstRegion[] = "us-east-1";
-constexpr int64_t kS3Skew = 60;  // seconds; S3 allows 15 minutes
 
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -48,16 +46,13 @@ S3Options S3Options::FromEnvironment() {
   return options;
 }
 
-S3Dialect::S3Dialect(S3Options options, AwsKeySource* keys) : options_(std::move(options)), keys_(keys) {}
+S3Dialect::S3Dialect(S3Options options, AwsKeySource* keys)
+    : options_(std::move(options)), keys_(keys), clock_(options_.now) {}
 
 void S3Dialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   if (!options_.is_signed) return std::move(done)(true);
-  keys_->Get([name, done = std::move(done)](absl::StatusOr<AwsKeys> keys) mutable {
-    if (keys.ok()) return std::move(done)(true);
-    const std::string text = absl::StrCat(ToString(name), ": ", keys.status().message());
-    // Missing keys must not look like a missing object.
-    std::move(done)(absl::IsNotFound(keys.status()) ? absl::PermissionDeniedError(text)
-                                                    : absl::Status(keys.status().code(), text));
+  keys_->Get([name, done = std::move(done)](const absl::StatusOr<AwsKeys>& keys) mutable {
+    std::move(done)(Prepared(name, keys.status()));
   });
 }
 
@@ -72,16 +67,6 @@ bool S3Dialect::LearnRegion(const std::string& bucket, const std::string& region
   if (region.empty() || region == RegionOf(bucket)) return false;
   MutexLock lock(&mutex_);
   regions_[bucket] = region;
-  return true;
-}
-
-bool S3Dialect::LearnClock(const HttpResponse& response) {
-  absl::Time date;
-  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(response, "date"), &date, nullptr)) return false;
-  const int64_t ahead = absl::ToUnixSeconds(date) - options_.now();
-  MutexLock lock(&mutex_);
-  if (std::abs(ahead - clock_ahead_) < kS3Skew) return false;
-  clock_ahead_ = ahead;
   return true;
 }
 
@@ -104,10 +89,7 @@ HttpRequest S3Dialect::Request(HttpRequest::Method method, const ObjectName& nam
   to_sign.query = query;
   to_sign.headers = headers;
   to_sign.region = region;
-  {
-    MutexLock lock(&mutex_);
-    to_sign.time = options_.now() + clock_ahead_;
-  }
+  to_sign.time = clock_.Now();
   to_sign.body = std::move(body);
   HttpRequest request;
   request.method = method;
@@ -193,7 +175,7 @@ ObjectError S3Dialect::ErrorOf(const ObjectName& name, const HttpResponse& respo
     error.cure = ObjectError::Cure::kRenewed;
     return error;
   }
-  if (code == "RequestTimeTooSkewed" && LearnClock(response)) {
+  if (code == "RequestTimeTooSkewed" && clock_.Learn(response)) {
     error.cure = ObjectError::Cure::kRenewed;
     return error;
   }

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "pipeline/storage/object/common/object_dialect.h"
+#include "pipeline/storage/object/common/storage_clock.h"
 #include "pipeline/storage/object/s3/aws_keys.h"
 
 namespace penstock {
@@ -50,14 +51,12 @@ class S3Dialect final : public ObjectDialect {
   std::string RegionOf(const std::string& bucket);
   // Returns whether the response names a region other than the one of the request.
   bool LearnRegion(const std::string& bucket, const std::string& region);
-  // Adjusts to the storage's clock by the response's date. Returns false if that changes nothing.
-  bool LearnClock(const HttpResponse& response);
 
   const S3Options options_;
   AwsKeySource* const keys_;
+  StorageClock clock_;
   Mutex mutex_;
   std::map<std::string, std::string> regions_ ABSL_GUARDED_BY(mutex_);  // by bucket
-  int64_t clock_ahead_ ABSL_GUARDED_BY(mutex_) = 0;  // seconds that the storage's clock is ahead of ours
 };
 
 }  // namespace penstock

@@ -14,12 +14,12 @@ class S3Service final : public ObjectService {
       : keys_(std::move(environment), http), dialect_(std::move(options), &keys_) {}
 
   ObjectDialect* dialect() override { return &dialect_; }
-  ObjectUploads* uploads() override { return &uploads_; }
+  ObjectUploads* uploads() override { return uploads_.get(); }
 
  private:
   AwsKeySource keys_;
   S3Dialect dialect_;
-  S3Uploads uploads_{&dialect_};
+  const std::unique_ptr<ObjectUploads> uploads_ = MakeS3Uploads(&dialect_);
 };
 
 }  // namespace
