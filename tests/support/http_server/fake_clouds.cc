@@ -36,9 +36,20 @@ ServedAnswer AzureError(int status, const std::string& code, const std::string& 
   return answer;
 }
 
+void FakeClouds::MakeBucket(const std::string& bucket) {
+  MutexLock lock(&mutex_);
+  buckets_[bucket];
+}
+
 void FakeClouds::Put(const std::string& bucket, const std::string& key, const std::string& content) {
   MutexLock lock(&mutex_);
   buckets_[bucket][key] = {content, ++puts_};
+}
+
+std::optional<std::string> FakeClouds::Content(const std::string& bucket, const std::string& key) {
+  MutexLock lock(&mutex_);
+  const auto found = buckets_[bucket].find(key);
+  return found == buckets_[bucket].end() ? std::nullopt : std::optional(found->second.content);
 }
 
 FakeClouds::Page FakeClouds::List(const Bucket& bucket, const std::string& prefix, const std::string& after) const {
@@ -80,14 +91,58 @@ void FakeClouds::AnswerRange(const std::string& range, const std::string& conten
   answer->body = content.substr(first, last - first + 1);
 }
 
+ServedAnswer FakeClouds::GooglePut(const std::string& bucket, const std::string& key, const std::string& generation,
+                                   const std::string& content) {
+  Bucket& objects = buckets_[bucket];
+  const auto found = objects.find(key);
+  const int64_t number = found == objects.end() ? 0 : found->second.number;
+  if (!generation.empty() && generation != absl::StrCat(number)) return GoogleError(412, "conditionNotMet");
+  const Object& object = objects[key] = {content, ++puts_};
+  return {.body = absl::StrCat("{\"generation\": \"", object.number, "\"}")};
+}
+
+ServedAnswer FakeClouds::GoogleUpload(const ServedRequest& request, const std::string& bucket) {
+  auto query = FieldsOfQuery(request.query);
+  const std::string& key = query["name"];
+  const std::string& generation = query["ifGenerationMatch"];
+  if (query["uploadType"] == "media") return GooglePut(bucket, key, generation, request.body);
+  const std::string id = absl::StrCat(++puts_);
+  sessions_[id] = {bucket, key, generation};
+  return {.headers = {{"Location", absl::StrCat("http://", HeaderOf(request, "host"), "/session/", id)}}};
+}
+
+ServedAnswer FakeClouds::GoogleSession(const ServedRequest& request, const std::string& id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return GoogleError(404, "no such upload");
+  if (request.method == "DELETE") {
+    sessions_.erase(found);
+    return {.status = 204};
+  }
+  std::string& content = found->second.content;
+  const std::string range = HeaderOf(request, "content-range");
+  // Bytes that are known already are not appended again.
+  content.resize(std::stoul(range.substr(sizeof("bytes"))));
+  content += request.body;
+  if (absl::EndsWith(range, "/*")) {
+    return {.status = 308, .headers = {{"Range", absl::StrCat("bytes=0-", content.size() - 1)}}};
+  }
+  const Session whole = std::move(found->second);
+  sessions_.erase(found);
+  return GooglePut(whole.bucket, whole.key, whole.generation, whole.content);
+}
+
 ServedAnswer FakeClouds::Google(const ServedRequest& request) {
   if (auto answer = fault(request)) return *std::move(answer);
-  const std::vector<std::string> parts = absl::StrSplit(request.path, '/');  // "", storage, v1, b, bucket, o[, key]
+  std::vector<std::string> parts = absl::StrSplit(request.path, '/');  // "", storage, v1, b, bucket, o[, key]
+  const bool upload = parts.size() > 1 && parts[1] == "upload";
+  if (upload) parts.erase(parts.begin());
+  MutexLock lock(&mutex_);
+  if (parts.size() == 3 && parts[1] == "session") return GoogleSession(request, parts[2]);
   if (parts.size() < 6) return GoogleError(400, "no such path");
   auto query = FieldsOfQuery(request.query);
-  MutexLock lock(&mutex_);
   const auto bucket = buckets_.find(Unescaped(parts[4]));
   if (bucket == buckets_.end()) return GoogleError(404, "The specified bucket does not exist.");
+  if (upload) return GoogleUpload(request, bucket->first);
   ServedAnswer answer;
   if (parts.size() == 6) {
     const Page page = List(bucket->second, query["prefix"], query["pageToken"]);
@@ -105,16 +160,42 @@ ServedAnswer FakeClouds::Google(const ServedRequest& request) {
   const auto found = bucket->second.find(Unescaped(parts[6]));
   if (found == bucket->second.end()) return GoogleError(404, "No such object");
   const Object& object = found->second;
+  if (query.contains("ifGenerationMatch") && query["ifGenerationMatch"] != absl::StrCat(object.number)) {
+    return GoogleError(412, "conditionNotMet");
+  }
+  if (request.method == "DELETE") {
+    bucket->second.erase(found);
+    return {.status = 204};
+  }
   if (query["alt"] != "media") {
     answer.body = absl::StrCat("{\"size\": \"", object.content.size(), "\", \"generation\": \"", object.number, "\"}");
     return answer;
   }
-  if (query.contains("ifGenerationMatch") && query["ifGenerationMatch"] != absl::StrCat(object.number)) {
-    return GoogleError(412, "conditionNotMet");
-  }
   answer.headers = {{"x-goog-generation", absl::StrCat(object.number)}};
   AnswerRange(HeaderOf(request, "range"), object.content, &answer);
   return answer;
+}
+
+ServedAnswer FakeClouds::AzurePut(const ServedRequest& request, const std::string& container, const std::string& key) {
+  auto query = FieldsOfQuery(request.query);
+  if (query["comp"] == "block") {
+    blocks_[query["blockid"]] = request.body;
+    return {.status = 201};
+  }
+  std::string content;
+  if (query["comp"] == "blocklist") {
+    const std::vector<std::string> names = absl::StrSplit(request.body, "<Latest>");
+    for (size_t i = 1; i < names.size(); ++i) {
+      const auto block = blocks_.find(names[i].substr(0, names[i].find('<')));
+      if (block == blocks_.end()) return AzureError(400, "InvalidBlockList");
+      content += block->second;
+    }
+  } else {
+    content = request.body;
+  }
+  Object& object = buckets_[container][key];
+  object = {std::move(content), ++puts_};
+  return {.status = 201, .headers = {{"ETag", absl::StrCat("\"0x", object.number, "\"")}}};
 }
 
 ServedAnswer FakeClouds::Azure(const ServedRequest& request) {
@@ -139,11 +220,19 @@ ServedAnswer FakeClouds::Azure(const ServedRequest& request) {
     absl::StrAppend(&answer.body, "</Blobs><NextMarker>", page.next, "</NextMarker></EnumerationResults>");
     return answer;
   }
-  const auto found = container->second.find(parts.size() < 4 ? "" : Unescaped(parts[3]));
-  if (found == container->second.end()) return AzureError(404, "BlobNotFound");
-  const std::string tag = absl::StrCat("\"0x", found->second.number, "\"");
+  const std::string key = parts.size() < 4 ? "" : Unescaped(parts[3]);
+  const auto found = container->second.find(key);
+  const bool exists = found != container->second.end();
+  const std::string tag = exists ? absl::StrCat("\"0x", found->second.number, "\"") : "";
   if (const std::string match = HeaderOf(request, "if-match"); !match.empty() && match != tag) {
-    return AzureError(412, "ConditionNotMet");
+    return exists ? AzureError(412, "ConditionNotMet") : AzureError(404, "BlobNotFound");
+  }
+  if (exists && HeaderOf(request, "if-none-match") == "*") return AzureError(409, "BlobAlreadyExists");
+  if (request.method == "PUT") return AzurePut(request, container->first, key);
+  if (!exists) return AzureError(404, "BlobNotFound");
+  if (request.method == "DELETE") {
+    container->second.erase(found);
+    return {.status = 202};
   }
   answer.headers = {{"ETag", tag}};
   AnswerRange(HeaderOf(request, "x-ms-range"), found->second.content, &answer);

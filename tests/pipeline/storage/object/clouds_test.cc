@@ -67,6 +67,16 @@ TEST_P(CloudsTest, HoldsToTheContract) {
   });
 }
 
+TEST_P(CloudsTest, WritesHoldToTheContract) {
+  clouds_.MakeBucket("bucket");
+  for (const size_t part_bytes : {size_t{4}, size_t{100}}) {  // in parts, and in one request
+    ObjectStorage::Options options = Options();
+    options.part_bytes = part_bytes;
+    ObjectStorage storage(options);
+    WritesHoldToTheContract(&storage, Name("folder"));
+  }
+}
+
 TEST_P(CloudsTest, KeysMayHoldWhateverNamesHold) {
   ObjectStorage storage(Options());
   for (const char* key : {"a b+c&d=e%20/\xC3\xA9~", "x/y/z", "?*"}) {

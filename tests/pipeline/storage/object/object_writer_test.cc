@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
 #include "pipeline/storage/object/object_storage.h"
+#include "tests/support/http_server/fake_clouds.h"
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
@@ -41,31 +41,17 @@ class ObjectWriterTest : public testing::Test {
 
   ServedAnswer Answer(const ServedRequest& request) {
     if (auto answer = fault_(request)) return *std::move(answer);
-    ServedAnswer answer;
-    MutexLock lock(&mutex_);
-    if (absl::StartsWith(request.path, "/upload/storage")) {
-      answer.headers = {{"Location", server_.url() + "/session"}};
-    } else if (request.path == "/session") {
-      const std::string range = request.headers.at("content-range");
-      // bytes that the server already has are not appended again
-      session_.resize(std::stoul(range.substr(sizeof("bytes"))));
-      session_ += request.body;
-      answer.status = absl::EndsWith(range, "/*") ? 308 : 200;
-      session_is_whole_ = answer.status == 200;
-      answer.headers = {{"Range", absl::StrCat("bytes=0-", session_.size() - 1)}};
-    } else {
-      return s3_(request);
-    }
-    return answer;
+    return absl::StartsWith(request.path, "/bucket/") ? s3_(request) : clouds_.Google(request);
   }
 
-  void SetUp() override { s3_.MakeBucket("bucket"); }
+  void SetUp() override {
+    s3_.MakeBucket("bucket");
+    clouds_.MakeBucket("bucket");
+  }
 
   ServedFault fault_;
-  Mutex mutex_;
-  std::string session_ ABSL_GUARDED_BY(mutex_);  // Google's upload
-  bool session_is_whole_ ABSL_GUARDED_BY(mutex_) = false;
   FakeS3 s3_;
+  FakeClouds clouds_;
   HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
   ObjectStorage storage_{Options()};
 };
@@ -87,22 +73,18 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
   EXPECT_TRUE(Write("s3://bucket/a", content).ok());
   EXPECT_TRUE(Write("gs://bucket/a", content).ok());
   EXPECT_EQ(s3_.Content("bucket", "a"), content);
-  MutexLock lock(&mutex_);
-  EXPECT_TRUE(session_is_whole_);
-  EXPECT_EQ(session_, content);
+  EXPECT_EQ(clouds_.Content("bucket", "a"), content);
 }
 
 TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
   std::atomic<bool> first{true};
   const FaultEnds fault_ends(&fault_);
   fault_ = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
-    if (request.path != "/session" || !first.exchange(false)) return std::nullopt;
+    if (!absl::StartsWith(request.path, "/session/") || !first.exchange(false)) return std::nullopt;
     return ServedAnswer{.status = 308, .headers = {{"Range", "bytes=0-3"}}};
   };
   EXPECT_TRUE(Write("gs://bucket/a", "0123456789abcdef").ok());
-  MutexLock lock(&mutex_);
-  EXPECT_TRUE(session_is_whole_);
-  EXPECT_EQ(session_, "0123456789abcdef");
+  EXPECT_EQ(clouds_.Content("bucket", "a"), "0123456789abcdef");
 }
 
 TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
