@@ -313,13 +313,13 @@ void ObjectStorage::Stat(const std::string& name, const CallOptions& options, Ca
 
   // If there is no object of the name, it may be a folder.
   auto is_folder = [this, object, options](CallDone<StoredName> then, absl::Status missing) {
+    if (!DialectOf(object)->lists()) return std::move(then)(missing);
     auto listing = std::make_shared<Listing>();
     listing->folder = object;
     listing->options = options;
     listing->most = 1;
     listing->done = [object, missing,
                      then = std::move(then)](absl::StatusOr<std::vector<StoredEntry>> entries) mutable {
-      if (absl::IsUnimplemented(entries.status())) return std::move(then)(missing);
       if (!entries.ok()) return std::move(then)(entries.status());
       if (entries->empty() && !object.key.empty()) return std::move(then)(missing);
       std::move(then)(StoredName{StoredEntry::Kind::kFolder, FileInfo(), Resolved(object)});

@@ -53,8 +53,10 @@ class ObjectDialect {
   virtual HttpRequest Head(const ObjectName& name) = 0;
   // Requests `length` bytes at `offset`, only of the state `state` if the storage supports that.
   virtual HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) = 0;
+  // Returns whether this kind can list.
+  virtual bool lists() const { return true; }
   // Requests at most `most` entries of the folder `name`, whose key has no trailing '/'. `page` is the token of the
-  // page; "": the first. Unimplemented: this kind cannot list.
+  // page; "": the first. Unimplemented if lists() returns false.
   virtual absl::StatusOr<HttpRequest> List(const ObjectName& name, const std::string& page, size_t most) = 0;
 
   // Returns the state in a response to Head() or Range(). The size is 0 if a range does not include it.

@@ -17,6 +17,7 @@ class HttpDialect final : public ObjectDialect {
 
   HttpRequest Head(const ObjectName& name) override;
   HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) override;
+  bool lists() const override { return false; }
   absl::StatusOr<HttpRequest> List(const ObjectName& name, const std::string& page, size_t most) override;
   absl::StatusOr<FileInfo> StateOf(const ObjectName& name, const HttpResponse& response) override;
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
