@@ -1,7 +1,6 @@
 """Writers of a bucket that are killed, are stopped, or share their folder with another writer."""
 
 import signal
-import time
 
 import numpy
 import pytest
@@ -13,9 +12,9 @@ WHOLE = 8000  # rows of an import: 98 MB
 PART = 50 << 20  # bytes of it that pass the network
 
 
-def in_the_midst(far, network, command):
+def in_the_midst(far, network, command, part=PART):
     """Starts a writer that cannot finish before the network is restored, however fast the machine is."""
-    network.cut_behind(PART)
+    network.cut_behind(part)
     process = begin(far, command)
     wait_with(process, lambda: network.cut_as)
     return process
@@ -28,25 +27,25 @@ def stopped(far, network, command, number):
     return end_of(process)
 
 
-def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(place):
-    if isinstance(place.server, Moto):
+def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(far, network):
+    if isinstance(far.server, Moto):
         return  # moto takes a second for each part
-    rows = arrays(place, WHOLE, "many.npy")
-    command = f"penstock import {rows} --shard-size 30MiB --out {place.at('killed')}"
-    for wait in (0.3, 0.6):
-        process = begin(place, command)
-        time.sleep(wait)
+    rows = arrays(far, WHOLE, "many.npy")
+    command = f"penstock import {rows} --shard-size 30MiB --out {far.at('killed')}"
+    for part in (PART // 2, PART):  # in the first shard, and after it
+        process = in_the_midst(far, network, command, part)
         process.kill()
         process.wait()
-        for key in place.server.keys("killed/"):
+        network.mend()
+        for key in far.server.keys("killed/"):
             if key.endswith(".tfrecord"):  # whole or missing
-                assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
-    place.type(command)
-    assert not place.server.pending()
-    place.type(f"penstock import {rows} --shard-size 30MiB --out {place.folder}/unkilled")
-    for path in (place.folder / "unkilled").glob("*.tfrecord"):
-        assert f"killed/{path.name}" in place.server.keys("killed/")
-    assert read_digest(place, place.at("killed/job.textproto")) == read_digest(place, "unkilled/job.textproto")
+                assert " 0 broken files" in far.type(f"penstock verify '{far.at(key)}'")
+    far.type(command)
+    assert not far.server.pending()
+    far.type(f"penstock import {rows} --shard-size 30MiB --out {far.folder}/unkilled")
+    for path in (far.folder / "unkilled").glob("*.tfrecord"):
+        assert f"killed/{path.name}" in far.server.keys("killed/")
+    assert read_digest(far, far.at("killed/job.textproto")) == read_digest(far, "unkilled/job.textproto")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
