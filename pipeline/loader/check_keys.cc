@@ -23,7 +23,7 @@ absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, K
   std::string record;
   uint64_t bytes = 0;
   for (uint64_t k = 0; k < count && bytes < kBytes && !check->AllFound(); ++k) {
-    const absl::Status read = reader->ReadRecord(first + k, &record);
+    const absl::Status read = reader->ReadWholeRecord(first + k, &record);
     if (absl::IsDataLoss(read)) continue;
     PS_RETURN_IF_ERROR(read);
     bytes += record.size();

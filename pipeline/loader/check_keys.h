@@ -12,7 +12,7 @@ namespace penstock {
 // it has found every key that the job needs. One record is usually enough. The choice of records depends only on job
 // and snapshot, so that every machine that can read them returns the same result. Skips damaged records.
 //   InvalidArgument  keys that none of those records has, one per line (KeyCheck::Mistakes)
-//   others           from DatasetReader::ReadRecord: the records cannot be read
+//   others           from DatasetReader::ReadWholeRecord: the records cannot be read
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader);
 
 }  // namespace penstock

@@ -1,8 +1,15 @@
 #include "pipeline/loader/data_format.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "pipeline/augment/features/annotations.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/records/sample_parser.h"
+#include "pipeline/sources/container.h"
 
 namespace penstock {
 
@@ -19,6 +26,24 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobS
         tar ? "tar archives: leave it out" : "TFRecord files: leave it out, or name SEQUENCE_EXAMPLE or RAW"));
   }
   return spec;
+}
+
+std::shared_ptr<const RequestedFeatures> RequestedFeaturesOf(ContainerKind container, const v1::JobSpec& job) {
+  if (!Container::Of(container).StoresFeaturesApart() || job.features_size() == 0) return nullptr;
+  std::vector<std::string> keys;
+  for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
+  if (job.annotations().has_boxes()) {
+    for (BoxKey& box : BoxKeysOf(job.annotations().boxes())) keys.push_back(std::move(box.key));
+  }
+  std::vector<RequestedFeatures::Request> requests;
+  for (const std::string& key : keys) {
+    RequestedFeatures::Request& request = requests.emplace_back();
+    for (SampleKeyPart& part : SplitSampleKey(key)) {
+      const bool is_enough = !IsJsonExtension(part.extension);
+      request.push_back({std::move(part.extension), is_enough});
+    }
+  }
+  return std::make_shared<const RequestedFeatures>(std::move(requests));
 }
 
 }  // namespace penstock

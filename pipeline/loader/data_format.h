@@ -1,9 +1,12 @@
-// The format of a job's records, which the container of its shards decides.
+// The format of a job's records, which the container of its shards decides, and the features that the job reads.
 #ifndef PENSTOCK_PIPELINE_LOADER_DATA_FORMAT_H_
 #define PENSTOCK_PIPELINE_LOADER_DATA_FORMAT_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock {
@@ -11,6 +14,10 @@ namespace penstock {
 // Returns the job with dataset.format SAMPLE if its shards are tar archives, otherwise unchanged. Returns
 // InvalidArgument for a format that the container does not have.
 absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobSpec& job);
+
+// Returns the features that the job reads, or null if it reads whole records: if the container does not store features
+// apart, or the job names none. Ignores mistakes in the keys.
+std::shared_ptr<const RequestedFeatures> RequestedFeaturesOf(ContainerKind container, const v1::JobSpec& job);
 
 }  // namespace penstock
 

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/ranges/range_plan.h"
 #include "pipeline/loader/shard_table.h"
+#include "pipeline/sources/container.h"
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/shard_reader.h"
 
@@ -17,6 +19,8 @@ namespace {
 constexpr int kReadAttempts = 3;
 // Reads past all caches after a wrong first read.
 constexpr int kReadsMore = 2;
+// Records of a shard, at most, by which the share of requested bytes is estimated.
+constexpr uint64_t kRecordsOfShare = 16;
 // Loads wait for storage and for the coordinator, not for a CPU.
 constexpr int kSlowThreads = 4;
 
@@ -26,10 +30,12 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       : shards_(std::move(shards)),
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
         storage_(storage),
-        damaged_(slow_work_->clock(), options.log_damage) {}
+         features_(options.features),
+         damaged_(slow_work_->clock(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }
+  const RequestedFeatures* features() const override { return features_.get(); }
 
   bool IsReady(uint64_t record) override { return shards_->IsReady(snapshot().ToShard(record).shard); }
   void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) override {
@@ -40,7 +46,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardIndex> index, shards_->Index(ref.shard));
     index->WillLookAt(ref.record);  // the caller needs its offset next
-    return index->RecordLength(ref.record);
+    if (features_ == nullptr) return index->RecordLength(ref.record);
+    return Container::Of(index->kind().container).StoredBytes(*index, ref.record, features());
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
@@ -53,7 +60,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         if (!reader.ok()) return reader.status();
         bytes = Settled(
             ref, **reader,
-            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->index().StoredBytes(ref.record))));
+            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->StoredBytes(ref.record, features()))));
       }
       if (bytes.ok()) {
         out->assign(*bytes);
@@ -64,11 +71,31 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     }
   }
 
+  absl::Status ReadWholeRecord(uint64_t record, std::string* out) override {
+    if (features_ == nullptr) return ReadRecord(record, out);
+    RecordBuffer buffer;
+    const RecordRef ref = snapshot().ToShard(record);
+    for (int tries = 1;; ++tries) {
+      const absl::StatusOr<std::shared_ptr<const ShardReader>> reader = shards_->Reader(ref.shard);
+      if (!reader.ok()) return reader.status();
+      char* const stored = buffer.Get((*reader)->StoredBytes(ref.record, nullptr));
+      absl::StatusOr<std::string_view> bytes = (*reader)->ReadRecord(ref.record, stored);
+      if (absl::IsDataLoss(bytes.status())) bytes = (*reader)->ReadRecordPastCaches(ref.record, stored);
+      bytes = Settled(ref, **reader, std::move(bytes));
+      if (bytes.ok()) {
+        out->assign(*bytes);
+        return absl::OkStatus();
+      }
+      const bool again = absl::IsAborted(bytes.status()) || absl::IsUnavailable(bytes.status());
+      if (!again || tries == kReadAttempts) return DamageToReport(bytes.status());
+    }
+  }
+
   absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, shards_->Reader(ref.shard));
-    const uint64_t framed = reader->index().StoredBytes(ref.record);
-    return Settled(ref, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
+    char* const stored = buffer->Get(reader->StoredBytes(ref.record, features()));
+    return Settled(ref, *reader, reader->ReadRecord(ref.record, stored, features()));
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
@@ -76,7 +103,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
-    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->index().StoredBytes(ref.record));
+    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->StoredBytes(ref.record, features()));
     FetchedRecord* const out = fetched.get();
     const absl::Status damage = out->damage;
     auto end = [self = shared_from_this(), ref, reader, fetched = std::move(fetched),
@@ -93,14 +120,14 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         }
       });
     } else if (reader->HasReadLater()) {
-      reader->ReadRecordLater(ref.record, out->buffer.get(), options, std::move(end));
+      reader->ReadRecordLater(ref.record, out->buffer.get(), features(), options, std::move(end));
     } else {
       // The reader of a compressed shard continues from its last position, in many small reads.
-      slow_work_->Post([reader, ref, out, stop = options.stop, end = std::move(end)]() mutable {
+      slow_work_->Post([this, reader, ref, out, stop = options.stop, end = std::move(end)]() mutable {
         if (stop.stop_requested()) {
           std::move(end)(absl::CancelledError("cancelled"));
         } else {
-          std::move(end)(reader->ReadRecord(ref.record, out->buffer.get()));
+          std::move(end)(reader->ReadRecord(ref.record, out->buffer.get(), features()));
         }
       });
     }
@@ -113,18 +140,18 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (HasLowLatency()) return nullptr;
     std::shared_ptr<const ShardReader> reader = shards_->OpenReader(shard);
-    return reader != nullptr && reader->HasReadLater() ? std::move(reader) : nullptr;
+    if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(*reader)) return nullptr;
+    return reader;
   }
-  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
-                                                 const char* frame) override {
+  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader, char* frame) override {
     const RecordRef ref = snapshot().ToShard(record);
-    return Settled(ref, reader, reader.RecordOf(ref.record, frame));
+    return Settled(ref, reader, reader.RecordOf(ref.record, frame, features()));
   }
 
   void WillRead(uint64_t record) override {
     const RecordRef ref = snapshot().ToShard(record);
     if (const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard)) {
-      reader->WillRead(ref.record);
+      reader->WillRead(ref.record, features());
     } else {
       shards_->StartLoad(ref.shard);
     }
@@ -148,6 +175,18 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
+  // Returns whether ranges of whole records of the shard have at most as many bytes without use as the gaps of ranges.
+  bool RequestsMostOf(const ShardReader& reader) const {
+    if (features_ == nullptr) return true;
+    const uint64_t records = reader.index().record_count(), step = records / kRecordsOfShare + 1;
+    uint64_t requested = 0, stored = 0;
+    for (uint64_t k = 0; k < records; k += step) {
+      requested += reader.StoredBytes(k, features());
+      stored += reader.StoredBytes(k, nullptr);
+    }
+    return (stored - requested) * RangeLimits().waste_share <= stored;
+  }
+
   // Returns the verdict on a record that a read found damaged (`damage`), as FetchRecord() does. Reads the record's
   // frame into `buffer`. Blocks.
   absl::StatusOr<std::string_view> ReadPastCaches(const RecordRef& ref, const ShardReader& reader,
@@ -162,7 +201,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       return absl::AbortedError("the file has changed");
     }
     for (int more = 0; more < kReadsMore; ++more) {
-      absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer);
+      absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, features());
       if (!absl::IsDataLoss(bytes.status())) return bytes;
       if (SameDamage(bytes.status(), damage)) continue;
       return absl::UnavailableError(
@@ -177,7 +216,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
     if (bytes.ok()) {
-      bytes_read_.fetch_add(reader.index().StoredBytes(ref.record), std::memory_order_relaxed);
+      bytes_read_.fetch_add(reader.StoredBytes(ref.record, features()), std::memory_order_relaxed);
       shards_->FoundWell(ref.shard);
       return bytes;
     }
@@ -198,6 +237,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   const std::shared_ptr<ShardTable> shards_;
   Executor* const slow_work_;
   Storage* const storage_;
+  const std::shared_ptr<const RequestedFeatures> features_;
   DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};
 };

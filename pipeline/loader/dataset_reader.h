@@ -19,6 +19,7 @@
 #include "pipeline/loader/fetched_record.h"
 #include "pipeline/sources/dataset_files.h"
 #include "pipeline/sources/index_store.h"
+#include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/snapshot.h"
@@ -86,6 +87,8 @@ class DatasetReader {
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record
     // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
     Executor* executor = nullptr;
+    // The features that records have (RequestedFeaturesOf). Null: records are whole.
+    std::shared_ptr<const RequestedFeatures> features = nullptr;
     std::shared_ptr<FileErrors> file_errors = nullptr;  // receives the files that fail
     DamagedCopies::Log log_damage = nullptr;            // gets a line for each file with damaged records
   };
@@ -97,6 +100,8 @@ class DatasetReader {
   virtual ~DatasetReader() = default;
 
   virtual const Snapshot& snapshot() const = 0;
+  // Returns the features that records have, or null if records are whole.
+  virtual const RequestedFeatures* features() const { return nullptr; }
 
   // Returns whether the calls below do not block on the shard of the record, for example on its index. Also true if the
   // shard is known to be unavailable; the calls then return the reason.
@@ -105,13 +110,15 @@ class DatasetReader {
   // blocks.
   virtual void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) { waiter->OnReady(nullptr); }
 
-  // Returns the length of the record in bytes, from the index.
+  // Returns the length of the record in bytes, from the index. With features, a record is the bytes that hold them.
   virtual absl::StatusOr<uint64_t> RecordBytes(uint64_t record) = 0;
   // Reads the record into `out`, which it resizes. Retries if that may help. Each error names file, record and offset:
   //   FailedPrecondition  the file is not the snapshot's: it changed
   //   DataLoss            this machine's copy is damaged
   //   Unavailable         an I/O error of this machine
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
+  // Does the same for the whole record, whatever features() are. A DataLoss is not remembered.
+  virtual absl::Status ReadWholeRecord(uint64_t record, std::string* out) { return ReadRecord(record, out); }
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
   //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again
   //   DataLoss              CRC or framing is wrong in this read; FetchRecord() with that damage returns the verdict
@@ -139,11 +146,12 @@ class DatasetReader {
   // Returns DamagedCopies::Lines(), for `status`.
   virtual std::vector<std::string> DamageLines(size_t most) const { return {}; }
   // Returns the reader for ranges of records of the shard, or null if the shard is not open or does not support them.
-  // Never blocks.
+  // Also returns null if too much of the shard's records is not requested, because ranges hold whole records. Never
+  // blocks.
   virtual std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
-  // Returns the record in `frame`, which `reader` read, as a part of `frame`. Errors are those of ReadRecord.
-  virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
-                                                         const char* frame) {
+  // Returns the record in `frame`, which `reader` read, as a part of `frame`, and may change `frame`. Errors are those
+  // of ReadRecord.
+  virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader, char* frame) {
     return absl::UnimplementedError("no ranges");
   }
   // Announces that the record will be read soon, so that storage may fetch it and the index of its shard. Never blocks.

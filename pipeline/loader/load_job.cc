@@ -16,6 +16,10 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
                                                                DamageVerdict verdict) {
   PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<const Pipeline> pipeline, Pipeline::Create(spec));
+  if (reader->features() != nullptr) {
+    const auto needed = RequestedFeaturesOf(reader->snapshot().container(), spec);
+    PS_CHECK(needed != nullptr && *needed == *reader->features());  // otherwise the rows would lack features
+  }
   return Create(spec, std::move(reader), std::move(pipeline), verdict);
 }
 
@@ -35,13 +39,15 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   for (const SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
   PS_ASSIGN_OR_RETURN(job->offsets_, ShardOffsets::Create(counts));
   PS_RETURN_IF_ERROR(EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
-  job->record_space_ = snapshot.Fingerprint();
-  job->decoded_space_ = HashWords({job->record_space_, job->pipeline_->fingerprint()});
+  const uint64_t data = snapshot.Fingerprint();
+  const RequestedFeatures* const features = job->reader_->features();
+  job->record_space_ = features == nullptr ? data : HashWords({data, features->Hash()});
+  job->decoded_space_ = HashWords({data, job->pipeline_->fingerprint()});
   // A job that does not check whole images may cache rows of records that are bad for a job that does.
   if (spec.errors().check() != v1::WANTED_PART) {
     job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
   }
-  job->order_fingerprint_ = OrderFingerprint(job->record_space_, job->plan_options_);
+  job->order_fingerprint_ = OrderFingerprint(data, job->plan_options_);
   job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
   job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
   return job;

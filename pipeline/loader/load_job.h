@@ -25,8 +25,8 @@ enum class DamageVerdict {
 
 class LoadJob {
  public:
-  // `reader` serves the snapshot of the job. Errors are those of Pipeline::Create, and InvalidArgument if the order's
-  // options are wrong.
+  // `reader` serves the snapshot of the job, with the features that the job reads (RequestedFeaturesOf) or whole
+  // records. Errors are those of Pipeline::Create, and InvalidArgument if the order's options are wrong.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
@@ -50,8 +50,8 @@ class LoadJob {
   const std::shared_ptr<const ShardOffsets>& offsets() const { return offsets_; }
   // Returns the bytes of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
-  // Keys of cache entries that this job may share with others: the record bytes of the snapshot, and the results of the
-  // pipeline's deterministic prefix.
+  // Keys of cache entries that this job may share with others: the record bytes of the snapshot, as far as the job
+  // reads them, and the results of the pipeline's deterministic prefix.
   uint64_t record_space() const { return record_space_; }
   uint64_t decoded_space() const { return decoded_space_; }
   // Key of rows that several sessions read at the same positions. It also depends on the order.

@@ -8,6 +8,7 @@
 #include "base/cgroup.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
@@ -87,6 +88,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
   reader.file_errors = std::move(file_errors);
+  reader.features = RequestedFeaturesOf(snapshot.container(), job);
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }
 

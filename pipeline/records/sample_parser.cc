@@ -284,6 +284,24 @@ struct SampleParser::Sample {
   std::vector<std::vector<JsonField>> fields;            // by member; empty until one is read
 };
 
+std::vector<SampleKeyPart> SplitSampleKey(std::string_view key) {
+  std::vector<SampleKeyPart> parts;
+  for (bool more = true; more;) {
+    const size_t end = key.find(';');
+    const std::string_view text = key.substr(0, end);
+    const size_t slash = text.find('/');
+    SampleKeyPart part{.extension = std::string(text.substr(0, slash))};
+    absl::AsciiStrToLower(&part.extension);
+    if (slash != std::string_view::npos) part.pointer = text.substr(slash);
+    parts.push_back(std::move(part));
+    more = end != std::string_view::npos;
+    if (more) key.remove_prefix(end + 1);
+  }
+  return parts;
+}
+
+bool IsJsonExtension(std::string_view extension) { return LastSuffix(extension) == "json"; }
+
 size_t SampleParser::MemberIndex(std::string extension) {
   for (size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].extension == extension) return i;
@@ -293,10 +311,8 @@ size_t SampleParser::MemberIndex(std::string extension) {
 }
 
 absl::StatusOr<SampleParser::Alternative> SampleParser::ParseAlternative(const FeatureRequest& request,
-                                                                         std::string_view text) {
-  const size_t slash = text.find('/');
-  std::string extension(text.substr(0, slash));
-  absl::AsciiStrToLower(&extension);
+                                                                         SampleKeyPart part) {
+  const std::string& extension = part.extension;
   const std::string_view suffix = LastSuffix(extension);
   if (extension.empty()) return BadRequest(request, "names no member; write an extension, such as jpg or json/label");
   if (extension.substr(0, 2) == "__") {
@@ -308,14 +324,13 @@ absl::StatusOr<SampleParser::Alternative> SampleParser::ParseAlternative(const F
                       "is a pickled Python object. Penstock executes nothing that a shard contains, and a pickle is a "
                       "program. Write the member as npy or json");
   }
-  const bool is_json = suffix == "json", has_pointer = slash != std::string_view::npos;
+  const bool is_json = IsJsonExtension(extension), has_pointer = part.pointer.has_value();
   if (has_pointer && !is_json) {
     return BadRequest(request, "has a JSON pointer, but the member's extension does not end in json");
   }
-  Alternative alternative{.member = MemberIndex(std::move(extension)), .json_field = std::nullopt};
+  Alternative alternative{.member = MemberIndex(std::move(part.extension)), .json_field = std::nullopt};
   if (is_json && (has_pointer || request.kind != FeatureKind::kBytes)) {
-    const auto field =
-        members_[alternative.member].fields.Add(has_pointer ? text.substr(slash) : std::string_view(), request.kind);
+    const auto field = members_[alternative.member].fields.Add(part.pointer.value_or(std::string_view()), request.kind);
     if (!field.ok()) return BadRequest(request, absl::StrCat("is no valid key: ", field.status().message()));
     alternative.json_field = *field;
   }
@@ -339,13 +354,9 @@ absl::StatusOr<SampleParser> SampleParser::Create(std::vector<FeatureRequest> re
       if (request.kind == FeatureKind::kBytes) continue;
       return BadRequest(request, "is the name of the sample, so its type must be BYTES");
     }
-    std::string_view rest = request.key;
-    while (true) {
-      const size_t end = rest.find(';');
-      PS_ASSIGN_OR_RETURN(const Alternative alternative, parser.ParseAlternative(request, rest.substr(0, end)));
+    for (SampleKeyPart& part : SplitSampleKey(request.key)) {
+      PS_ASSIGN_OR_RETURN(const Alternative alternative, parser.ParseAlternative(request, std::move(part)));
       alternatives.push_back(alternative);
-      if (end == std::string_view::npos) break;
-      rest.remove_prefix(end + 1);
     }
   }
   return parser;

@@ -1,7 +1,7 @@
 // Parses samples of WebDataset archives for the features that a job requests.
 //
-// A record is the bytes of a sample in its archive, from the first header of its first member to the end of the padding
-// of its last one (pipeline/sources/tar/sample_name.h). Keys of requests:
+// A record is the bytes of members of a sample in its archive, each from its first header to the end of its padding: of
+// all, or of those that hold the requests (pipeline/sources/tar/sample_members.h). Keys of requests:
 //   "jpg", "left.jpg"        a member by its extension, in any case
 //   "jpg;png"                the first of these that the sample has
 //   "json/label"             a field of a JSON member: the extension, and then a JSON pointer (RFC 6901)
@@ -30,6 +30,18 @@
 #include "pipeline/records/json_fields.h"
 
 namespace penstock {
+
+// A member that a key names.
+struct SampleKeyPart {
+  std::string extension;                         // in lower case
+  std::optional<std::string_view> pointer = {};  // JSON pointer, a part of the key
+};
+
+// Splits a key other than "__key__" at its semicolons. Does not check the parts.
+std::vector<SampleKeyPart> SplitSampleKey(std::string_view key);
+
+// Returns whether the extension is that of a JSON text, whose values may be missing.
+bool IsJsonExtension(std::string_view extension);
 
 // Immutable. Any number of threads may use it, each with its own ParsedExample. It reads each member without a copy.
 // Values of JSON members and the key are copies, in FeatureValue::own.
@@ -65,7 +77,7 @@ class SampleParser {
 
   // Returns the index in members_ of the member with this extension. Adds it if it is new.
   size_t MemberIndex(std::string extension);
-  absl::StatusOr<Alternative> ParseAlternative(const FeatureRequest& request, std::string_view text);
+  absl::StatusOr<Alternative> ParseAlternative(const FeatureRequest& request, SampleKeyPart part);
   absl::Status ParseRequest(size_t request, Sample* sample, FeatureValue* out) const;
   absl::Status ParseJsonField(const FeatureRequest& request, const Alternative& alternative, Sample* sample,
                               FeatureValue* out) const;

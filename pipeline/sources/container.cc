@@ -17,4 +17,9 @@ const Container& Container::Of(ContainerKind kind) {
   return tfrecord;
 }
 
+std::vector<ByteRange> Container::RangesOf(const ShardIndex& index, uint64_t k,
+                                           const RequestedFeatures& features) const {
+  return {{index.RecordOffset(k), index.StoredBytes(k)}};
+}
+
 }  // namespace penstock

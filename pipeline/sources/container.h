@@ -1,18 +1,29 @@
-// A container of records: how the stream of a shard stores them, how they are found without an index, and how a read of
-// one is checked. The stream is the file itself, or its decompressed content.
+// A container of records: how the stream of a shard stores them, how they are found without an index, which bytes hold
+// a record or its features, and how a read of them is checked. The stream is the file itself, or its decompressed
+// content.
 #ifndef PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/sources/record_walker.h"
+#include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock {
+
+// Bytes of a stream.
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
 
 // Immutable, without state. There is one object of each kind.
 class Container {
@@ -21,11 +32,29 @@ class Container {
 
   static const Container& Of(ContainerKind kind);
 
+  // Nouns for messages: "a TFRecord file", "a tar archive"; "record", "sample".
+  virtual std::string_view FileNoun() const = 0;
+  virtual std::string_view RecordNoun() const = 0;
+
   // Starts a walk over the stream.
   virtual std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const = 0;
-  // Returns the data of record k, a part of `stored`, if it is that of the index. `stored` has index.StoredBytes(k)
-  // bytes, read at index.RecordOffset(k). Otherwise returns DamagedRead with the reason.
-  virtual absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const char* stored) const = 0;
+  // Returns whether a record's features have ranges of their own. Otherwise the calls below require features == null.
+  virtual bool StoresFeaturesApart() const { return false; }
+  // Returns the ranges of the stream that hold the features of record k, in ascending order and with a gap between any
+  // two. Reads only the index.
+  virtual std::vector<ByteRange> RangesOf(const ShardIndex& index, uint64_t k, const RequestedFeatures& features) const;
+  // Returns the length of all ranges of RangesOf(), or index.StoredBytes(k) without features.
+  uint64_t StoredBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features) const {
+    if (features == nullptr) return index.StoredBytes(k);
+    uint64_t bytes = 0;
+    for (const ByteRange& range : RangesOf(index, k, *features)) bytes += range.length;
+    return bytes;
+  }
+  // Returns the data of record k, a part of `stored`, if it is that of the index. `stored` is the whole record:
+  // index.StoredBytes(k) bytes, read at index.RecordOffset(k). With `features`, it is the bytes of RangesOf(), one
+  // range after another. Otherwise returns DamagedRead with the reason.
+  virtual absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k,
+                                                  const RequestedFeatures* features, const char* stored) const = 0;
 };
 
 }  // namespace penstock

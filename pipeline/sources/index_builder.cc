@@ -53,7 +53,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
       break;
     }
     index.AppendGap(walker->offset() - index.stream_size());
-    index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->data_crc());
+    index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->members());
     hasher.Add(walker->identity());
   }
   PS_ASSIGN_OR_RETURN(const FileInfo after, file.Info());

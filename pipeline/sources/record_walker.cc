@@ -190,7 +190,7 @@ absl::Status RecordWalker::BrokenStatus() const {
   if (broken.damage == Damage::kOtherKind) {
     return OtherKindOfFile(absl::StrCat(input_.file->path(), ": ", detail_));
   }
-  const absl::string_view noun = kind().container == ContainerKind::kTar ? "sample" : "record";
+  const std::string noun(Container::Of(kind().container).RecordNoun());
   std::string message = absl::StrCat(input_.file->path(), ": ", DescribeDamage(broken, detail_), "; ", record_, " ",
                                      noun, record_ == 1 ? " before it is readable" : "s before it are readable");
   if (broken.damage == Damage::kTooLong) return absl::ResourceExhaustedError(message);

@@ -11,12 +11,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "pipeline/sources/byte_source.h"
 #include "pipeline/sources/compression.h"
+#include "pipeline/sources/member_table.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/verify.h"
@@ -31,7 +33,7 @@ struct WalkOptions {
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested. A container without
-  // checksums always reads it, because the index needs its CRC.
+  // checksums always reads it, because the index needs the CRCs of its members.
   bool check_data = true;
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};
@@ -76,8 +78,8 @@ class RecordWalker {
   uint64_t length() const { return length_; }
   // Valid at kRecord: the bytes that identify its content. ContentHasher takes them.
   std::string_view identity() const { return identity_; }
-  // Valid at kRecord, for a container without checksums of its own: the CRC-32C of the data.
-  uint32_t data_crc() const { return data_crc_; }
+  // Valid at kRecord, for a container without checksums of its own: the members of the record.
+  const std::vector<RecordMember>& members() const { return members_; }
   // The number of parts of the stream that belong to no record, as far as it was read (tar: members).
   uint64_t skipped() const { return skipped_; }
   // At kRecord: returns false if the data was read and its CRC is wrong.
@@ -108,7 +110,7 @@ class RecordWalker {
 
   uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0;
   std::string_view identity_;
-  uint32_t data_crc_ = 0;
+  std::vector<RecordMember> members_;
   bool data_is_right_ = true;
 
  private:

@@ -1,6 +1,7 @@
 #include "pipeline/sources/shard_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,7 +22,8 @@
 //   in version 3: sections, for each: its number, its bytes, content. A reader skips the sections that it does not
 //   know.
 //     1: for each gap: its record as difference to the last, its bytes
-//     2: the CRC-32C of each record's data as u32
+//     2: not written anymore
+//     3: the members of all records (member_table.cc)
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -35,7 +37,7 @@ constexpr uint32_t kVersionWithSections = 3;
 // All gaps of a shard together.
 constexpr uint64_t kMaxGapBytes = uint64_t{1} << 60;
 constexpr uint64_t kGapSection = 1;
-constexpr uint64_t kCrcSection = 2;
+constexpr uint64_t kMemberSection = 3;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -128,10 +130,14 @@ void ShardIndex::AppendGap(uint64_t bytes) {
   stream_size_ += bytes;
 }
 
-void ShardIndex::AppendRecord(uint32_t length, uint32_t data_crc) {
+void ShardIndex::AppendRecord(uint32_t length, std::span<const RecordMember> members) {
+  AppendLength(length);
+  if (!HasChecksums(kind_.container)) members_.AppendRecord(members);
+}
+
+void ShardIndex::AppendLength(uint32_t length) {
   if (lengths_.size() % kOffsetStride == 0) offsets_.push_back(stream_size_);
   lengths_.push_back(length);
-  if (has_crcs()) crcs_.push_back(data_crc);
   stream_size_ += uint64_t{length} + frame_bytes_;
   data_bytes_ += length;
   longest_ = std::max(longest_, length);
@@ -140,14 +146,14 @@ void ShardIndex::AppendRecord(uint32_t length, uint32_t data_crc) {
 void ShardIndex::Compact() {
   lengths_.shrink_to_fit();
   offsets_.shrink_to_fit();
-  crcs_.shrink_to_fit();
+  members_.Compact();
   gaps_.shrink_to_fit();
   restart_points.shrink_to_fit();
 }
 
 size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
-                 crcs_.capacity() * sizeof(crcs_[0]) + gaps_.capacity() * sizeof(Gap) +
+                 members_.MemoryBytes() + gaps_.capacity() * sizeof(Gap) +
                  restart_points.capacity() * sizeof(RestartPoint);
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
   return bytes;
@@ -170,16 +176,15 @@ std::string ShardIndex::Serialize() const {
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   if (sections) {
     AppendVarint(2, &out);
-    std::string gaps, crcs;
+    std::string gaps;
     uint64_t record = 0;
     for (const Gap& gap : gaps_) {
       AppendVarint(gap.record - record, &gaps);
       AppendVarint(gap.bytes, &gaps);
       record = gap.record;
     }
-    for (const uint32_t crc : crcs_) AppendFixed(crc, &crcs);
     AppendSection(kGapSection, gaps, &out);
-    AppendSection(kCrcSection, crcs, &out);
+    AppendSection(kMemberSection, members_.Serialize(), &out);
   }
   AppendVarint(restart_points.size(), &out);
   uint64_t stream_offset = 0, file_offset = 0;
@@ -196,15 +201,21 @@ std::string ShardIndex::Serialize() const {
   return out;
 }
 
-absl::Status ShardIndex::ParseSections(WireReader* in, uint64_t records, std::vector<Gap>* gaps,
-                                       std::string_view* crcs) {
+absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps,
+                                       MemberTable* members) {
   uint64_t sections = 0;
+  bool has_members = false;
   if (!in->ReadVarint(&sections)) return Damaged("its sections");
   for (uint64_t i = 0; i < sections; ++i) {
     uint64_t number = 0;
     std::string_view content;
     if (!in->ReadVarint(&number) || !in->ReadLengthPrefixed(&content)) return Damaged("a section");
-    if (number == kCrcSection) *crcs = content;
+    if (number == kMemberSection) {
+      std::optional<MemberTable> table = MemberTable::Parse(content, lengths);
+      if (!table.has_value()) return Damaged("its members");
+      *members = *std::move(table);
+      has_members = true;
+    }
     if (number != kGapSection) continue;
     WireReader gap_reader(content);
     uint64_t stream = 0;
@@ -212,15 +223,16 @@ absl::Status ShardIndex::ParseSections(WireReader* in, uint64_t records, std::ve
       uint64_t step = 0, bytes = 0;
       if (!gap_reader.ReadVarint(&step) || !gap_reader.ReadVarint(&bytes)) return Damaged("a gap");
       const uint64_t last = gaps->empty() ? 0 : gaps->back().record;
-      if (step >= records - last || (step == 0 && !gaps->empty()) || bytes == 0 || bytes > kMaxGapBytes - stream) {
+      if (step >= lengths.size() - last || (step == 0 && !gaps->empty()) || bytes == 0 ||
+          bytes > kMaxGapBytes - stream) {
         return Damaged("a gap");
       }
       stream += bytes;
       gaps->push_back({last + step, bytes});
     }
   }
-  if (crcs->size() != 4 * records) return Damaged("its CRCs");
-  return absl::OkStatus();
+  if (has_members) return absl::OkStatus();
+  return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }
 
 absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
@@ -275,12 +287,11 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     lengths.push_back(static_cast<uint32_t>(length));
   }
   std::vector<Gap> gaps;
-  std::string_view crcs;
-  if (has_sections) PS_RETURN_IF_ERROR(index.ParseSections(&in, records, &gaps, &crcs));
+  if (has_sections) PS_RETURN_IF_ERROR(ParseSections(&in, lengths, &gaps, &index.members_));
   auto gap = gaps.begin();
   for (uint64_t i = 0; i < records; ++i) {
     if (gap != gaps.end() && gap->record == i) index.AppendGap((gap++)->bytes);
-    index.AppendRecord(lengths[i], has_sections ? LoadLittleEndian<uint32_t>(crcs.data() + 4 * i) : 0);
+    index.AppendLength(lengths[i]);
   }
   PS_RETURN_IF_ERROR(ParseRestartPoints(&in, index.stream_size_, index.file_size, &index.restart_points));
   if (!in.done()) return Damaged("bytes after its end");

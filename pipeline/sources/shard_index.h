@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "base/prefetch.h"
+#include "pipeline/sources/member_table.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
@@ -33,8 +35,8 @@ struct RestartPoint {
   bool operator==(const RestartPoint&) const = default;
 };
 
-// Plain data: copyable, and safe to read from many threads once built. Takes about 4 bytes per record, 8 for a
-// container without checksums, plus the restart windows of a compressed shard.
+// Plain data: copyable, and safe to read from many threads once built. Takes about 4 bytes per record, plus the members
+// of a container without checksums (MemberTable) and the restart windows of a compressed shard.
 //
 // "The stream" is the file itself for a plain shard, otherwise its decompressed content. A record's stored bytes are
 // its data and what the container adds to it. Gaps between records hold nothing that is read.
@@ -58,8 +60,8 @@ class ShardIndex {
   uint64_t record_count() const { return lengths_.size(); }
   // Returns the data bytes of record k, without its frame. k < record_count(), here and below.
   uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
-  // Returns the CRC-32C of record k's data. Only for a container without checksums (kTar).
-  uint32_t DataCrc(uint64_t k) const { return crcs_[k]; }
+  // Returns the members of all records, with their checksums. Empty for a container with checksums of its own.
+  const MemberTable& members() const { return members_; }
   // Returns the stored bytes of record k, which a read of the record needs.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
   // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). O(1).
@@ -82,21 +84,21 @@ class ShardIndex {
   // Returns the length of the longest record, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 
-  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record.
-  // `data_crc` counts only for a container without checksums.
+  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record. `members` are
+  // required for a container without checksums, and count only there.
   void AppendGap(uint64_t bytes);
-  void AppendRecord(uint32_t length, uint32_t data_crc = 0);
+  void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the heap bytes of the index.
   size_t MemoryBytes() const;
 
   // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
-  // record, 4 more for a container without checksums. TFRecord shards get a version that all releases read.
+  // record, and 7 to 9 per member. TFRecord shards get a version that all releases read.
   std::string Serialize() const;
   // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
-  // Returns FailedPrecondition for a version or a container of a later release. Never allocates more than a small
-  // multiple of the blob's size.
+  // Returns FailedPrecondition for a version or a container of a later release, and for an index of a tar archive
+  // without its members, which is of an earlier one. Never allocates more than a small multiple of the blob's size.
   static absl::StatusOr<ShardIndex> Parse(std::string_view blob);
 
   bool operator==(const ShardIndex&) const = default;
@@ -112,17 +114,18 @@ class ShardIndex {
     bool operator==(const Gap&) const = default;
   };
 
-  // Parses the sections of an index with `records` records.
-  static absl::Status ParseSections(WireReader* in, uint64_t records, std::vector<Gap>* gaps, std::string_view* crcs);
-  bool has_crcs() const { return frame_bytes_ == 0; }
+  // Parses the sections of an index whose records have these lengths.
+  static absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps,
+                                    MemberTable* members);
+  void AppendLength(uint32_t length);
 
   ShardKind kind_;
   uint32_t frame_bytes_ = 0;
   uint32_t longest_ = 0;
   std::vector<uint32_t> lengths_;
   std::vector<uint64_t> offsets_;  // one for each kOffsetStride records
-  std::vector<uint32_t> crcs_;     // only for a container without checksums
-  std::vector<Gap> gaps_;          // ascending by record, one for each record
+  MemberTable members_;
+  std::vector<Gap> gaps_;  // ascending by record, one for each record
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;
 };

@@ -59,13 +59,11 @@ absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& f
 
 }  // namespace
 
-std::string_view ContainerName(ContainerKind container) {
-  return container == ContainerKind::kTar ? "tar" : "TFRecord";
-}
-
 uint32_t FrameBytesOf(ContainerKind container) {
   return container == ContainerKind::kTar ? 0 : static_cast<uint32_t>(kRecordFrameBytes);
 }
+
+bool HasChecksums(ContainerKind container) { return container == ContainerKind::kTfRecord; }
 
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,
                                           std::optional<ContainerKind> expected) {

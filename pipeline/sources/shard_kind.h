@@ -19,10 +19,10 @@ enum class ContainerKind : uint8_t {
 };
 inline constexpr ContainerKind kLastContainer = ContainerKind::kTar;
 
-// Returns "TFRecord" or "tar".
-std::string_view ContainerName(ContainerKind container);
 // Returns the bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
+// Returns whether the container stores checksums of its data. Otherwise the index has one for each member of a record.
+bool HasChecksums(ContainerKind container);
 
 struct ShardKind {
   Compression compression = Compression::kNone;

@@ -1,6 +1,7 @@
 #include "pipeline/sources/shard_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -74,8 +75,13 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
       absl::StrCat(path(), " has ", records, " records; there is no record ", std::max(first, records)));
 }
 
-absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const char* stored) const {
-  absl::StatusOr<std::string_view> data = container_.DataOf(*index_, k, stored);
+uint64_t ShardReader::StoredBytes(uint64_t k, const RequestedFeatures* features) const {
+  return container_.StoredBytes(*index_, k, features);
+}
+
+absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const RequestedFeatures* features,
+                                                     const char* stored) const {
+  absl::StatusOr<std::string_view> data = container_.DataOf(*index_, k, features, stored);
   if (data.ok()) return data;
   return AtPlace(absl::StrCat(path(), ", record ", k, " at offset ", index_->RecordOffset(k)), data.status());
 }
@@ -124,91 +130,167 @@ void ShardReader::ReturnCursor(std::unique_ptr<InflateStream> cursor) const {
   cursors_.push_back(std::move(cursor));
 }
 
-absl::Status ShardReader::ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
-  PS_ASSIGN_OR_RETURN(auto cursor, TakeCursor(offset));
-  PS_RETURN_IF_ERROR(Inflate(cursor.get(), offset, length, out, got));
-  ReturnCursor(std::move(cursor));
+absl::Status ShardReader::ReadInflated(std::span<const ByteRange> ranges, const RandomAccessFile* past_caches,
+                                       char* out) const {
+  std::unique_ptr<InflateStream> cursor;
+  for (const ByteRange& range : ranges) {
+    PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(range.offset));
+    // A restart point between two ranges saves the bytes before it.
+    if (cursor == nullptr || cursor->position() < point->stream_offset) {
+      if (past_caches != nullptr) {
+        PS_ASSIGN_OR_RETURN(cursor, InflateStream::Resume(past_caches, index_->kind().compression, *point));
+      } else {
+        if (cursor != nullptr) ReturnCursor(std::move(cursor));
+        PS_ASSIGN_OR_RETURN(cursor, TakeCursor(range.offset));
+      }
+    }
+    PS_RETURN_IF_ERROR(Inflate(cursor.get(), range, out));
+    out += range.length;
+  }
+  if (past_caches == nullptr) ReturnCursor(std::move(cursor));
   return absl::OkStatus();
 }
 
-absl::Status ShardReader::Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out,
-                                  uint64_t* got) const {
-  const uint64_t ahead = offset - cursor->position();
+absl::Status ShardReader::Inflate(InflateStream* cursor, const ByteRange& range, char* out) const {
+  const uint64_t ahead = range.offset - cursor->position();
   PS_ASSIGN_OR_RETURN(const uint64_t skipped, cursor->Skip(ahead));
   if (skipped < ahead) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
-  while (*got < length) {
-    PS_ASSIGN_OR_RETURN(const size_t n, cursor->Read(out + *got, length - *got));
+  for (uint64_t got = 0; got < range.length;) {
+    PS_ASSIGN_OR_RETURN(const size_t n, cursor->Read(out + got, range.length - got));
     if (n == 0) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
-    *got += n;
+    got += n;
   }
   return absl::OkStatus();
 }
 
-absl::Status ShardReader::ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
-  *got = 0;
-  if (index_->kind().compression != Compression::kNone) {
-    return ReadInflated(offset, length, out, got);
+absl::Status ShardReader::ReadPlain(const RandomAccessFile& file, const ByteRange& range, char* out) const {
+  PS_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(range.offset, range.length, out));
+  return got == range.length ? absl::OkStatus() : absl::DataLossError(absl::StrCat(path(), " ends early"));
+}
+
+absl::Status ShardReader::ReadStored(uint64_t k, const RequestedFeatures* features, const RandomAccessFile* past_caches,
+                                     char* out) const {
+  const bool is_plain = index_->kind().compression == Compression::kNone;
+  const RandomAccessFile& file = past_caches != nullptr ? *past_caches : *file_;
+  if (features == nullptr) {
+    const ByteRange whole{index_->RecordOffset(k), index_->StoredBytes(k)};
+    return is_plain ? ReadPlain(file, whole, out) : ReadInflated({&whole, 1}, past_caches, out);
   }
-  PS_ASSIGN_OR_RETURN(*got, file_->ReadAt(offset, length, out));
-  if (*got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
+  const std::vector<ByteRange> ranges = container_.RangesOf(*index_, k, *features);
+  if (!is_plain) return ReadInflated(ranges, past_caches, out);
+  for (const ByteRange& range : ranges) {
+    PS_RETURN_IF_ERROR(ReadPlain(file, range, out));
+    out += range.length;
+  }
   return absl::OkStatus();
 }
 
-void ShardReader::WillRead(uint64_t k) const {
+void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const {
   if (index_->kind().compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
   PrefetchObject(file_.get());
   index_->WillLookAt(k);
-  file_->WillRead(index_->RecordOffset(k), index_->StoredBytes(k));
+  if (features == nullptr) return file_->WillRead(index_->RecordOffset(k), index_->StoredBytes(k));
+  for (const ByteRange& range : container_.RangesOf(*index_, k, *features)) file_->WillRead(range.offset, range.length);
 }
 
-absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer) const {
+absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer,
+                                                         const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  uint64_t got = 0;
-  const absl::Status read = ReadStream(index_->RecordOffset(k), index_->StoredBytes(k), buffer, &got);
+  const absl::Status read = ReadStored(k, features, nullptr, buffer);
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
-  return DataOf(k, buffer);
+  return DataOf(k, features, buffer);
 }
 
-absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer) const {
+absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer,
+                                                                   const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  const uint64_t offset = index_->RecordOffset(k), length = index_->StoredBytes(k);
   const PastCaches file(file_.get());
-  const auto read = [&]() -> absl::Status {
-    uint64_t got = 0;
-    if (index_->kind().compression == Compression::kNone) {
-      PS_ASSIGN_OR_RETURN(got, file.ReadAt(offset, length, buffer));
-      return got == length ? absl::OkStatus() : absl::DataLossError(absl::StrCat(path(), " ends early"));
-    }
-    PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(offset));
-    PS_ASSIGN_OR_RETURN(const auto cursor, InflateStream::Resume(&file, index_->kind().compression, *point));
-    return Inflate(cursor.get(), offset, length, buffer, &got);
-  };
-  const absl::Status status = read();
+  const absl::Status read = ReadStored(k, features, &file, buffer);
   PS_RETURN_IF_ERROR(CheckUnchanged());
-  if (!status.ok()) return AtRecord(k, status);
-  return DataOf(k, buffer);
+  if (!read.ok()) return AtRecord(k, read);
+  return DataOf(k, features, buffer);
 }
 
-void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options,
-                                  CallDone<std::string_view> done) const {
+absl::StatusOr<std::string_view> ShardReader::ReadLater(uint64_t k, const RequestedFeatures* features,
+                                                        const absl::Status& read, const char* stored) const {
+  if (read.ok()) return DataOf(k, features, stored);
+  if (absl::IsAborted(read) || absl::IsCancelled(read)) return read;
+  return AtRecord(k, read);
+}
+
+// Reads of the ranges of one record.
+class ShardReader::RangesRead {
+ public:
+  RangesRead(size_t ranges, absl::AnyInvocable<void(const absl::Status&) &&> done)
+      : left_(ranges), done_(std::move(done)) {}
+
+  void End(size_t range, absl::Status status) {
+    absl::Status first;
+    {
+      MutexLock lock(&mutex_);
+      // Always the same error of several, because errors of wrong reads are compared.
+      if (!status.ok() && range < failed_) {
+        failed_ = range;
+        status_ = std::move(status);
+      }
+      if (--left_ > 0) return;
+      first = status_;
+    }
+    std::move(done_)(first);
+  }
+
+ private:
+  Mutex mutex_;
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  size_t failed_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  absl::AnyInvocable<void(const absl::Status&) &&> done_;  // called by the last read
+};
+
+void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features,
+                                  const CallOptions& options, CallDone<std::string_view> done) const {
   if (const absl::Status status = CheckRange(k, 1); !status.ok()) {
     std::move(done)(status);
     return;
   }
-  const uint64_t length = index_->StoredBytes(k);
-  stored_->Read(index_->RecordOffset(k), length, buffer, options,
-                [this, k, length, buffer, done = std::move(done)](absl::StatusOr<size_t> got) mutable {
-                  if (got.ok() && *got == length) {
-                    std::move(done)(DataOf(k, buffer));
-                  } else if (got.ok()) {
-                    std::move(done)(AtRecord(k, absl::DataLossError(absl::StrCat(path(), " ends early"))));
-                  } else if (absl::IsAborted(got.status()) || absl::IsCancelled(got.status())) {
-                    std::move(done)(got.status());
-                  } else {
-                    std::move(done)(AtRecord(k, got.status()));
-                  }
-                });
+  const auto whole = [this](const absl::StatusOr<size_t>& got, uint64_t length) {
+    if (got.ok() && *got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
+    return got.status();
+  };
+  if (features == nullptr) {
+    const uint64_t length = index_->StoredBytes(k);
+    stored_->Read(index_->RecordOffset(k), length, buffer, options,
+                  [this, whole, k, length, buffer, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
+                    std::move(done)(ReadLater(k, nullptr, whole(got, length), buffer));
+                  });
+    return;
+  }
+  const std::vector<ByteRange> ranges = container_.RangesOf(*index_, k, *features);
+  const auto read = std::make_shared<RangesRead>(
+      ranges.size(), [this, k, features, buffer, done = std::move(done)](const absl::Status& status) mutable {
+        std::move(done)(ReadLater(k, features, status, buffer));
+      });
+  char* out = buffer;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    stored_->Read(ranges[i].offset, ranges[i].length, out, options,
+                  [whole, read, i, length = ranges[i].length](const absl::StatusOr<size_t>& got) {
+                    read->End(i, whole(got, length));
+                  });
+    out += ranges[i].length;
+  }
+}
+
+absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored,
+                                                       const RequestedFeatures* features) const {
+  if (features != nullptr) {
+    char* out = stored;
+    for (const ByteRange& range : container_.RangesOf(*index_, k, *features)) {
+      std::memmove(out, stored + (range.offset - index_->RecordOffset(k)), range.length);
+      out += range.length;
+    }
+  }
+  return DataOf(k, features, stored);
 }
 
 void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,

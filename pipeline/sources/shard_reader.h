@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ namespace penstock {
 
 class Container;
 class InflateStream;
+class RequestedFeatures;
+struct ByteRange;
 
 struct ShardReaderOptions {
   // Compressed shards: the number of stream positions kept between reads, so that sequential reads need no restart.
@@ -27,7 +30,9 @@ struct ShardReaderOptions {
   size_t max_cursors = 4;
 };
 
-// Thread-safe. One object per shard serves all threads. Results of reads, besides OK:
+// Thread-safe. One object per shard serves all threads. Reads with `features` read only the ranges that hold them; the
+// record is the bytes of these ranges. They are null for whole records, and for containers that do not store features
+// apart. Results of reads, besides OK:
 //   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
 //                       The message names file, record and offset. Other records may be readable.
 //   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
@@ -48,50 +53,65 @@ class ShardReader {
   const ShardIndex& index() const { return *index_; }
   const std::string& path() const { return file_->path(); }
 
+  // Returns the bytes that a read of record k reads, and needs as its buffer.
+  uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
+
   // Reads record k's data into *record, replacing its content.
   absl::Status ReadRecord(uint64_t k, std::string* record) const;
 
-  // Reads record k without an allocation or a copy. `buffer` has index().StoredBytes(k) bytes, and the result points
+  // Reads record k without an allocation or a copy. `buffer` has StoredBytes(k, features) bytes, and the result points
   // into it.
-  absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer) const;
+  absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer,
+                                              const RequestedFeatures* features = nullptr) const;
 
   // Reads record k from the storage itself (RandomAccessFile::ReadAtPastCaches). For a compressed shard it starts at
   // the restart point and ignores kept positions. Blocks until it is done.
-  absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer) const;
+  absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer,
+                                                        const RequestedFeatures* features = nullptr) const;
 
-  // ReadRecordLater reads a record of a plain shard in a StoredFile asynchronously. `done` receives the result, either
-  // during the call or on a thread of the storage. The reader and `buffer` must live until then. Aborted: the file
-  // changed since it was opened.
+  // ReadRecordLater reads a record of a plain shard in a StoredFile asynchronously, several ranges at once. `done`
+  // receives the result, either during the call or on a thread of the storage. The reader, `features` and `buffer` must
+  // live until then. Aborted: the file changed since it was opened.
   bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
-  void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
+  void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const CallOptions& options,
+                       CallDone<std::string_view> done) const;
 
   // Requires HasReadLater(). Reads the stored bytes of records [first, first + count), index().RangeBytes() in total,
   // into consecutive parts without checking them; RecordOf checks them. Lifetimes are those of ReadRecordLater.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
   // Returns record k's data, a part of `stored`, if the stored bytes are complete and valid; otherwise DataLoss.
-  absl::StatusOr<std::string_view> RecordOf(uint64_t k, const char* stored) const { return DataOf(k, stored); }
+  // `stored` is the whole record. With features, their ranges are moved to its front.
+  absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored,
+                                            const RequestedFeatures* features = nullptr) const;
 
   // Announces that record k will be read soon, and passes the hint to the file of a plain shard. Does not block.
-  void WillRead(uint64_t k) const;
+  void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
 
  private:
+  class RangesRead;
+
   ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
               const ShardReaderOptions& options);
 
   // Returns FailedPrecondition if the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
   absl::Status CheckRange(uint64_t first, uint64_t count) const;
-  // Reads bytes [offset, offset + length) of the stream. On an error, *got is the number of bytes read.
-  absl::Status ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
-  absl::Status ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  // Reads the record's stored bytes into `out`. With `past_caches`, a view of the file, only from there.
+  absl::Status ReadStored(uint64_t k, const RequestedFeatures* features, const RandomAccessFile* past_caches,
+                          char* out) const;
+  absl::Status ReadPlain(const RandomAccessFile& file, const ByteRange& range, char* out) const;
+  // Reads ranges of the decompressed stream, one after another into `out`.
+  absl::Status ReadInflated(std::span<const ByteRange> ranges, const RandomAccessFile* past_caches, char* out) const;
   // Returns `status` with the record and its offset before its message.
   absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
   // Returns the data in the stored bytes of record k if they are valid.
-  absl::StatusOr<std::string_view> DataOf(uint64_t k, const char* stored) const;
-  // Reads bytes [offset, offset + length) of the decompressed stream from `cursor`, which must be at or before
-  // `offset`.
-  absl::Status Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  absl::StatusOr<std::string_view> DataOf(uint64_t k, const RequestedFeatures* features, const char* stored) const;
+  // Returns the result of an asynchronous read of record k that ended with `read`.
+  absl::StatusOr<std::string_view> ReadLater(uint64_t k, const RequestedFeatures* features, const absl::Status& read,
+                                             const char* stored) const;
+  // Reads a range of the decompressed stream from `cursor`, which must be at or before it.
+  absl::Status Inflate(InflateStream* cursor, const ByteRange& range, char* out) const;
   // Returns the restart point at or before `offset`.
   absl::StatusOr<const RestartPoint*> RestartPointOf(uint64_t offset) const;
   // Returns a stream at or before `offset`: a kept one if it is nearer than the restart point.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "pipeline/sources/container.h"
 
 namespace penstock {
 namespace {
@@ -36,8 +37,8 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
     }
     if (shard.container != shards[0].container) {
       const auto name = [](const SnapshotShard& of) {
-        return absl::StrCat(of.root, ":", of.relative_path,
-                            of.container == ContainerKind::kTar ? " is a tar archive" : " is a TFRecord file");
+        const std::string_view noun = Container::Of(of.container).FileNoun();
+        return absl::StrCat(of.root, ":", of.relative_path, " is ", absl::string_view(noun.data(), noun.size()));
       };
       return absl::InvalidArgumentError(absl::StrCat("dataset.files: ", name(shards[0]), ", and ", name(shard),
                                                      "; the shards of a job must be of one kind: make a job of each"));

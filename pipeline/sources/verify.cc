@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/sources/container.h"
 #include "pipeline/sources/record_walker.h"
 
 namespace penstock {
@@ -66,8 +67,7 @@ std::string VerifyReport::Describe(size_t i) const {
 std::string VerifyReport::Summary() const {
   const absl::string_view compression(CompressionName(kind.compression).data(),
                                       CompressionName(kind.compression).size());
-  const bool tar = kind.container == ContainerKind::kTar;
-  const char* const records = tar ? " samples" : " records";
+  const std::string records = absl::StrCat(" ", std::string(Container::Of(kind.container).RecordNoun()), "s");
   const std::string skipped = skipped_members == 0
                                   ? ""
                                   : absl::StrCat(", ", skipped_members, skipped_members == 1 ? " member" : " members",

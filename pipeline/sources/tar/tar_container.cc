@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "pipeline/sources/crc32c.h"
 #include "pipeline/sources/damage.h"
+#include "pipeline/sources/tar/sample_members.h"
 #include "pipeline/sources/tar/sample_name.h"
 #include "pipeline/sources/tar/tar_header.h"
 
@@ -27,11 +28,12 @@ class TarWalker final : public RecordWalker {
     length_ = 0;
     data_is_right_ = true;
     identities_.clear();
+    members_.clear();
     if (data != nullptr) data->clear();
 
     std::string key;
     bool is_open = false;  // a member of the sample was read
-    uint32_t crc = 0;      // includes all bytes since the sample's first header
+    size_t members = 0;    // up to the last one with an extension
     for (;;) {
       if (!has_head_) PS_RETURN_IF_ERROR(ReadHead());
       if (head_.kind != Head::kMember) {
@@ -59,14 +61,13 @@ class TarWalker final : public RecordWalker {
       if (!is_open || !fits) {  // a member that belongs to no sample
         PS_RETURN_IF_ERROR(SkipFully(body, &got));
       } else {
-        crc = Crc32cExtend(crc, head_.bytes);
         if (data != nullptr) data->append(head_.bytes);
-        uint32_t member_crc = 0;
+        uint32_t crc = Crc32cExtend(0, head_.bytes), data_crc = 0;
         uint64_t padding = 0;
-        PS_RETURN_IF_ERROR(ReadPieces(head_.member.size, data, {&crc, &member_crc}, &got));
+        PS_RETURN_IF_ERROR(ReadPieces(head_.member.size, data, {&crc, &data_crc}, &got));
         if (got == head_.member.size) PS_RETURN_IF_ERROR(ReadPieces(body - got, data, {&crc}, &padding));
         got += padding;
-        if (got == body && head_.name.has_value()) AddIdentity(member_crc);
+        if (got == body) AddMember(crc, data_crc, static_cast<uint32_t>(head_.bytes.size() + body));
       }
       position_ += got;
       if (got < body) {
@@ -76,9 +77,10 @@ class TarWalker final : public RecordWalker {
       skipped_ += head_.name.has_value() ? 0 : 1;
       if (head_.name.has_value()) {
         length_ = position_ - offset_;
-        data_crc_ = crc;
+        members = members_.size();
       }
     }
+    members_.resize(members);
     if (data != nullptr) data->resize(length_);
     identity_ = identities_;
     next_record_ = record_ + 1;
@@ -192,10 +194,15 @@ class TarWalker final : public RecordWalker {
     return absl::StrCat("member ", absl::CHexEscape(head_.member.name), " at offset ", head_.offset, ": ");
   }
 
-  void AddIdentity(uint32_t member_crc) {
+  // Adds the member that was read. `crc` includes its headers and padding, `stored` counts them.
+  void AddMember(uint32_t crc, uint32_t data_crc, uint32_t stored) {
+    RecordMember member{.bytes = stored, .crc = crc};
+    if (head_.name.has_value()) member.extension = std::move(head_.name->extension);
+    members_.push_back(std::move(member));
+    if (!head_.name.has_value()) return;
     char numbers[12];
     StoreLittleEndian<uint64_t>(head_.member.size, numbers);
-    StoreLittleEndian<uint32_t>(member_crc, numbers + 8);
+    StoreLittleEndian<uint32_t>(data_crc, numbers + 8);
     identities_.append(head_.member.name).append(1, '\0').append(numbers, sizeof(numbers));
   }
 
@@ -207,16 +214,72 @@ class TarWalker final : public RecordWalker {
   std::string identities_;  // one for each member of the current sample
 };
 
+// Names a member whose stored bytes may be damaged: by its header if that is intact, otherwise by its extension.
+std::string MemberName(const MemberTable& table, uint64_t member, std::string_view stored) {
+  TarAssembler headers;
+  for (size_t at = 0; stored.size() - at >= kTarBlockBytes;) {
+    const auto next = headers.AddHeader(stored.data() + at);
+    if (!next.ok() || *next == TarAssembler::Next::kEnd) break;
+    if (*next == TarAssembler::Next::kMember) {
+      return absl::StrCat("member ", absl::CHexEscape(headers.member().name));
+    }
+    at += kTarBlockBytes;
+    if (*next != TarAssembler::Next::kExtension) continue;
+    const uint64_t bytes = headers.extension_bytes();
+    if (TarPaddedBytes(bytes) > stored.size() - at || !headers.AddExtension(stored.substr(at, bytes)).ok()) break;
+    at += TarPaddedBytes(bytes);
+  }
+  const uint8_t extension = table.extension(member);
+  if (extension >= MemberTable::kOther) return "a member";
+  return absl::StrCat("member .", absl::CHexEscape(table.Extension(extension)));
+}
+
 }  // namespace
 
 std::unique_ptr<RecordWalker> TarContainer::Walk(RecordWalker::Input input) const {
   return std::make_unique<TarWalker>(std::move(input));
 }
 
-absl::StatusOr<std::string_view> TarContainer::DataOf(const ShardIndex& index, uint64_t k, const char* stored) const {
-  const std::string_view data(stored, index.RecordLength(k));
-  if (Crc32cExtend(0, data) == index.DataCrc(k)) return data;
-  return DamagedRead("its CRC is not that of the index", data);
+std::vector<ByteRange> TarContainer::RangesOf(const ShardIndex& index, uint64_t k,
+                                              const RequestedFeatures& features) const {
+  const MemberTable& table = index.members();
+  const SampleMembers members(table, k, features);
+  std::vector<ByteRange> ranges;
+  uint64_t offset = index.RecordOffset(k);
+  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) {
+    const uint64_t bytes = table.bytes(member);
+    if (members.Has(member)) {
+      const bool is_adjacent = !ranges.empty() && ranges.back().offset + ranges.back().length == offset;
+      if (!is_adjacent) ranges.push_back({offset, 0});
+      ranges.back().length += bytes;
+    }
+    offset += bytes;
+  }
+  return ranges;
+}
+
+absl::StatusOr<std::string_view> TarContainer::DataOf(const ShardIndex& index, uint64_t k,
+                                                      const RequestedFeatures* features, const char* stored) const {
+  const MemberTable& table = index.members();
+  std::optional<SampleMembers> members;
+  if (features != nullptr) members.emplace(table, k, *features);
+  uint64_t offset = index.RecordOffset(k), read = 0;
+  std::optional<std::string> damage;
+  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) {
+    const uint32_t bytes = table.bytes(member);
+    if (!members.has_value() || members->Has(member)) {
+      const std::string_view data(stored + read, bytes);
+      if (!damage.has_value() && Crc32cExtend(0, data) != table.crc(member)) {
+        damage =
+            absl::StrCat(MemberName(table, member, data), " at offset ", offset, ": its CRC is not that of the index");
+      }
+      read += bytes;
+    }
+    offset += bytes;
+  }
+  const std::string_view all(stored, read);
+  if (damage.has_value()) return DamagedRead(*damage, all);
+  return all;
 }
 
 }  // namespace penstock

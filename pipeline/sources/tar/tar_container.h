@@ -1,12 +1,16 @@
 // The container tar: samples of a WebDataset. A record is a sample: neighboring members with one key (sample_name.h).
 // Its data are its bytes in the archive, from the first header to the end of the padding of its last member. Members
 // that belong to no sample are skipped.
+//
+// A feature is a member. With requested features, the data are the bytes of the members that hold them, each from its
+// first header to the end of its padding.
 #ifndef PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/sources/container.h"
@@ -19,8 +23,14 @@ namespace penstock {
 // data, all little-endian. Times and owners of members do not count.
 class TarContainer final : public Container {
  public:
+  std::string_view FileNoun() const override { return "a tar archive"; }
+  std::string_view RecordNoun() const override { return "sample"; }
   std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
-  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const char* stored) const override;
+  bool StoresFeaturesApart() const override { return true; }
+  std::vector<ByteRange> RangesOf(const ShardIndex& index, uint64_t k,
+                                  const RequestedFeatures& features) const override;
+  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const RequestedFeatures* features,
+                                          const char* stored) const override;
 };
 
 }  // namespace penstock

@@ -74,6 +74,7 @@ std::unique_ptr<RecordWalker> TfRecordContainer::Walk(RecordWalker::Input input)
 }
 
 absl::StatusOr<std::string_view> TfRecordContainer::DataOf(const ShardIndex& index, uint64_t k,
+                                                           const RequestedFeatures* features,
                                                            const char* stored) const {
   const uint32_t length = index.RecordLength(k);
   const auto broken = [&](absl::string_view what) {

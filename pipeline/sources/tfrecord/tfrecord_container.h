@@ -16,8 +16,11 @@ namespace penstock {
 // The identity of a record for its content hash is its frame: u64 length, u32 CRC of the length, u32 CRC of the data.
 class TfRecordContainer final : public Container {
  public:
+  std::string_view FileNoun() const override { return "a TFRecord file"; }
+  std::string_view RecordNoun() const override { return "record"; }
   std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
-  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const char* stored) const override;
+  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const RequestedFeatures* features,
+                                          const char* stored) const override;
 };
 
 }  // namespace penstock

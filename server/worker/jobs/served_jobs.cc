@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/data_format.h"
 
 namespace penstock {
 namespace {
@@ -26,6 +27,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(Storage* storage, co
                                                             DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
+  options.features = RequestedFeaturesOf(snapshot.container(), job.spec());
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
   return LoadJob::Create(job.spec(), std::move(reader), DamageVerdict::kGiven);

@@ -1,7 +1,6 @@
 #include "pipeline/sources/tar/tar_container.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cstdint>
 #include <memory>
@@ -46,20 +45,6 @@ Archive MakeArchive(int count) {
 
 const std::string kEndMark(1024, '\0');
 
-std::string GzippedTar(const std::string& bytes) {
-  z_stream zlib = {};
-  EXPECT_EQ(deflateInit2(&zlib, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&zlib, bytes.size()), '\0');
-  zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  zlib.avail_in = static_cast<uInt>(bytes.size());
-  zlib.next_out = reinterpret_cast<Bytef*>(out.data());
-  zlib.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&zlib, Z_FINISH), Z_STREAM_END);
-  out.resize(zlib.total_out);
-  deflateEnd(&zlib);
-  return out;
-}
-
 ShardIndex IndexOfTar(const std::string& bytes) {
   auto index = BuildShardIndex(MemoryFile(bytes), {.restart_spacing = 4096});
   EXPECT_TRUE(index.ok()) << index.status();
@@ -75,7 +60,7 @@ std::unique_ptr<ShardReader> OpenTar(const std::string& bytes, const ShardIndex&
 TEST(TarContainer, EachRecordIsTheBytesOfItsSample) {
   const Archive archive = MakeArchive(200);
   for (const std::string& bytes :
-       {archive.bytes + kEndMark, archive.bytes, GzippedTar(archive.bytes + kEndMark), GzippedTar(archive.bytes)}) {
+       {archive.bytes + kEndMark, archive.bytes, GzippedBytes(archive.bytes + kEndMark), GzippedBytes(archive.bytes)}) {
     const ShardIndex index = IndexOfTar(bytes);
     EXPECT_EQ(index.kind().container, ContainerKind::kTar);
     ASSERT_EQ(index.record_count(), archive.samples.size());
@@ -97,7 +82,7 @@ TEST(TarContainer, EachRecordIsTheBytesOfItsSample) {
 TEST(TarContainer, TheContentHashCoversNamesAndDataAndNeitherTimesNorCompression) {
   const Archive archive = MakeArchive(20);
   const uint64_t hash = IndexOfTar(archive.bytes + kEndMark).content_hash;
-  EXPECT_EQ(IndexOfTar(GzippedTar(archive.bytes)).content_hash, hash);
+  EXPECT_EQ(IndexOfTar(GzippedBytes(archive.bytes)).content_hash, hash);
   const auto changed = [&](size_t at, bool repair) {
     std::string bytes = archive.bytes;
     bytes[at] ^= 1;
@@ -226,7 +211,7 @@ TEST(TarContainer, MembersOutsideOfSamplesAreCounted) {
 }
 
 TEST(TarContainer, ADamagedEndOfACompressedArchiveIsFound) {
-  std::string bytes = GzippedTar(MakeArchive(5).bytes + kEndMark);
+  std::string bytes = GzippedBytes(MakeArchive(5).bytes + kEndMark);
   bytes[bytes.size() - 6] ^= 1;
   const auto report = VerifyShard(MemoryFile(bytes));
   ASSERT_TRUE(report.ok()) << report.status();

@@ -3,6 +3,7 @@
 #define PENSTOCK_TESTS_PIPELINE_SOURCES_TEST_SHARDS_H_
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <cstring>
@@ -69,6 +70,20 @@ inline void WriteShard(const std::string& path, const std::vector<std::string>& 
   ASSERT_TRUE(writer.ok()) << writer.status();
   for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
   ASSERT_TRUE((*writer)->Close().ok());
+}
+
+inline std::string GzippedBytes(const std::string& bytes) {
+  z_stream zlib = {};
+  EXPECT_EQ(deflateInit2(&zlib, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&zlib, bytes.size()), '\0');
+  zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  zlib.avail_in = static_cast<uInt>(bytes.size());
+  zlib.next_out = reinterpret_cast<Bytef*>(out.data());
+  zlib.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+  out.resize(zlib.total_out);
+  deflateEnd(&zlib);
+  return out;
 }
 
 inline std::string Slurp(const std::string& path) {

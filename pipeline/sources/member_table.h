@@ -1,0 +1,72 @@
+// The members of the records of a shard: of a tar archive, whose records are samples.
+#ifndef PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
+#define PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock {
+
+// A member of a record, as a walk over the shard finds it.
+struct RecordMember {
+  std::optional<std::string> extension = std::nullopt;  // nullopt: no feature can request the member
+  uint32_t bytes = 0;                    // stored bytes, with headers and padding
+  uint32_t crc = 0;                      // CRC-32C of the stored bytes
+};
+
+// Plain data, in columns. Takes 9 bytes per member and 4 per record. The members of all records are numbered through in
+// their order. The stored bytes of a record are those of its members, one after another.
+class MemberTable {
+ public:
+  // Numbers of extensions. A shard has few of them. Members with any further one have the number kOther, and are
+  // therefore read with each record.
+  static constexpr uint8_t kOther = 254;
+  static constexpr uint8_t kNone = 255;
+  static constexpr size_t kNumbers = 256;
+
+  // Adds a record with these members, at least one.
+  void AppendRecord(std::span<const RecordMember> members);
+  void Compact();
+  size_t MemoryBytes() const;
+
+  uint64_t records() const { return starts_.size(); }
+  // The members of record k are First(k) to First(k + 1) - 1. k <= records().
+  uint64_t First(uint64_t k) const {
+    return k == starts_.size() ? bytes_.size() : bases_[k / kBaseStride] + starts_[k];
+  }
+  uint32_t bytes(uint64_t member) const { return bytes_[member]; }
+  uint32_t crc(uint64_t member) const { return crcs_[member]; }
+  uint8_t extension(uint64_t member) const { return extension_numbers_[member]; }
+  // Returns the number of an extension, or nullopt if no member has it or only members with the number kOther do.
+  std::optional<uint8_t> NumberOf(std::string_view extension) const;
+  // Returns the extension of a number below kOther that a member has.
+  const std::string& Extension(uint8_t number) const { return extensions_[number]; }
+
+  // Returns the content of the index's section.
+  std::string Serialize() const;
+  // The inverse of Serialize. `lengths` are the stored bytes of the records. Returns nullopt for other bytes. Never
+  // allocates more than a small multiple of their size.
+  static std::optional<MemberTable> Parse(std::string_view content, std::span<const uint32_t> lengths);
+
+  bool operator==(const MemberTable&) const = default;
+
+ private:
+  static constexpr uint64_t kBaseStride = 64;
+
+  void BeginRecord();
+
+  std::vector<std::string> extensions_;  // by number, in the order of their first members
+  std::vector<uint64_t> bases_;          // first member of one in kBaseStride records
+  std::vector<uint32_t> starts_;         // first member of each record, from its base
+  std::vector<uint32_t> bytes_, crcs_;
+  std::vector<uint8_t> extension_numbers_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_

@@ -1,0 +1,372 @@
+// Jobs that read some members of their samples: what they ask storage for, which rows they get, and which damage they
+// see.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "pipeline/loader/check_keys.h"
+#include "pipeline/loader/data_format.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/records/sample_parser.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/shard_reader.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/local_behind.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
+#include "tests/pipeline/storage/object/object_storage_testing.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSamples = 24;
+// Bytes of a member of up to 512 bytes: a header, and a padded block.
+constexpr uint64_t kSmallMember = 1024;
+
+// Local files, near or behind a network, that count the bytes of reads and can damage one byte.
+class CountedStorage final : public LocalBehind {
+ public:
+  explicit CountedStorage(bool near) : near_(near) {}
+  bool HasLowLatency(const std::string& name) const override { return near_; }
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    LocalFiles()->Open(name, options, [this, name, done = std::move(done)](auto file) mutable {
+      if (!file.ok()) return std::move(done)(file.status());
+      std::move(done)(std::make_unique<File>(this, name, *std::move(file)));
+    });
+  }
+
+  std::atomic<uint64_t> bytes{0}, reads{0};
+  // Set before reads.
+  std::string damaged_file;
+  uint64_t damaged_offset = 0;
+
+ private:
+  class File final : public LocalFileBehind {
+   public:
+    File(CountedStorage* storage, std::string name, std::unique_ptr<StoredFile> file)
+        : LocalFileBehind(std::move(file)), storage_(storage), name_(std::move(name)) {}
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      storage_->bytes += length;
+      ++storage_->reads;
+      auto got = file_->ReadAt(offset, length, out);
+      const uint64_t at = storage_->damaged_offset;
+      if (name_ == storage_->damaged_file && at >= offset && at < offset + length) out[at - offset] ^= 0x40;
+      return got;
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      std::move(done)(ReadAt(offset, length, out));
+    }
+
+   private:
+    CountedStorage* const storage_;
+    const std::string name_;
+  };
+
+  const bool near_;
+};
+
+// Two shards of samples with jpg, json and cls. The job reads jpg and cls.
+TestDataset MakeSamples(const std::string& folder) {
+  TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = kSamples / 2, .tar = true}, folder);
+  for (size_t shard = 0; shard < set.files.size(); ++shard) {
+    std::string archive;
+    for (uint64_t i = 0; i < kSamples / 2; ++i) {
+      const uint64_t number = shard * (kSamples / 2) + i;
+      AppendTarMember(absl::StrFormat("%06d.jpg", number), MakeTestJpeg(160, 120, number), &archive);
+      AppendTarMember(absl::StrFormat("%06d.json", number), absl::StrCat("{\"id\": ", number, "}"), &archive);
+      AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(number * 7), &archive);
+    }
+    PS_CHECK(WriteFileAtomically(set.files[shard], archive).ok());
+  }
+  return set;
+}
+
+// The job with the label alone.
+v1::JobSpec LabelsOf(const v1::JobSpec& job) {
+  v1::JobSpec labels = job;
+  labels.clear_ops();
+  labels.mutable_features()->erase(labels.features().begin());
+  return labels;
+}
+
+struct Epoch {
+  absl::Status status;
+  std::string digest;
+  uint64_t rows = 0;
+  uint64_t storage_bytes = 0;  // reads of the epoch, not of the index
+};
+
+Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<DataRoot>& roots) {
+  Epoch epoch;
+  auto dataset = OpenDataset(storage, job, roots, "", 1);
+  PS_CHECK(dataset.ok());
+  const auto load = LoadJob::Create(job, *std::move(dataset));
+  PS_CHECK(load.ok());
+  LocalReaderOptions options;
+  options.threads = 2;
+  options.memory_budget_bytes = 32 << 20;
+  options.record_cache_bytes = 0;
+  storage->bytes = 0;
+  auto reader = LocalReader::Open(*load, options);
+  PS_CHECK(reader.ok());
+  BatchDigest digest;
+  while (true) {
+    auto batch = (*reader)->Next();
+    epoch.status = batch.status();
+    if (!batch.ok() || !batch->has_value()) break;
+    (*batch)->AddTo(&digest);
+  }
+  epoch.digest = digest.Hex();
+  epoch.rows = digest.rows();
+  epoch.storage_bytes = storage->bytes;
+  return epoch;
+}
+
+TEST(RequestedFeaturesOfAJob, AJobOfLabelsAsksStorageForTheLabelsAlone) {
+  TempFolder folder;
+  const TestDataset set = MakeSamples(folder.path());
+  std::string expected;
+  for (const bool near : {true, false}) {
+    CountedStorage storage(near);
+    const Epoch labels = ReadEpoch(&storage, LabelsOf(set.job), set.roots);
+    EXPECT_EQ(labels.status, absl::OkStatus());
+    EXPECT_EQ(labels.rows, kSamples);
+    EXPECT_EQ(labels.storage_bytes, kSamples * kSmallMember) << near;
+    EXPECT_EQ(storage.reads > 0, true);
+    if (expected.empty()) expected = labels.digest;
+    EXPECT_EQ(labels.digest, expected);
+  }
+}
+
+TEST(RequestedFeaturesOfAJob, PhotographsAndLabelsLeaveOutTheTextBetweenThem) {
+  TempFolder folder;
+  const TestDataset set = MakeSamples(folder.path());
+  CountedStorage near(true);
+  const Epoch epoch = ReadEpoch(&near, set.job, set.roots);
+  EXPECT_EQ(epoch.status, absl::OkStatus());
+  uint64_t stored = 0;
+  for (const std::string& file : set.files) stored += ReadWholeFile(file).value().size();
+  EXPECT_EQ(epoch.storage_bytes, stored - kSamples * kSmallMember);
+  // Behind a network, ranges of several records hold whole samples. The rows are the same.
+  CountedStorage far(false);
+  const Epoch ranges = ReadEpoch(&far, set.job, set.roots);
+  EXPECT_EQ(ranges.status, absl::OkStatus());
+  EXPECT_EQ(ranges.digest, epoch.digest);
+}
+
+TEST(RequestedFeaturesOfAJob, DamageOfAMemberFailsOnlyRowsOfJobsThatReadIt) {
+  TempFolder folder;
+  const TestDataset set = MakeSamples(folder.path());
+  const std::string archive = ReadWholeFile(set.files[1]).value();
+  const size_t label = archive.find("000015.cls");
+  for (const bool near : {true, false}) {
+    for (const auto& [offset, member] :
+         {std::pair(archive.find("000015.jpg") + 600, "000015.jpg"), std::pair(label + 512, "000015.cls")}) {
+      CountedStorage storage(near);
+      auto dataset = OpenDataset(&storage, LabelsOf(set.job), set.roots, "", 1);
+      PS_CHECK(dataset.ok());
+      const auto load = LoadJob::Create(LabelsOf(set.job), *std::move(dataset)).value();
+      storage.damaged_file = set.files[1];
+      storage.damaged_offset = offset;
+      LocalReaderOptions options;
+      options.threads = 1;
+      options.memory_budget_bytes = 32 << 20;
+      auto reader = LocalReader::Open(load, options).value();
+      absl::Status status;
+      uint64_t steps = 0;
+      while (status.ok()) {
+        const auto batch = reader->Next();
+        status = batch.status();
+        if (batch.ok() && !batch->has_value()) break;
+        steps += batch.ok() ? 1 : 0;
+      }
+      if (offset != label + 512) {
+        EXPECT_EQ(status, absl::OkStatus()) << near;
+        EXPECT_EQ(steps, kSamples / 8);
+        continue;
+      }
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(absl::StrCat(set.files[1], ", record 3 at offset ", archive.find("000015.jpg"), ": member ",
+                                         member, " at offset ", label, ": its CRC")));
+    }
+  }
+}
+
+TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
+  TempFolder folder;
+  const TestDataset set = MakeSamples(folder.path());
+  v1::JobSpec job = LabelsOf(set.job);
+  job.mutable_features(0)->set_key("cls2");
+  const auto dataset = OpenDataset(LocalFiles(), job, set.roots, "", 1).value();
+  const std::string message(CheckKeys(job, dataset.get()).message());
+  for (const char* member : {"cls", "jpg", "json"}) EXPECT_THAT(message, HasSubstr(member));
+}
+
+TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers) {
+  TempFolder folder;
+  const TestDataset set = MakeSamples(folder.path());
+  const auto space = [&](const v1::JobSpec& job) {
+    const auto load = LoadJob::Create(job, OpenDataset(LocalFiles(), job, set.roots, "", 1).value()).value();
+    return std::pair(load->record_space(), load->order_fingerprint());
+  };
+  v1::JobSpec reordered = set.job;
+  reordered.mutable_features()->SwapElements(0, 1);
+  EXPECT_EQ(space(reordered), space(set.job));
+  EXPECT_NE(space(LabelsOf(set.job)).first, space(set.job).first);
+  EXPECT_EQ(space(LabelsOf(set.job)).second, space(set.job).second) << "the order does not depend on members";
+}
+
+// The bytes of the answers to requests for objects.
+class RequestedFeaturesOfObjects : public ObjectStorageTest {
+ protected:
+  RequestedFeaturesOfObjects() {
+    set_ = MakeSamples(folder_.path());
+    for (const std::string& file : set_.files) {
+      s3_.Put("samples", file.substr(file.rfind('/') + 1), ReadWholeFile(file).value());
+    }
+  }
+  Epoch Read(Storage* storage, v1::JobSpec job, const std::vector<DataRoot>& roots) {
+    job.mutable_dataset(0)->set_files(0, absl::StrCat(roots[0].path, "/data-*"));
+    auto dataset = OpenDataset(storage, job, roots, "", 1);
+    Epoch epoch;
+    epoch.status = dataset.status();
+    if (!dataset.ok()) return epoch;
+    bytes_ = 0;
+    const auto load = LoadJob::Create(job, *std::move(dataset)).value();
+    LocalReaderOptions options;
+    options.threads = 1;
+    options.memory_budget_bytes = 32 << 20;
+    auto reader = LocalReader::Open(load, options).value();
+    BatchDigest digest;
+    while (true) {
+      auto batch = reader->Next();
+      epoch.status = batch.status();
+      if (!batch.ok() || !batch->has_value()) break;
+      (*batch)->AddTo(&digest);
+    }
+    epoch.digest = digest.Hex();
+    epoch.rows = digest.rows();
+    epoch.storage_bytes = bytes_;
+    return epoch;
+  }
+
+  TempFolder folder_;
+  TestDataset set_;
+  std::atomic<uint64_t> bytes_{0};
+  HttpServer counted_{[this](const ServedRequest& request) {
+    ServedAnswer answer = s3_(request);
+    if (request.method == "GET") bytes_ += answer.body.size();
+    return answer;
+  }};
+};
+
+TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
+  ObjectStorage::Options options = Options();
+  options.s3.endpoint = counted_.url();
+  static ObjectStorage* objects = nullptr;  // the function below has no state
+  ObjectStorage s3(std::move(options));
+  objects = &s3;
+  const auto storage = FilesBy(LocalFiles(), {{"s3", [] { return static_cast<Storage*>(objects); }}});
+  const std::vector<DataRoot> bucket = {{"data", "s3://samples"}};
+  const v1::JobSpec labels = LabelsOf(set_.job);
+  const Epoch local = Read(LocalFiles(), labels, set_.roots);
+  EXPECT_EQ(local.status, absl::OkStatus());
+  const Epoch fetched = Read(storage.get(), labels, bucket);
+  EXPECT_EQ(fetched.status, absl::OkStatus());
+  EXPECT_EQ(fetched.rows, kSamples);
+  EXPECT_EQ(fetched.digest, local.digest);
+  EXPECT_GE(fetched.storage_bytes, kSamples * kSmallMember);
+  EXPECT_LT(fetched.storage_bytes, kSamples * kSmallMember + 16) << "to open an object takes 2 bytes";
+  const Epoch photographs = Read(storage.get(), set_.job, bucket);
+  EXPECT_EQ(photographs.status, absl::OkStatus());
+  EXPECT_EQ(photographs.digest, Read(LocalFiles(), set_.job, set_.roots).digest);
+}
+
+// Returns the values as text, or the error.
+std::string ValuesOf(const SampleParser& parser, const absl::StatusOr<std::string>& record) {
+  if (!record.ok()) return record.status().ToString();
+  ParsedExample parsed;
+  if (const absl::Status status = parser.Parse(*record, &parsed); !status.ok()) return status.ToString();
+  std::string text;
+  for (const FeatureValue& value : parsed) {
+    absl::StrAppend(&text, value.missing ? "-" : "+");
+    for (const std::string_view bytes : value.bytes) absl::StrAppend(&text, std::string(bytes), ";");
+    for (const int64_t number : value.ints) absl::StrAppend(&text, number, ";");
+    for (const float number : value.floats) absl::StrAppend(&text, number, ";");
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
+  SampleRandom random(17, 3, 0);
+  const std::vector<std::string> extensions = {"jpg", "cls", "json", "left.jpg", "meta.json", "txt", "JPG", ""};
+  const std::vector<std::string> keys = {
+      "jpg",     "jpg;txt",       "json/a;cls", "meta.json/b/0;json/a;txt", "txt;jpg",
+      "__key__", "left.jpg;LEFT", "json",       "json/a;meta.json/b/0"};
+  int errors = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::string archive;
+    for (int i = 0; i < 25; ++i) {
+      const int members = 1 + static_cast<int>(random.Below(6));
+      for (int m = 0; m < members; ++m) {
+        const std::string& extension = extensions[random.Below(extensions.size())];
+        const bool json = extension.ends_with("json");
+        const uint64_t kind = random.Below(4);
+        AppendTarMember(absl::StrCat("s", i, ".", extension),
+                        json ? (kind == 0   ? "{}"
+                                : kind == 1 ? "{\"a\": \"x\"}"
+                                : kind == 2 ? "{\"b\": [\"y\"]}"
+                                            : "{")
+                             : std::string(random.Below(1500), static_cast<char>('a' + kind)),
+                        &archive);
+        if (random.Below(8) == 0) AppendTarMember("folder", "", &archive, '5');
+      }
+    }
+    TempFolder folder;
+    PS_CHECK(WriteFileAtomically(folder.File("tar"), archive).ok());
+    auto file = OpenFile(folder.File("tar")).value();
+    const auto index = std::make_shared<const ShardIndex>(BuildShardIndex(*file).value());
+    const auto reader = ShardReader::Open(std::move(file), index).value();
+    v1::JobSpec job;
+    std::vector<FeatureRequest> requests;
+    for (uint64_t r = 0; r <= random.Below(3); ++r) {
+      const std::string& key = keys[random.Below(keys.size())];
+      job.add_features()->set_key(key);
+      requests.push_back({.key = key, .kind = FeatureKind::kBytes});
+    }
+    const auto features = RequestedFeaturesOf(ContainerKind::kTar, job);
+    const auto parser = SampleParser::Create(requests);
+    PS_CHECK(parser.ok());
+    for (uint64_t k = 0; k < index->record_count(); ++k) {
+      std::string whole, part(reader->StoredBytes(k, features.get()), '\0');
+      PS_CHECK(reader->ReadRecord(k, &whole).ok());
+      const auto read = reader->ReadRecord(k, part.data(), features.get());
+      ASSERT_TRUE(read.ok()) << read.status();
+      const std::string expected = ValuesOf(*parser, whole);
+      EXPECT_EQ(ValuesOf(*parser, std::string(*read)), expected);
+      errors += expected.find("INVALID_ARGUMENT") != std::string::npos ? 1 : 0;
+    }
+  }
+  EXPECT_GT(errors, 50);
+}
+
+}  // namespace
+}  // namespace penstock
