@@ -84,7 +84,7 @@ class DatasetReader {
     // file and close another.
     size_t max_open_shards = 0;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // rejects a shard with a longer record
-    uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record
+    uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory (ShardIndex)
     // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
     Executor* executor = nullptr;
     // The features that records have (RequestedFeaturesOf). Null: records are whole.

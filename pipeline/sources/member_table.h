@@ -15,8 +15,8 @@ namespace penstock {
 // A member of a record, as a walk over the shard finds it.
 struct RecordMember {
   std::optional<std::string> extension = std::nullopt;  // nullopt: no feature can request the member
-  uint32_t bytes = 0;                    // stored bytes, with headers and padding
-  uint32_t crc = 0;                      // CRC-32C of the stored bytes
+  uint32_t bytes = 0;                                   // stored bytes, with headers and padding
+  uint32_t crc = 0;                                     // CRC-32C of the stored bytes
 };
 
 // Plain data, in columns. Takes 9 bytes per member and 4 per record. The members of all records are numbered through in

@@ -31,6 +31,15 @@ struct FirstBytes {
   size_t count = 0;
 
   bool IsRecord() const { return count >= kRecordHeaderBytes && HeaderCrcIsRight(bytes); }
+  // Returns the container that the bytes prove. The header of a record has a checksum of 32 bits, a tar header one
+  // of 17.
+  std::optional<ContainerKind> Container(std::optional<ContainerKind> expected) const {
+    if (IsRecord()) return ContainerKind::kTfRecord;
+    if (IsTar(expected == ContainerKind::kTar)) return ContainerKind::kTar;
+    return std::nullopt;
+  }
+
+ private:
   // A tar archive may begin with its end mark or be empty, but so may other streams.
   bool IsTar(bool tar_is_expected) const {
     if (count == kTarBlockBytes && IsTarHeader(bytes)) return true;
@@ -60,14 +69,19 @@ absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& f
 }  // namespace
 
 uint32_t FrameBytesOf(ContainerKind container) {
-  return container == ContainerKind::kTar ? 0 : static_cast<uint32_t>(kRecordFrameBytes);
+  switch (container) {
+    case ContainerKind::kTar:
+      return 0;
+    case ContainerKind::kTfRecord:
+      break;
+  }
+  return kRecordFrameBytes;
 }
 
 bool HasChecksums(ContainerKind container) { return container == ContainerKind::kTfRecord; }
 
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,
                                           std::optional<ContainerKind> expected) {
-  const bool expect_tar = expected == ContainerKind::kTar;
   FirstBytes first;
   PS_ASSIGN_OR_RETURN(first.count, file.ReadAt(0, sizeof(first.bytes), first.bytes));
   const auto* bytes = reinterpret_cast<const unsigned char*>(first.bytes);
@@ -78,14 +92,13 @@ absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compress
   if (compression == Compression::kGzip || compression == Compression::kZlib || try_zlib) {
     const Compression tried = try_zlib ? Compression::kZlib : compression;
     PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, tried));
-    // The header of a record has a checksum of 32 bits, a tar header one of 17.
-    const bool tar = inflated.has_value() && !inflated->IsRecord() && inflated->IsTar(expect_tar);
-    if (!try_zlib || tar || (inflated.has_value() && (inflated->count == 0 || inflated->IsRecord()))) {
-      return ShardKind{tried, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
+    const std::optional<ContainerKind> container =
+        inflated.has_value() ? inflated->Container(expected) : std::optional<ContainerKind>();
+    if (!try_zlib || container.has_value() || (inflated.has_value() && inflated->count == 0)) {
+      return ShardKind{tried, container.value_or(ContainerKind::kTfRecord)};
     }
   }
-  const bool tar = !first.IsRecord() && first.IsTar(expect_tar);
-  return ShardKind{Compression::kNone, tar ? ContainerKind::kTar : ContainerKind::kTfRecord};
+  return ShardKind{Compression::kNone, first.Container(expected).value_or(ContainerKind::kTfRecord)};
 }
 
 absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression compression) {

@@ -1,6 +1,7 @@
 #include "pipeline/sources/tar/sample_members.h"
 
 #include <optional>
+#include <utility>
 
 namespace penstock {
 
@@ -24,9 +25,13 @@ SampleMembers::SampleMembers(const MemberTable& table, uint64_t k, const Request
   }
   extensions_.reset(MemberTable::kNone);
   if ((extensions_ & present).any()) return;
-  for (uint64_t member = begin; member < end; ++member) {
-    if (table.extension(member) == MemberTable::kNone) continue;
-    if (only_ == UINT64_MAX || table.bytes(member) < table.bytes(only_)) only_ = member;
+  // Only a damaged index has a sample without an extension.
+  const auto size = [&](uint64_t member) {
+    return std::pair(table.extension(member) == MemberTable::kNone, table.bytes(member));
+  };
+  only_ = begin;
+  for (uint64_t member = begin + 1; member < end; ++member) {
+    if (size(member) < size(only_)) only_ = member;
   }
 }
 

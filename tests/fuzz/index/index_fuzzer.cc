@@ -7,7 +7,34 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/little_endian.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
+
+namespace {
+
+using penstock::ByteRange;
+using penstock::MemberTable;
+using penstock::RequestedFeatures;
+
+// The members of a record are its stored bytes, and the ranges of features are parts of them.
+void CheckMembers(const penstock::ShardIndex& index, uint64_t k) {
+  static const auto* const features =
+      new RequestedFeatures({{{"cls"}}, {{"png"}, {"jpg"}}, {{"json", false}, {"txt"}}});
+  const MemberTable& table = index.members();
+  PS_CHECK(table.First(k) < table.First(k + 1));
+  uint64_t bytes = 0;
+  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) bytes += table.bytes(member);
+  PS_CHECK(bytes == index.StoredBytes(k));
+  uint64_t at = index.RecordOffset(k);
+  const uint64_t end = at + bytes;
+  for (const ByteRange& range : penstock::Container::Of(index.kind().container).RangesOf(index, k, *features)) {
+    PS_CHECK(range.offset >= at && range.length <= end - range.offset);
+    at = range.offset + range.length;
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string blob(reinterpret_cast<const char*>(data), size);
@@ -19,13 +46,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!index.ok()) return 0;
   PS_CHECK(index->MemoryBytes() <= 64 * size + 4096);
   const uint64_t records = index->record_count();
+  const bool has_members = !penstock::HasChecksums(index->kind().container);
   for (uint64_t k = 0; k < records; ++k) {
     const uint64_t end = index->RecordOffset(k) + index->StoredBytes(k);
     // Only a tar archive has gaps between its records.
     const bool may_have_gap = index->kind().container == penstock::ContainerKind::kTar && k + 1 < records;
     PS_CHECK(may_have_gap ? end <= index->RecordOffset(k + 1) : end == index->RecordOffset(k + 1));
     PS_CHECK(index->RangeBytes(k, 1) == index->StoredBytes(k));
+    if (has_members) CheckMembers(*index, k);
   }
+  PS_CHECK(index->members().records() == (has_members ? records : 0));
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
   const auto again = penstock::ShardIndex::Parse(index->Serialize());
   PS_CHECK(again.ok() && *again == *index);

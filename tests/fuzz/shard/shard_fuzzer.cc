@@ -15,6 +15,7 @@
 #include "base/little_endian.h"
 #include "pipeline/sources/crc32c.h"
 #include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/tfrecord/framing.h"
 #include "pipeline/sources/verify.h"
@@ -32,8 +33,20 @@ struct Content {
   bool indexed = false;
   bool tar = false;
   std::vector<std::string> records;  // readable records
+  std::vector<std::string> labels;   // the members "cls" of samples
   bool operator==(const Content&) const = default;
 };
+
+// Reads the member "cls" of a sample, which is a part of `whole`.
+std::string LabelOf(const penstock::ShardReader& reader, uint64_t k, std::string whole) {
+  static const auto* const label = new penstock::RequestedFeatures({{{"cls"}}});
+  std::string buffer(reader.StoredBytes(k, label), '\0');
+  const auto read = reader.ReadRecord(k, buffer.data(), label);
+  PS_CHECK(read.ok());
+  const auto reduced = reader.RecordOf(k, whole.data(), label);
+  PS_CHECK(reduced.ok() && *reduced == *read);
+  return std::string(*read);
+}
 
 Content Check(std::string_view bytes, Compression compression) {
   auto file = std::make_unique<BytesFile>(bytes);
@@ -61,7 +74,9 @@ Content Check(std::string_view bytes, Compression compression) {
   const uint64_t count = (*reader)->index().record_count();
   std::string record;
   for (uint64_t k = count; k-- > 0;) {
-    if ((*reader)->ReadRecord(k, &record).ok()) content.records.push_back(record);
+    if (!(*reader)->ReadRecord(k, &record).ok()) continue;
+    content.records.push_back(record);
+    if (content.tar) content.labels.push_back(LabelOf(**reader, k, record));
   }
   std::reverse(content.records.begin(), content.records.end());
   PS_CHECK(content.records.size() == report->readable_records);
