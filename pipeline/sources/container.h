@@ -38,7 +38,7 @@ class Container {
 
   // Starts a walk over the stream.
   virtual std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const = 0;
-  // Returns whether a record's features have ranges of their own. Otherwise the calls below require features == null.
+  // Returns whether a record's features have ranges of their own. Otherwise their range is the whole record.
   virtual bool StoresFeaturesApart() const { return false; }
   // Returns the ranges of the stream that hold the features of record k, in ascending order and with a gap between any
   // two. Reads only the index.

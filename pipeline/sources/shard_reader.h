@@ -30,9 +30,8 @@ struct ShardReaderOptions {
   size_t max_cursors = 4;
 };
 
-// Thread-safe. One object per shard serves all threads. Reads with `features` read only the ranges that hold them; the
-// record is the bytes of these ranges. They are null for whole records, and for containers that do not store features
-// apart. Results of reads, besides OK:
+// Thread-safe. One object per shard serves all threads. Reads with `features` read only the ranges that hold them, and
+// the record is the bytes of these ranges. Null: the whole record. Results of reads, besides OK:
 //   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
 //                       The message names file, record and offset. Other records may be readable.
 //   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
