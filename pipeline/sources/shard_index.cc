@@ -22,7 +22,7 @@
 //   in version 3: sections, for each: its number, its bytes, content. A reader skips the sections that it does not
 //   know.
 //     1: for each gap: its record as difference to the last, its bytes
-//     2: not written anymore
+//     2: reserved; indexes of tar archives without members had it
 //     3: the members of all records (member_table.cc)
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
