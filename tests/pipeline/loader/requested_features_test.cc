@@ -18,12 +18,14 @@
 #include "base/philox.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/data_format.h"
-#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/open_dataset.h"
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loaded_rows.h"
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 #include "tests/pipeline/storage/object/object_storage_testing.h"
@@ -114,29 +116,29 @@ struct Epoch {
   uint64_t storage_bytes = 0;  // reads of the epoch, not of the index
 };
 
+// Reads the rows with a loader without a record cache.
+void LoadInto(const std::shared_ptr<const LoadJob>& job, int threads, Epoch* epoch) {
+  LoaderOptions options;
+  options.threads = threads;
+  options.memory_budget_bytes = 32 << 20;
+  const auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  const auto steps = LoadedSteps(loader->get(), job, {});
+  epoch->status = steps.status();
+  if (!steps.ok()) return;
+  epoch->digest = DigestOf(*steps);
+  for (const PlainStep& step : *steps) epoch->rows += step.rows.size();
+}
+
 Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<DataRoot>& roots) {
   Epoch epoch;
   auto dataset = OpenDataset(storage, job, roots, "", 1);
   PS_CHECK(dataset.ok());
   const auto load = LoadJob::Create(job, *std::move(dataset));
   PS_CHECK(load.ok());
-  LocalReaderOptions options;
-  options.threads = 2;
-  options.memory_budget_bytes = 32 << 20;
-  options.record_cache_bytes = 0;
   storage->bytes = storage->reads = 0;
   storage->damages = true;
-  auto reader = LocalReader::Open(*load, options);
-  PS_CHECK(reader.ok());
-  BatchDigest digest;
-  while (true) {
-    auto batch = (*reader)->Next();
-    epoch.status = batch.status();
-    if (!batch.ok() || !batch->has_value()) break;
-    (*batch)->AddTo(&digest);
-  }
-  epoch.digest = digest.Hex();
-  epoch.rows = digest.rows();
+  LoadInto(*load, 2, &epoch);
   epoch.storage_bytes = storage->bytes;
   return epoch;
 }
@@ -271,19 +273,7 @@ class RequestedFeaturesOfObjects : public ObjectStorageTest {
     if (!dataset.ok()) return epoch;
     bytes_ = 0;
     const auto load = LoadJob::Create(job, *std::move(dataset)).value();
-    LocalReaderOptions options;
-    options.threads = 1;
-    options.memory_budget_bytes = 32 << 20;
-    auto reader = LocalReader::Open(load, options).value();
-    BatchDigest digest;
-    while (true) {
-      auto batch = reader->Next();
-      epoch.status = batch.status();
-      if (!batch.ok() || !batch->has_value()) break;
-      (*batch)->AddTo(&digest);
-    }
-    epoch.digest = digest.Hex();
-    epoch.rows = digest.rows();
+    LoadInto(load, 1, &epoch);
     epoch.storage_bytes = bytes_;
     return epoch;
   }
