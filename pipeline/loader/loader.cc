@@ -40,6 +40,7 @@ class SessionImpl final : public Loader::Session {
     core_->CloseSession(id_, std::move(quiet));
   }
   size_t Request(const std::vector<RowRequest>& rows) override { return core_->Request(id_, rows); }
+  void Expect(ExpectedRows rows) override { core_->Expect(id_, std::move(rows)); }
   std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override { return core_->Reserve(id_, bytes); }
   void NowRevocable() override { core_->NowRevocable(); }
   void SetHead(uint64_t step) override { core_->SetHead(id_, step); }

@@ -30,6 +30,7 @@
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
+#include "pipeline/loader/read_ahead/expected_rows.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/steps.h"
 
@@ -79,10 +80,6 @@ class RowSink {
   // until OnRow.
   virtual RowSlot Book(const RowRequest& request) { return {}; }
 
-  // Returns whether the session will request the row, as far as it knows. The loader may then fetch its record early,
-  // together with others. A wrong false only loses that. Called many times per row, so it must be fast.
-  virtual bool WillAsk(uint64_t epoch, uint64_t position, uint64_t record) { return false; }
-
   // Drops prepared rows, furthest step first, until it has freed `bytes` or no such row is left, because an urgent row
   // of this session or of another one (`for_others`) needs memory. Returns the bytes freed. The sink requests the
   // dropped rows again when there is room.
@@ -93,6 +90,7 @@ struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // in this session's slice; their bytes are reserved while it is open
   uint32_t weight = 1;
   uint64_t end_epoch = kEndNotKnown;  // the first epoch that the session will not read, or kWithoutEnd
+  ExpectedRows expected = {};         // the rows that the session will request, as far as they are known
   // The loader writes rows into slots that the sink books. Their bytes are not part of the budget.
   bool books_slots = false;
   // The slice of each step that the session reads. Sessions of one job whose slices overlap read the same rows.
@@ -130,7 +128,7 @@ struct LoaderOptions {
   int read_ahead_rows = 32;
   // Largest number of records in flight from storage with high latency (Storage::HasLowLatency).
   int reads_under_way = 64;
-  // The same for ranges, each of many records that are near each other (ranges/record_ranges.h). 0: no ranges.
+  // The same for ranges, each of many records that are near each other (read_ahead/record_ranges.h). 0: no ranges.
   int ranges_under_way = 16;
   uint64_t range_bytes = uint64_t{8} << 20;  // largest size of a range; tests use less
   uint64_t max_row_bytes = kMaxRowBytes;     // tests use less
@@ -165,6 +163,8 @@ class Loader {
     // is limited by memory, but not 0 while few rows wait. Request the others again after some of the accepted rows
     // were delivered.
     virtual size_t Request(const std::vector<RowRequest>& rows) = 0;
+    // Replaces LoaderSessionOptions::expected.
+    virtual void Expect(ExpectedRows rows) = 0;
     // Reserves memory of the budget that the caller needs for this session, for example for lists of rows to request.
     // Returns null if there is none at present.
     virtual std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) = 0;

@@ -112,6 +112,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->job = job;
   session->options = options;
   session->sink = sink;
+  session->expected = std::make_shared<const ExpectedRows>(options.expected);
   session->overhead = overhead;
   session->estimate = making;
   LookAtIdle(true);
@@ -208,6 +209,12 @@ void LoaderCore::TrimListed(OpenedSession* session) {
   if (needed >= session->listed) return;
   budget_.ReleaseCommon(session->id, session->listed - needed);
   session->listed = needed;
+}
+
+void LoaderCore::Expect(uint64_t id, ExpectedRows rows) {
+  auto expected = std::make_shared<const ExpectedRows>(std::move(rows));
+  MutexLock lock(&mutex_);
+  sessions_.at(id)->expected.swap(expected);
 }
 
 std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {

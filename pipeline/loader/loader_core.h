@@ -50,6 +50,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // this call, or on the thread of that last call.
   void CloseSession(uint64_t id, Task quiet) ABSL_LOCKS_EXCLUDED(mutex_);
   size_t Request(uint64_t id, const std::vector<RowRequest>& rows);
+  void Expect(uint64_t id, ExpectedRows rows);
   std::unique_ptr<BudgetLease> Reserve(uint64_t id, uint64_t bytes);
   void NowRevocable();
   void SetHead(uint64_t id, uint64_t step);
@@ -84,8 +85,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     uint64_t estimate = 0;  // bytes to reserve for a row about which nothing is known
     uint64_t listed = 0;    // bytes of the budget for waiting rows
     RequestedSpan requested;
-    int calls = 0;   // rows in progress or in delivery, and revocations
-    int making = 0;  // rows in progress
+    std::shared_ptr<const ExpectedRows> expected;  // never null
+    int calls = 0;                                 // rows in progress or in delivery, and revocations
+    int making = 0;                                // rows in progress
     // Rows outside the scheduler's queue that no maker has, by TaskId::number: they wait for their shard, their record,
     // a read slot or another session.
     std::unordered_map<uint64_t, std::unique_ptr<RowTask>> parked;
@@ -107,11 +109,12 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     uint64_t held = 0;              // reserved bytes
     std::vector<RowRequest> ahead;  // to announce to storage
     RequestedSpan requested;        // by the session so far
-    uint64_t range_room = 0;        // bytes for ranges of all sessions
-    bool fetch_ahead = false;       // records of rows after this one may be fetched now
-    int sharers = 0;                // other sessions that read this row
-    std::optional<RowKey> making;   // the row for which they wait
-    RowResult result;               // for the sink
+    std::shared_ptr<const ExpectedRows> expected;
+    uint64_t range_room = 0;       // bytes for ranges of all sessions
+    bool fetch_ahead = false;      // records of rows after this one may be fetched now
+    int sharers = 0;               // other sessions that read this row
+    std::optional<RowKey> making;  // the row for which they wait
+    RowResult result;              // for the sink
   };
   // Result of one try to make a row.
   struct Outcome {

@@ -150,6 +150,7 @@ bool LoaderCore::TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) 
   ++session.making;
   work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
   work.requested = session.requested;
+  work.expected = session.expected;
   work.range_room = RangeRoom();
   work.fetch_ahead = !choice.blocked.has_value();
   TrimListed(&session);
@@ -330,10 +331,7 @@ void LoaderCore::Announce(Maker* maker) {
   OpenedSession& session = *work.session;
   for (const RowRequest& row : work.ahead) maker_.Announce(*session.job, session.id, row, &maker->thread);
   if (ranges_ == nullptr || session.job->reader().HasLowLatency()) return;
-  ranges_->LookAhead(session.id, work.row->request, work.requested, work.range_room,
-                     [&session](uint64_t epoch, uint64_t position, uint64_t record) {
-                       return session.sink->WillAsk(epoch, position, record);
-                     });
+  ranges_->LookAhead(session.id, work.row->request, work.requested, *work.expected, work.range_room);
 }
 
 bool LoaderCore::Make(Maker* maker) {

@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loade
   session.weight = std::max<uint32_t>(job->spec().weight(), 1);
   session.books_slots = true;
   session.end_epoch = EndEpoch(options.start, options.epochs);
+  session.expected = ExpectedRows(steps, options.rank, options.start, session.end_epoch);
   session.rank = options.rank;
   session.world_size = steps.world_size();
   std::unique_ptr<PreparedSteps> prepared(new PreparedSteps(steps, options, std::move(make_target)));
@@ -122,16 +123,6 @@ PreparedSteps::Pending* PreparedSteps::Find(const RowRequest& request) {
 }
 
 RowSlot PreparedSteps::Book(const RowRequest& request) { return Find(request)->step.target->Book(request.tag); }
-
-bool PreparedSteps::WillAsk(uint64_t epoch, uint64_t position, uint64_t record) {
-  if (epoch < options_.start.epoch) return false;
-  if (options_.epochs > 0 && epoch >= options_.start.epoch + options_.epochs) return false;
-  const uint64_t begin = epoch == options_.start.epoch ? options_.start.position : 0;
-  if (position < begin) return false;
-  const StepSpan span = steps_.StepAt(steps_.Normalized({epoch, position - (position - begin) % steps_.step_size()}));
-  if (span.epoch != epoch || position < span.begin || position >= span.begin + span.valid) return false;
-  return steps_.Slice(span, options_.rank).Contains(steps_.SlotOfPosition(span, position));
-}
 
 void PreparedSteps::OnRow(RowResult row) {
   Pending* const pending = Find(row.request);

@@ -75,7 +75,6 @@ class PreparedSteps final : public RowSink {
 
   RowSlot Book(const RowRequest& request) override;
   void OnRow(RowResult row) override;
-  bool WillAsk(uint64_t epoch, uint64_t position, uint64_t record) override;
 
  private:
   struct Pending {

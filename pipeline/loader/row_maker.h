@@ -36,7 +36,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/decided_records.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/loader/read_ahead/record_ranges.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/row_task.h"

@@ -31,6 +31,7 @@ class SimLoader::RowsOf final : public Loader::Session {
     loader_->Add(id_, rows);
     return rows.size();
   }
+  void Expect(ExpectedRows) override {}
   std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override { return Grab(bytes); }
   void NowRevocable() override {}
   void SetHead(uint64_t step) override { loader_->SetHead(id_, step); }

@@ -1,6 +1,7 @@
 #include "server/worker/stream/session_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -31,12 +32,6 @@ uint64_t TakeVarint(const std::string& in, size_t* at) {
 }
 
 }  // namespace
-
-bool SessionCore::OwnedKeys::Contains(uint64_t key) const {
-  const auto next = std::upper_bound(ranges.begin(), ranges.end(), key,
-                                     [](uint64_t k, const auto& range) { return k < range.first; });
-  return next != ranges.begin() && key < std::prev(next)->second;
-}
 
 absl::StatusOr<SessionCore> SessionCore::Create(SessionParameters parameters, const SessionLimits& limits) {
   if (parameters.world_size == 0 || parameters.rank >= parameters.world_size) {
@@ -74,32 +69,17 @@ absl::Status SessionCore::UseView(const v1::View& proto) {
     return absl::InvalidArgumentError(
         absl::StrCat("view ", view.term, ".", view.n, " is over ", view.key_space, " keys, this job has ", expected));
   }
-  for (const auto& known : views_) {
-    if (known->term == view.term && known->number == view.n) return absl::OkStatus();
-  }
-  auto keys = std::make_shared<OwnedKeys>();
-  keys->term = view.term;
-  keys->number = view.n;
-  keys->policy = view.policy;
-  const uint32_t self = view.FindWorker(parameters_.worker_id);
-  if (self != View::kNobody) {
-    for (const ViewRange& range : view.ranges) {
-      if (range.owner != self) continue;
-      if (!keys->ranges.empty() && keys->ranges.back().second == range.begin) {
-        keys->ranges.back().second = range.end;
-      } else {
-        keys->ranges.emplace_back(range.begin, range.end);
-      }
-    }
+  for (const KnownView& known : views_) {
+    if (known.term == view.term && known.number == view.n) return absl::OkStatus();
   }
   if (views_.size() >= limits_.views) views_.pop_front();
-  views_.push_back(std::move(keys));
+  views_.push_back({view.term, view.n, std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, parameters_.worker_id))});
   return absl::OkStatus();
 }
 
 absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   const auto view = std::find_if(views_.begin(), views_.end(), [&](const auto& known) {
-    return known->term == grant.view_term() && known->number == grant.view_number();
+    return known.term == grant.view_term() && known.number == grant.view_number();
   });
   if (view == views_.end()) {
     return absl::FailedPreconditionError(absl::StrCat("a grant under view ", grant.view_term(), ".",
@@ -114,26 +94,19 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   }
   OrderOf(grant.epoch(), 0);
   OpenGrant open;
-  open.keys = *view;
+  open.keys = view->keys;
   open.epoch = grant.epoch();
   open.step_begin = grant.begin();
   open.end = grant.end();
-  if (will_ask_keys_ != open.keys) {
-    will_ask_keys_ = open.keys;
-    will_ask_ = std::make_shared<const WillAsk>(
-        [keys = open.keys, steps = steps_, rank = parameters_.rank, begin = grant.begin() % steps_.step_size()](
-            uint64_t position, uint64_t record) {
-          const uint64_t slot = (position + steps.step_size() - begin) % steps.step_size();
-          // Sessions of other ranks also request rows of these records, possibly from this worker, so the rank does not
-          // count.
-          if (keys->policy == AssignPolicy::kByRecord) return keys->Contains(record);
-          const uint64_t slice = steps.step_size() / steps.world_size();
-          return slot / slice == rank && keys->Contains(RankKey(slot, steps.step_size()));
-        });
+  if (expected_keys_ != open.keys) {
+    expected_keys_ = open.keys;
+    expected_.emplace(steps_, parameters_.rank, Cursor{grant.epoch(), grant.begin()}, kWithoutEnd, open.keys);
   }
   grants_.push_back(std::move(open));
   return absl::OkStatus();
 }
+
+std::optional<ExpectedRows> SessionCore::TakeExpected() { return std::exchange(expected_, std::nullopt); }
 
 absl::StatusOr<size_t> SessionCore::AddFetch(const v1::Fetch& fetch) {
   const size_t count = static_cast<size_t>(fetch.positions_size());
@@ -210,7 +183,7 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
       if (row >= grant.end) break;
       const uint64_t position = steps_.PositionOfRow(row);
       const uint64_t key =
-          grant.keys->policy == AssignPolicy::kByRank ? RankKey(slot, steps_.step_size()) : plan.RecordAt(position);
+          grant.keys->policy() == AssignPolicy::kByRank ? RankKey(slot, steps_.step_size()) : plan.RecordAt(position);
       if (!grant.keys->Contains(key)) continue;
       RowRequest request;
       request.epoch = grant.epoch;

@@ -15,8 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/data.pb.h"
+#include "pipeline/loader/read_ahead/expected_rows.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/owned_keys.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
@@ -72,10 +74,9 @@ class SessionCore {
   std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
 
-  // A function that returns whether a row will be requested, if later grants are like the last one. Null before the
-  // first grant. Pure.
-  using WillAsk = std::function<bool(uint64_t position, uint64_t record)>;
-  std::shared_ptr<const WillAsk> will_ask() const { return will_ask_; }
+  // Returns the rows that will be requested if later grants are under the view of the last one. Returns nullopt if the
+  // description has not changed since the last call.
+  std::optional<ExpectedRows> TakeExpected();
 
   // Returns the next rows of fetches, in the order of the requests, at most `max_rows`.
   std::vector<RowRequest> NextFetched(size_t max_rows);
@@ -84,13 +85,10 @@ class SessionCore {
   size_t queued_fetches() const { return queued_fetches_; }  // their remaining rows
 
  private:
-  // The part of a view that belongs to this worker.
-  struct OwnedKeys {
+  struct KnownView {
     uint64_t term = 0;
     uint64_t number = 0;
-    AssignPolicy policy = AssignPolicy::kByRecord;
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;  // [begin, end), sorted, not adjacent
-    bool Contains(uint64_t key) const;
+    std::shared_ptr<const OwnedKeys> keys;  // keys of this worker
   };
   struct OpenGrant {
     std::shared_ptr<const OwnedKeys> keys;
@@ -119,10 +117,10 @@ class SessionCore {
   SessionParameters parameters_;
   Steps steps_;
   SessionLimits limits_;
-  std::deque<std::shared_ptr<const OwnedKeys>> views_;
+  std::deque<KnownView> views_;
   std::deque<OpenGrant> grants_;
-  std::shared_ptr<const WillAsk> will_ask_;
-  std::shared_ptr<const OwnedKeys> will_ask_keys_;  // keys that will_ask_ uses
+  std::shared_ptr<const OwnedKeys> expected_keys_;  // keys of the last grant
+  std::optional<ExpectedRows> expected_;            // until TakeExpected()
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;

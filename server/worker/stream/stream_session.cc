@@ -280,15 +280,6 @@ void StreamSession::OnRow(RowResult row) {
   Post(&StreamSession::Woken);
 }
 
-bool StreamSession::WillAsk(uint64_t epoch, uint64_t position, uint64_t record) {
-  std::shared_ptr<const SessionCore::WillAsk> will_ask;
-  {
-    MutexLock lock(&mutex_);
-    will_ask = will_ask_;
-  }
-  return will_ask != nullptr && (*will_ask)(position, record);
-}
-
 size_t StreamSession::Revoke(size_t bytes, bool for_others) {
   const Nanos now = shared_->executor->clock()->Now();
   size_t freed = 0;

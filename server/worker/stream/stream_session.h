@@ -102,7 +102,6 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
 
   // Calls of the loader.
   void OnRow(RowResult row) override;
-  bool WillAsk(uint64_t epoch, uint64_t position, uint64_t record) override;
   size_t Revoke(size_t bytes, bool for_others) override;
 
  private:
@@ -193,8 +192,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // null before the job is open and after the end
   std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to request again
   std::optional<Nanos> write_began_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);  // time of flush_timer_
-  std::shared_ptr<const SessionCore::WillAsk> will_ask_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);    // time of flush_timer_
   std::shared_ptr<JobSends> sends_ ABSL_GUARDED_BY(mutex_);  // null before the job is open and after the end
   bool full_ ABSL_GUARDED_BY(mutex_) = false;                // as reported to sends_
   bool wanted_ ABSL_GUARDED_BY(mutex_) = false;              // others needed memory during this write

@@ -168,9 +168,8 @@ absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
       return core_->UseView(message.use_view().view());
     case v1::ClientMessage::kGrant:
       PS_RETURN_IF_ERROR(core_->AddGrant(message.grant()));
-      {
-        MutexLock lock(&mutex_);
-        will_ask_ = core_->will_ask();
+      if (std::optional<ExpectedRows> expected = core_->TakeExpected(); expected.has_value()) {
+        rows_->Expect(*std::move(expected));
       }
       PumpSoon();
       return absl::OkStatus();

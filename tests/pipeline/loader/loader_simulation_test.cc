@@ -83,6 +83,7 @@ class Trainer final : public RowSink {
     LoaderSessionOptions options;
     options.largest_step_rows = kStepRows;
     options.end_epoch = kEpochs;
+    options.expected = ExpectAll(*job_, kEpochs);
     options.counts_all = true;
     auto session = loader->OpenSession(job_, options, this);
     PS_CHECK(session.ok());
@@ -103,7 +104,6 @@ class Trainer final : public RowSink {
     }
     sim_.PostAt(sim_.clock()->Now() + sim_.Draw(kMillisecond), [this] { Look(); });
   }
-  bool WillAsk(uint64_t epoch, uint64_t, uint64_t) override { return epoch < kEpochs; }
   size_t Revoke(size_t bytes, bool) override {
     ++revocations;
     size_t freed = 0;

@@ -173,7 +173,6 @@ class HoldingSink final : public RowSink {
     rows_.push_back(std::move(row));
     arrived_.NotifyAll();
   }
-  bool WillAsk(uint64_t, uint64_t, uint64_t) override { return will_ask; }
   size_t Revoke(size_t bytes, bool) override {
     std::vector<RowResult> dropped;
     size_t freed = 0;
@@ -243,7 +242,6 @@ class HoldingSink final : public RowSink {
 
   // Receives a new request for each revoked row. Without it the sink revokes nothing.
   Loader::Session* session = nullptr;
-  bool will_ask = false;  // answer of WillAsk() for every row; set before use
 
  private:
   Mutex mutex_;
@@ -253,6 +251,11 @@ class HoldingSink final : public RowSink {
   uint64_t keep_up_to_ ABSL_GUARDED_BY(mutex_) = 0;
   bool revocable_ ABSL_GUARDED_BY(mutex_) = true;
 };
+
+// All rows of all epochs.
+inline ExpectedRows ExpectAll(const LoadJob& job, uint64_t end_epoch = kWithoutEnd) {
+  return {*Steps::Create(job.positions(), 1, LastBatch::kDrop, 1), 0, {}, end_epoch};
+}
 
 // Rows [begin, end) in steps of `rows_per_step`.
 inline std::vector<RowRequest> RowsOf(uint64_t begin, uint64_t end, uint64_t rows_per_step) {

@@ -1,4 +1,4 @@
-// An in-process reader requests exactly the rows that it predicts.
+// An in-process reader requests exactly the rows that its session expects.
 #include "pipeline/loader/prepared_steps.h"
 
 #include <gtest/gtest.h>
@@ -34,16 +34,33 @@ class PreparedRows final : public StepTarget {
 
 using Place = std::pair<uint64_t, uint64_t>;  // epoch, position
 
-void WillAskIsWhatIsAsked(const Steps& steps, const PreparedStepsOptions& options) {
+// Notes what a session expects.
+class NotingLoader final : public Loader {
+ public:
+  explicit NotingLoader(Loader* loader) : loader_(loader) {}
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
+                                                       const LoaderSessionOptions& options, RowSink* sink) override {
+    expected = options.expected;
+    return loader_->OpenSession(std::move(job), options, sink);
+  }
+  LoaderStats Stats() const override { return loader_->Stats(); }
+
+  ExpectedRows expected;
+
+ private:
+  Loader* const loader_;
+};
+
+void ExpectedRowsAreRequested(const Steps& steps, const PreparedStepsOptions& options) {
   const MemoryJob job = MakeMemoryJob(static_cast<int>(kPreparedRecords), 10, kPreparedRowBytes);
   LoaderOptions loader_options;
   loader_options.threads = 1;
-  const auto loader = Loader::Create(loader_options).value();
-  const auto reader =
-      PreparedSteps::Open(loader.get(), job.job, steps, options, [](const StepSpan&, const auto& slice) {
-        return std::make_unique<PreparedRows>(slice.size());
-      }).value();
-  std::set<Place> asked, will_ask;
+  const auto made = Loader::Create(loader_options).value();
+  NotingLoader loader(made.get());
+  const auto reader = PreparedSteps::Open(&loader, job.job, steps, options, [](const StepSpan&, const auto& slice) {
+                        return std::make_unique<PreparedRows>(slice.size());
+                      }).value();
+  std::set<Place> asked, expected;
   for (;;) {
     const auto step = reader->Next(60 * kSecond);
     ASSERT_TRUE(step.ok()) << step.status();
@@ -55,14 +72,14 @@ void WillAskIsWhatIsAsked(const Steps& steps, const PreparedStepsOptions& option
   }
   for (uint64_t epoch = 0; epoch < options.start.epoch + options.epochs + 2; ++epoch) {
     for (uint64_t position = 0; position < kPreparedRecords; ++position) {
-      if (reader->WillAsk(epoch, position, position)) will_ask.emplace(epoch, position);
+      if (loader.expected.Covers(epoch, position, position)) expected.emplace(epoch, position);
     }
   }
   EXPECT_FALSE(asked.empty());
-  EXPECT_EQ(will_ask, asked);
+  EXPECT_EQ(expected, asked);
 }
 
-TEST(PreparedSteps, WillAskIsWhatIsAskedForEveryRank) {
+TEST(PreparedSteps, ExpectedRowsAreRequestedForEveryRank) {
   for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
     for (const uint64_t world_size : {1u, 2u, 3u, 4u}) {
       const auto steps = Steps::Create(kPreparedRecords, 24, last, world_size);
@@ -71,7 +88,7 @@ TEST(PreparedSteps, WillAskIsWhatIsAskedForEveryRank) {
         for (const Cursor start : {Cursor{0, 0}, Cursor{0, 48}, Cursor{1, 7}}) {
           SCOPED_TRACE(testing::Message() << LastBatchName(last) << ", rank " << rank << " of " << world_size
                                           << ", from " << start.epoch << ":" << start.position);
-          WillAskIsWhatIsAsked(*steps, {.rank = rank, .start = start, .epochs = 2});
+          ExpectedRowsAreRequested(*steps, {.rank = rank, .start = start, .epochs = 2});
         }
       }
     }

@@ -264,9 +264,9 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   loader_options.range_bytes = 256 << 10;
   const auto loader = Loader::Create(loader_options).value();
   HoldingSink sink;
-  sink.will_ask = true;
   LoaderSessionOptions session_options;
   session_options.largest_step_rows = 40;
+  session_options.expected = ExpectAll(*job);
   const uint64_t before = OwnMemory("VmRSS");
   std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM
   const auto session = loader->OpenSession(job, session_options, &sink).value();

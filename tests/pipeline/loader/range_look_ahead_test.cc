@@ -15,9 +15,10 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/open_dataset.h"
-#include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/loader/read_ahead/record_ranges.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/indexes_from.h"
+#include "tests/pipeline/loader/loader_testing.h"
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
 
@@ -103,14 +104,14 @@ class RangeLookAheadTest : public ::testing::Test {
     sessions_.push_back(id);
   }
   // Acts as if the session, which has requested 400 rows from `at` on, made the first of them `times` times.
-  void Look(uint64_t id, uint64_t at, uint64_t room, RecordRanges::WillAsk will_ask, int times = 1000) {
+  void Look(uint64_t id, uint64_t at, uint64_t room, const ExpectedRows& expected, int times = 1000) {
     RequestedSpan asked;
     asked.first = asked.furthest = {0, at};
     asked.rows = 400;
     asked.furthest.position += asked.rows;
     RowRequest now;
     now.position = at;
-    for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, room, will_ask);
+    for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, expected, room);
   }
   // Blocks until the files of these shards are open. Only look-ahead requests to open them.
   void WaitUntilOpen(const LoadJob& job, const std::vector<uint32_t>& shards) {
@@ -139,24 +140,22 @@ class RangeLookAheadTest : public ::testing::Test {
   std::vector<uint64_t> sessions_;
 };
 
-constexpr auto kAll = [](uint64_t, uint64_t, uint64_t) { return true; };
-
 // A read that is needed sooner blocks the later ones for as long as a storage may take, and no longer.
 TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   const auto job = Job(v1::Order::CHUNKED);
   storage_.HoldOpensOf(set_.files[1]);
   Open(1, job);
-  Look(1, 0, 16 << 20, kAll, 1);
+  Look(1, 0, 16 << 20, ExpectAll(*job), 1);
   WaitUntilOpen(*job, {0, 2});
   storage_.WaitForOpenOf(set_.files[1]);
-  Look(1, 0, 16 << 20, kAll);
+  Look(1, 0, 16 << 20, ExpectAll(*job));
   const uint64_t waiting = InRanges(*job, 0) + InRanges(*job, 2);
   clock_.Advance(kSecond - 1);
-  Look(1, 0, 16 << 20, kAll);
+  Look(1, 0, 16 << 20, ExpectAll(*job));
   EXPECT_EQ(InRanges(*job, 0) + InRanges(*job, 2), waiting);
   EXPECT_LT(waiting, 100u);
   clock_.Advance(1);
-  Look(1, 0, 16 << 20, kAll);
+  Look(1, 0, 16 << 20, ExpectAll(*job));
   EXPECT_GT(InRanges(*job, 0), kAheadPerShard / 2);
   EXPECT_GT(InRanges(*job, 2), kAheadPerShard / 2);
   EXPECT_EQ(InRanges(*job, 1), 0u);
@@ -165,7 +164,12 @@ TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
 TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   const auto job = Job(v1::Order::CHUNKED);
   Open(1, job);
-  const auto ours = [](uint64_t, uint64_t, uint64_t record) { return record / kAheadPerShard != 1; };
+  View view;
+  view.key_space = kAheadRecords;
+  view.ranges = {{0, 400, 0, 1}, {400, 800, 1, 0}, {800, 1200, 0, 1}};
+  view.workers = {{"a", "h:1"}, {"b", "h:2"}};
+  const ExpectedRows ours(*Steps::Create(kAheadRecords, 10, LastBatch::kDrop, 1), 0, {}, kWithoutEnd,
+                          std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, "a")));
   Look(1, 0, 16 << 20, ours, 1);
   WaitUntilOpen(*job, {0, 2});
   Look(1, 0, 16 << 20, ours);
@@ -180,11 +184,11 @@ TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
   constexpr uint64_t kRoom = 2 << 20;  // some 1000 records
   Open(1, job);
   Open(2, job);
-  Look(1, 0, kRoom, kAll, 1);
-  Look(2, 600, kRoom, kAll, 1);
+  Look(1, 0, kRoom, ExpectAll(*job), 1);
+  Look(2, 600, kRoom, ExpectAll(*job), 1);
   WaitUntilOpen(*job, {0, 1, 2});
-  Look(1, 0, kRoom, kAll);
-  Look(2, 600, kRoom, kAll);
+  Look(1, 0, kRoom, ExpectAll(*job));
+  Look(2, 600, kRoom, ExpectAll(*job));
   for (const uint64_t id : {1, 2}) {
     EXPECT_GT(memory_->used(id), kRoom / 4) << id;
     EXPECT_LT(memory_->used(id), kRoom * 5 / 8) << id;  // half, and the end of its last range

@@ -1,5 +1,5 @@
 // Blocks of ranges: they do not overlap, hold their budget, and have no pages after their release.
-#include "pipeline/loader/ranges/range_memory.h"
+#include "pipeline/loader/read_ahead/range_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

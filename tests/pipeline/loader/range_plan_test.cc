@@ -1,5 +1,5 @@
 // Which records form one range: properties, for random shards and wanted records.
-#include "pipeline/loader/ranges/range_plan.h"
+#include "pipeline/loader/read_ahead/range_plan.h"
 
 #include <gtest/gtest.h>
 

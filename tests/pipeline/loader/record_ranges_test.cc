@@ -95,7 +95,7 @@ class RecordRangesTest : public ::testing::Test {
                                                     HoldingSink* sink, uint32_t step_rows) {
     LoaderSessionOptions options;
     options.largest_step_rows = step_rows;
-    sink->will_ask = true;
+    options.expected = ExpectAll(*job);
     return loader->OpenSession(job, options, sink).value();
   }
   // Returns all rows of an epoch by position. Requests them in steps of 40 rows, some steps ahead.

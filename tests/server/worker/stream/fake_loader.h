@@ -60,12 +60,15 @@ class FakeLoader final : public Loader {
   uint64_t requested() const { return requested_; }  // rows in all
   uint64_t made() const { return made_; }
   uint64_t held() const { return static_cast<uint64_t>(held_->bytes); }
+  // Rows that the session opened first expects.
+  const ExpectedRows& expected() const { return open_.begin()->second.expected; }
   int now_revocable() const { return now_revocable_; }
 
  private:
   struct Open {
     RowSink* sink = nullptr;
     uint64_t fixed_bytes = 0;
+    ExpectedRows expected;
     std::vector<RowRequest> rows;
     bool closing = false;
     Task quiet;
@@ -91,6 +94,7 @@ class FakeLoader final : public Loader {
       loader_->requested_ += taken;
       return taken;
     }
+    void Expect(ExpectedRows rows) override { loader_->open_.at(id_).expected = std::move(rows); }
     std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override {
       if (loader_->room_ < static_cast<int64_t>(bytes)) return nullptr;
       loader_->held_->bytes += static_cast<int64_t>(bytes);

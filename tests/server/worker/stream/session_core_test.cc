@@ -91,16 +91,18 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
     const uint32_t world = policy == v1::BY_RANK ? 2 : 1;
     for (const char* worker : {"a", "b"}) {
       SessionCore core = Make(0, world, kStep, LastBatch::kDrop, worker, policy);
-      EXPECT_EQ(core.will_ask(), nullptr);
+      EXPECT_FALSE(core.TakeExpected().has_value());
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 0, 36)).ok());
-      const auto will_ask = core.will_ask();
+      const std::optional<ExpectedRows> expected = core.TakeExpected();
+      ASSERT_TRUE(expected.has_value());
       All(&core);
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 36, 96)).ok());
+      EXPECT_FALSE(core.TakeExpected().has_value());  // the view is the same
       std::set<uint64_t> owed, foreseen;
       for (const RowRequest& row : All(&core)) owed.insert(row.position);
       const EpochPlan plan = Parameters(0, world, kStep, LastBatch::kDrop, worker).plan_of(2);
       for (uint64_t position = 36; position < 96; ++position) {
-        if ((*will_ask)(position, plan.RecordAt(position))) foreseen.insert(position);
+        if (expected->Covers(2, position, plan.RecordAt(position))) foreseen.insert(position);
       }
       EXPECT_EQ(foreseen, owed) << worker << " " << policy;
     }

@@ -58,6 +58,15 @@ TEST_F(SessionOnVirtualTime, AStreamThatNeverOpensEndsAtItsDeadline) {
   EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("`open`"));
 }
 
+TEST_F(SessionOnVirtualTime, AGrantDescribesLaterRowsToTheLoader) {
+  const Client client = Opened();
+  EXPECT_FALSE(fake_.expected().Covers(1, 8, 8));
+  client.stream->Send(GrantMessage(0, 0, 16));
+  sim_.RunFor(kMillisecond);
+  EXPECT_TRUE(fake_.expected().Covers(0, 40, 40));
+  EXPECT_TRUE(fake_.expected().Covers(1, 8, 8));
+}
+
 TEST_F(SessionOnVirtualTime, AFloodOfFetchesReachesTheLoaderOnlyAsFastAsTheClientReads) {
   const Client client = Opened();
   for (int i = 0; i < 32; ++i) {

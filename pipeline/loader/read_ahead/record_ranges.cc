@@ -1,9 +1,9 @@
-#include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/loader/read_ahead/record_ranges.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/loader/ranges/record_ranges_parts.h"
+#include "pipeline/loader/read_ahead/record_ranges_parts.h"
 
 namespace penstock {
 namespace {

@@ -1,6 +1,6 @@
 // Chooses the records of a shard that are worth one read, for storage whose requests cost more than their bytes. Pure.
-#ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_PLAN_H_
-#define PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_PLAN_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_PLAN_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_PLAN_H_
 
 #include <cstdint>
 
@@ -33,4 +33,4 @@ RecordRange PlanRange(const ShardIndex& index, uint64_t record, absl::FunctionRe
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_PLAN_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_PLAN_H_

@@ -1,6 +1,6 @@
 // Internal parts of RecordRanges.
-#ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_PARTS_H_
-#define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_PARTS_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_PARTS_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_PARTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/loader/ranges/range_memory.h"
-#include "pipeline/loader/ranges/range_plan.h"
-#include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/loader/read_ahead/range_memory.h"
+#include "pipeline/loader/read_ahead/range_plan.h"
+#include "pipeline/loader/read_ahead/record_ranges.h"
 
 namespace penstock {
 
@@ -106,4 +106,4 @@ class RecordRanges::Dropped {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_PARTS_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_PARTS_H_

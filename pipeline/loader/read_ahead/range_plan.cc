@@ -1,4 +1,4 @@
-#include "pipeline/loader/ranges/range_plan.h"
+#include "pipeline/loader/read_ahead/range_plan.h"
 
 namespace penstock {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/loader/ranges/record_ranges.h"
-#include "pipeline/loader/ranges/record_ranges_parts.h"
+#include "pipeline/loader/read_ahead/record_ranges.h"
+#include "pipeline/loader/read_ahead/record_ranges_parts.h"
 
 namespace penstock {
 namespace {
@@ -55,16 +55,17 @@ RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Plac
   return horizon;
 }
 
-void RecordRanges::OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const {
+void RecordRanges::OpenShards(const Session& session, const LoadJob& job, const ExpectedRows& expected) const {
   Place place = session.next;
   for (int looked = 0; looked < kLookedAtOnce && place.position < job.positions(); ++looked, ++place.position) {
     const uint64_t record = session.plan->RecordAt(place.position);
-    if (!will_ask(place.epoch, place.position, record) || options_.cached(job, record)) continue;
+    if (!expected.Covers(place.epoch, place.position, record) || options_.cached(job, record)) continue;
     if (!job.reader().IsReady(record)) job.reader().WillRead(record);
   }
 }
 
-bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t record, WillAsk will_ask) const {
+bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t record,
+                                 const ExpectedRows& expected) const {
   if (job.reader().IsReady(record)) {
     session->waits_since = 0;
     return false;
@@ -73,7 +74,7 @@ bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t 
   const Nanos now = options_.clock->Now();
   if (now < session->no_waits_until) return false;
   if (session->waits_since == 0) {
-    OpenShards(*session, job, will_ask);
+    OpenShards(*session, job, expected);
     session->waits_since = now;
   }
   if (now - session->waits_since < kLongestWait) return true;
@@ -83,8 +84,8 @@ bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t 
   return false;
 }
 
-void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const RequestedSpan& requested, uint64_t room,
-                             WillAsk will_ask) {
+void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const RequestedSpan& requested,
+                             const ExpectedRows& expected, uint64_t room) {
   if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) return;
   const Place at{now.epoch, now.position};
   std::shared_ptr<Session> session;
@@ -143,14 +144,14 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
     if (next > std::min(horizon.end, std::max(horizon.begin, window_end))) break;
     const Place along = std::min(horizon.end, std::max(horizon.along, window_end));
     const uint64_t record = session->plan->RecordAt(next.position);
-    if (will_ask(next.epoch, next.position, record) && !options_.cached(job, record) &&
+    if (expected.Covers(next.epoch, next.position, record) && !options_.cached(job, record) &&
         !Has({job.record_space(), record})) {
-      if (WaitsForShard(session.get(), job, record, will_ask)) {
+      if (WaitsForShard(session.get(), job, record, expected)) {
         session->pass = kCallsToPass;
         break;
       }
       if (!Reserve()) break;
-      const std::shared_ptr<Range> range = Plan(session.get(), record, along, will_ask);
+      const std::shared_ptr<Range> range = Plan(session.get(), record, along, expected);
       if (range != nullptr) range->session = session;
       if (range == nullptr || !Begin(session.get(), id, range)) {
         under_way_.fetch_sub(1);
@@ -169,7 +170,7 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const Requested
 }
 
 std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64_t record, const Place& along,
-                                                        WillAsk will_ask) {
+                                                        const ExpectedRows& expected) {
   const LoadJob& job = *session->job;
   const RecordRef ref = job.reader().snapshot().ToShard(record);
   std::shared_ptr<const ShardReader> reader = job.reader().ReaderOfRanges(ref.shard);
@@ -185,7 +186,7 @@ std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64
   const auto wanted = [&](uint64_t number) {
     const uint64_t other = shard_first + number;
     const Place place{next.epoch, plan.PositionOf(other, repeat)};
-    if (place <= next || place > along || !will_ask(place.epoch, place.position, other)) return false;
+    if (place <= next || place > along || !expected.Covers(place.epoch, place.position, other)) return false;
     if (options_.cached(job, other) || Has({job.record_space(), other})) return false;
     also.emplace_back(number, place.position);
     return true;

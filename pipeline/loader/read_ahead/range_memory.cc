@@ -1,4 +1,4 @@
-#include "pipeline/loader/ranges/range_memory.h"
+#include "pipeline/loader/read_ahead/range_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Memory for the records of ranges, in blocks of whole pages. Released blocks can be cached for the next range, with
 // their pages and their lease: unmapping and clearing pages for each record costs as much as fetching it.
-#ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_MEMORY_H_
-#define PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_MEMORY_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_MEMORY_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_MEMORY_H_
 
 #include <atomic>
 #include <cstddef>
@@ -75,4 +75,4 @@ class RangeMemory {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_RANGES_RANGE_MEMORY_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_MEMORY_H_

@@ -9,8 +9,8 @@
 //   position ahead -> record -> range around it -> one read into blocks -> rows take their records
 //
 // A block is released with the last of its records.
-#ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
-#define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_H_
 
 #include <atomic>
 #include <cstdint>
@@ -30,8 +30,9 @@
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/ranges/range_memory.h"
-#include "pipeline/loader/ranges/range_plan.h"
+#include "pipeline/loader/read_ahead/expected_rows.h"
+#include "pipeline/loader/read_ahead/range_memory.h"
+#include "pipeline/loader/read_ahead/range_plan.h"
 #include "pipeline/loader/row_request.h"
 
 namespace penstock {
@@ -55,8 +56,6 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   struct Block;
 
  public:
-  // Returns whether a session will request a row, as far as it knows. Called only by LookAhead.
-  using WillAsk = absl::FunctionRef<bool(uint64_t epoch, uint64_t position, uint64_t record)>;
   struct Options {
     int most_under_way = 16;  // 0: no ranges
     RangeLimits limits = {};
@@ -101,8 +100,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
   // Starts worthwhile ranges, before the session's row `now` is made. Looks as far ahead as `room` bytes can
   // hold all records. Fast; never blocks. Must not run while the session is opened or closed.
-  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& requested, uint64_t room,
-                 WillAsk will_ask);
+  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& requested, const ExpectedRows& expected,
+                 uint64_t room);
 
   // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
@@ -140,7 +139,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
   // Returns the range around the record and its wanted records, or null if these are fewer than two.
-  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const RequestedSpan::Place& along, WillAsk will_ask);
+  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const RequestedSpan::Place& along,
+                              const ExpectedRows& expected);
   // Distance of the look-ahead.
   struct Horizon {
     RequestedSpan::Place begin, along;  // limits for the first record of a range, and for its other records
@@ -151,9 +151,9 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   static Horizon HorizonOf(const Session& session, const RequestedSpan::Place& at, const RequestedSpan::Place& first,
                            const RequestedSpan& requested, uint64_t stride, uint64_t room);
   // Starts to open the shards of the session's next rows.
-  void OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const;
+  void OpenShards(const Session& session, const LoadJob& job, const ExpectedRows& expected) const;
   // Returns whether LookAhead must wait, because the shard of the session's next record is not open yet.
-  bool WaitsForShard(Session* session, const LoadJob& job, uint64_t record, WillAsk will_ask) const;
+  bool WaitsForShard(Session* session, const LoadJob& job, uint64_t record, const ExpectedRows& expected) const;
   // Reserves one of the `most_under_way` slots. Returns false if none is free.
   bool Reserve();
   // Starts the range. Returns false if there is no memory or the session is closed.
@@ -176,4 +176,4 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_H_

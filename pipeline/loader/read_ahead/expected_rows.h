@@ -1,0 +1,41 @@
+// The rows that a session will request, described in constant memory however many epochs they are.
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_EXPECTED_ROWS_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_EXPECTED_ROWS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "pipeline/plan/owned_keys.h"
+#include "pipeline/plan/steps.h"
+
+namespace penstock {
+
+// A value. A session gives it to the loader when it opens, and again when it changes. The loader may fetch records of
+// these rows before they are requested. A row that is missing here only loses that.
+class ExpectedRows {
+ public:
+  // Describes no rows.
+  ExpectedRows() = default;
+  // Describes the slice of `rank` in each step from `start` on. `end_epoch` is the first epoch without rows.
+  // `owned`: only rows whose keys it contains; null: all. With keys by record, the rank does not count: sessions of
+  // other ranks request rows of these records too, perhaps from the same loader.
+  ExpectedRows(const Steps& steps, uint64_t rank, Cursor start, uint64_t end_epoch,
+               std::shared_ptr<const OwnedKeys> owned = nullptr)
+      : steps_(steps), rank_(rank), start_(start), end_epoch_(end_epoch), owned_(std::move(owned)) {}
+
+  // Returns whether the row at the position, whose record is `record`, is one of them. Fast.
+  bool Covers(uint64_t epoch, uint64_t position, uint64_t record) const;
+
+ private:
+  std::optional<Steps> steps_;  // nullopt: no rows
+  uint64_t rank_ = 0;
+  Cursor start_;
+  uint64_t end_epoch_ = 0;
+  std::shared_ptr<const OwnedKeys> owned_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_EXPECTED_ROWS_H_
