@@ -43,6 +43,15 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   return maker;
 }
 
+ReadAhead::Limits LimitsOf(const LoaderOptions& options) {
+  ReadAhead::Limits limits;
+  limits.hinted_rows = options.read_ahead_rows;
+  limits.reads = std::max(1, options.reads_under_way);
+  limits.ranges = options.ranges_under_way;
+  limits.range.most_bytes = options.range_bytes;
+  return limits;
+}
+
 LoaderOptions WithoutDiskCache(LoaderOptions options) {
   options.disk_cache.reset();
   return options;
@@ -60,6 +69,7 @@ std::string AboutShards(const Snapshot& snapshot) {
 
 LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executor* executor)
     : options_(WithoutDiskCache(options)),
+      limits_(LimitsOf(options)),
       disk_cache_(options.disk_cache),
       sizes_(sizes),
       executor_(executor),
@@ -67,13 +77,13 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
       rows_(options.row_cache_bytes, options.shared_row_files),
-      ranges_(options.ranges_under_way > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
+      ranges_(limits_.ranges > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.makers), options.clock),
       makers_(static_cast<size_t>(sizes.makers)),
       states_(sizes.makers),
-      slots_(std::max(1, options.reads_under_way)),
+      slots_(limits_.reads),
       activity_(sizes.makers, options.clock) {
   for (int i = 0; i < sizes.makers; ++i) {
     Maker& maker = makers_[static_cast<size_t>(i)];
@@ -112,6 +122,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->job = job;
   session->options = options;
   session->sink = sink;
+  session->ahead = std::make_unique<ReadAhead>(job, limits_.range);
   session->expected = std::make_shared<const ExpectedRows>(options.expected);
   session->overhead = overhead;
   session->estimate = making;
@@ -226,11 +237,12 @@ std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {
 
 RecordRanges::Options LoaderCore::RangesOptions() {
   RecordRanges::Options ranges;
-  ranges.most_under_way = options_.ranges_under_way;
-  ranges.limits.most_bytes = options_.range_bytes;
+  ranges.most_under_way = limits_.ranges;
   ranges.clock = options_.clock;
   ranges.reserve = [this](uint64_t id, uint64_t bytes) { return ReserveRange(id, bytes); };
-  ranges.cached = [this](const LoadJob& job, uint64_t record) { return maker_.HasCached(job, record); };
+  ranges.cached = [this](const LoadJob& job, uint64_t record) {
+    return maker_.PlaceOf(job, record) != RecordPlace::kStorage;
+  };
   ranges.wanted = [this] { return WaitsForMemory(); };
   // The range holds memory, whose lease keeps this object alive.
   ranges.ended = [this] { NowRevocable(); };
@@ -239,7 +251,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
 
 std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
-  if (range_bytes_ + bytes > RangeRoom()) return nullptr;
+  if (range_bytes_ + bytes > ReadAhead::BytesForRanges(budget_.total(), budget_.reserved())) return nullptr;
   if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
   range_bytes_ += bytes;
   return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_owner_), id,

@@ -1,7 +1,7 @@
 // The loader's shared state: sessions, waiting rows, budget and counters behind one lock, and the work of its makers.
 // Internal to the loader; other code uses loader.h. Sessions, requests and counters are in loader_core.cc, the work of
-// makers in loader_work.cc, parked rows in loader_parked.cc, and the division of memory between rows and caches in
-// loader_caches.cc.
+// makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, and the division of memory
+// between rows and caches in loader_caches.cc.
 //
 // A maker is a task of the executor that makes one row at a time, in steps: it chooses a row, makes it, delivers it,
 // and chooses again. Without a row it ends. WakeOne() posts it again.
@@ -26,6 +26,7 @@
 #include "pipeline/loader/loader_activity.h"
 #include "pipeline/loader/maker_states.h"
 #include "pipeline/loader/memory_budget.h"
+#include "pipeline/loader/read_ahead/read_ahead.h"
 #include "pipeline/loader/read_slots.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_scheduler.h"
@@ -81,9 +82,10 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     RowSink* sink = nullptr;
     // Guarded by the core's lock:
     std::shared_ptr<JobActivity> activity;
-    uint64_t overhead = 0;  // bytes of a finished row in addition to its content
-    uint64_t estimate = 0;  // bytes to reserve for a row about which nothing is known
-    uint64_t listed = 0;    // bytes of the budget for waiting rows
+    uint64_t overhead = 0;             // bytes of a finished row in addition to its content
+    uint64_t estimate = 0;             // bytes to reserve for a row about which nothing is known
+    uint64_t listed = 0;               // bytes of the budget for waiting rows
+    std::unique_ptr<ReadAhead> ahead;  // for makers, during a ReadAhead::Turn
     RequestedSpan requested;
     std::shared_ptr<const ExpectedRows> expected;  // never null
     int calls = 0;                                 // rows in progress or in delivery, and revocations
@@ -92,8 +94,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     // a read slot or another session.
     std::unordered_map<uint64_t, std::unique_ptr<RowTask>> parked;
     std::stop_source stop_reads;
-    // Calls of FetchAhead to skip, and the number that was skipped last.
-    int look_later = 0, looked_in_vain = 0;
     int shares = 0;  // other sessions that read rows of this one
     bool closing = false;
     Task quiet;  // of CloseSession
@@ -107,10 +107,10 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     std::shared_ptr<OpenedSession> session;
     std::unique_ptr<RowTask> row;
     uint64_t held = 0;              // reserved bytes
-    std::vector<RowRequest> ahead;  // to announce to storage
+    std::vector<RowRequest> ahead;  // rows whose records may be read ahead
     RequestedSpan requested;        // by the session so far
     std::shared_ptr<const ExpectedRows> expected;
-    uint64_t range_room = 0;       // bytes for ranges of all sessions
+    uint64_t range_bytes = 0;      // bytes for ranges of all sessions
     bool fetch_ahead = false;      // records of rows after this one may be fetched now
     int sharers = 0;               // other sessions that read this row
     std::optional<RowKey> making;  // the row for which they wait
@@ -165,11 +165,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void ReleaseIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the bytes that ranges may hold: half of the memory that is not reserved. Rows in progress are worth more
-  // than records ahead of them.
-  uint64_t RangeRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return (budget_.total() - budget_.reserved()) / 2;
-  }
   std::unique_ptr<BudgetLease> ReserveRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Releases the memory for waiting rows that no row needs any longer.
@@ -208,7 +203,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the maker's row. Returns whether it is to be delivered; otherwise it waits.
   bool Make(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Announce(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome MakeRow(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   void Deliver(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the time of idle makers since the last call to the state that each job was in. Call this before that state
@@ -254,9 +248,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void Unpark(TaskId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same with the lock held. Returns false if the row was removed with its session.
   bool UnparkHere(TaskId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts to fetch records of the session's next rows, within the limits of reads and memory. Otherwise storage would
-  // be idle while the makers make rows whose records are here.
-  void FetchAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Hints storage about the records of the session's next rows, and starts ranges, before the maker makes its row.
+  void LookAhead(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Starts to read the records of requested rows, after the maker has made a row. Otherwise storage would be idle while
+  // the makers make rows whose records are here.
+  void ReadRequested(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A parked row whose record is fetched.
   struct Fetching {
     TaskId id;
@@ -293,7 +289,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Drops cache entries of jobs that no longer exist.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const LoaderOptions options_;            // without its disk cache
+  const LoaderOptions options_;  // without its disk cache
+  const ReadAhead::Limits limits_;
   std::shared_ptr<DiskCache> disk_cache_;  // null: none
   const Sizes sizes_;
   Executor* const executor_;

@@ -7,14 +7,6 @@
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock {
-namespace {
-
-// Rows whose records a maker checks between two rows. Far more than are made in that time.
-constexpr int kLookedForAtOnce = 16;
-// Largest number of calls to skip after all checked records were here.
-constexpr int kMostLookLater = 255;
-
-}  // namespace
 
 // Notifies the core when the shard of a parked row is ready. The row keeps it alive.
 class LoaderCore::ShardWaiter final : public ReadyWaiter {
@@ -90,50 +82,6 @@ std::shared_ptr<ReadyWaiter> LoaderCore::AwaitShard(TaskId id) {
   row->second->MoveTo(RowState::kAwaitsShard);
   row->second->hold = waiter;
   return waiter;
-}
-
-void LoaderCore::FetchAhead(OpenedSession* session, MakerThread* thread) {
-  bool began = false;
-  for (int looked = 0; looked < kLookedForAtOnce; ++looked) {
-    std::unique_ptr<RowTask> row;
-    {
-      MutexLock lock(&mutex_);
-      if (looked == 0 && session->look_later > 0) {
-        --session->look_later;
-        return;
-      }
-      // If other sessions read the same rows, the session that makes a row fetches its record; the others find it.
-      if (!slots_.has_free() || session->shares > 0) return;
-      row = scheduler_.PickToLookFor(session->id);
-      if (row == nullptr) return;
-    }
-    const std::optional<RowMaker::ToFetch> to_fetch = maker_.RecordToFetch(*session->job, row.get(), thread);
-    const uint64_t held = to_fetch.has_value() ? to_fetch->bytes + session->overhead : 0;
-    std::optional<Fetching> fetching;
-    {
-      MutexLock lock(&mutex_);
-      // Leave memory for rows that can be made, even if they need more than estimated.
-      const uint64_t spare = static_cast<uint64_t>(states_.wanted()) * session->estimate;
-      row->looked_for = row->held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
-      const bool begin = !row->looked_for && slots_.has_free() && budget_.Shortage(session->id, held + spare) == 0;
-      if (!begin) {
-        const bool go_on = row->looked_for;
-        scheduler_.PutBack(std::move(row));
-        WakeForRows();
-        if (!go_on) return;
-        continue;
-      }
-      PS_CHECK(budget_.Take(session->id, held));
-      session->looked_in_vain = 0;
-      fetching = FetchingOf(*session, *ParkToRead(session, std::move(row)));
-    }
-    began = true;
-    Fetch(*std::move(fetching), to_fetch->record, held);
-  }
-  if (began) return;
-  // All records were here. Probably the next ones are too.
-  MutexLock lock(&mutex_);
-  session->look_later = session->looked_in_vain = std::min(2 * session->looked_in_vain + 1, kMostLookLater);
 }
 
 void LoaderCore::Unpark(TaskId id, std::shared_ptr<const void> hold) {

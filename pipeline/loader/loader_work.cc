@@ -148,10 +148,10 @@ bool LoaderCore::TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) 
   activity_.TakesRowOf(maker->number, session.activity);
   ++session.calls;
   ++session.making;
-  work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
+  work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, limits_.hinted_rows)));
   work.requested = session.requested;
   work.expected = session.expected;
-  work.range_room = RangeRoom();
+  work.range_bytes = ReadAhead::BytesForRanges(budget_.total(), budget_.reserved());
   work.fetch_ahead = !choice.blocked.has_value();
   TrimListed(&session);
   WakeForRows();
@@ -326,19 +326,11 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   return outcome;
 }
 
-void LoaderCore::Announce(Maker* maker) {
-  Work& work = maker->work;
-  OpenedSession& session = *work.session;
-  for (const RowRequest& row : work.ahead) maker_.Announce(*session.job, session.id, row, &maker->thread);
-  if (ranges_ == nullptr || session.job->reader().HasLowLatency()) return;
-  ranges_->LookAhead(session.id, work.row->request, work.requested, *work.expected, work.range_room);
-}
-
 bool LoaderCore::Make(Maker* maker) {
   Work& work = maker->work;
   MakerThread& thread = maker->thread;
   OpenedSession& session = *work.session;
-  Announce(maker);
+  LookAhead(maker);
   const Nanos start = options_.clock->Now();
   activity_.RowBegins(maker->number, start);
   const Outcome outcome = MakeRow(maker);
@@ -406,7 +398,7 @@ bool LoaderCore::Make(Maker* maker) {
 void LoaderCore::Deliver(Maker* maker) {
   Work& work = maker->work;
   OpenedSession& session = *work.session;
-  if (work.fetch_ahead && !session.job->reader().HasLowLatency()) FetchAhead(&session, &maker->thread);
+  if (work.fetch_ahead && !session.job->reader().HasLowLatency()) ReadRequested(&session, &maker->thread);
   // The maker must not share any state of the row once the sink has it.
   work.row.reset();
   session.sink->OnRow(std::move(work.result));

@@ -420,25 +420,26 @@ class RowMaker::Try {
   const FetchedRecord* fetched_ = nullptr;  // null: `source` is not fetched
 };
 
-bool RowMaker::HasCached(const LoadJob& job, uint64_t record) const {
+RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
+  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) {
+    return RecordPlace::kMemory;
+  }
   const CacheKey key{job.record_space(), record};
-  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) return true;
-  return options_.records->Contains(key) || (options_.disk != nullptr && options_.disk->Contains(key));
+  if (options_.records->Contains(key)) return RecordPlace::kMemory;
+  return options_.disk != nullptr && options_.disk->Contains(key) ? RecordPlace::kDiskCache : RecordPlace::kStorage;
 }
 
-void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const {
+std::optional<uint64_t> RowMaker::RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
+                                           MakerThread* thread) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
-  if (request.position >= plan.num_positions()) return;
-  const uint64_t record = plan.RecordAt(request.position);
-  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) return;
-  const CacheKey key{job.record_space(), record};
-  if (options_.records->Contains(key)) return;
-  if (options_.disk == nullptr || !options_.disk->Contains(key)) {
-    job.reader().WillRead(record);
-  } else if (job.reader().IsReady(record)) {  // otherwise the length is unknown
-    const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
-    if (length.ok()) options_.disk->WillRead(key, static_cast<uint32_t>(*length));
-  }
+  if (request.position >= plan.num_positions()) return std::nullopt;
+  return plan.RecordAt(request.position);
+}
+
+void RowMaker::HintDiskCache(const LoadJob& job, uint64_t record) const {
+  if (!job.reader().IsReady(record)) return;  // the length is unknown
+  const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
+  if (length.ok()) options_.disk->WillRead({job.record_space(), record}, static_cast<uint32_t>(*length));
 }
 
 bool RowMaker::Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTask* task) const {
@@ -463,7 +464,8 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTas
 std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, RowTask* task, MakerThread* thread) const {
   if (job.reader().HasLowLatency() || !Plan(job, 0, thread, task)) return std::nullopt;
   const uint64_t record = task->progress.source;
-  if (HasCached(job, record) || !job.reader().IsReady(record)) return std::nullopt;
+  if (ReadAhead::WayOf(PlaceOf(job, record), false) != ReadAhead::Way::kRead) return std::nullopt;
+  if (!job.reader().IsReady(record)) return std::nullopt;
   if (!job.reader().DamageOf(record).damage.ok()) return std::nullopt;
   const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
   if (!length.ok()) return std::nullopt;

@@ -36,6 +36,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/decided_records.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/read_ahead/read_ahead.h"
 #include "pipeline/loader/read_ahead/record_ranges.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/loader/row_request.h"
@@ -126,12 +127,13 @@ class RowMaker {
     virtual bool Borrow(const std::shared_ptr<const CachedRow>& row) = 0;
   };
 
-  // Returns whether a cache has the record, or a finished row of it.
-  bool HasCached(const LoadJob& job, uint64_t record) const;
-
-  // Announces the row's record to storage, or to the disk cache if it has the record. Does nothing if the row or the
-  // record is cached in memory. Never blocks.
-  void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
+  // Returns the nearest place that has the record, or a finished row of it.
+  RecordPlace PlaceOf(const LoadJob& job, uint64_t record) const;
+  // Returns the record of a row, or nullopt if the epoch has no such position.
+  std::optional<uint64_t> RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
+                                   MakerThread* thread) const;
+  // Announces a read of the record to the disk cache, which has it. Never blocks.
+  void HintDiskCache(const LoadJob& job, uint64_t record) const;
 
   struct ToFetch {
     uint64_t record = 0;

@@ -72,6 +72,60 @@ bool RecordRanges::Has(const CacheKey& key) {
   return records_.contains(key);
 }
 
+// The records of a session's job, for ReadAhead.
+class RecordRanges::JobRecords final : public ReadAhead::Records {
+ public:
+  JobRecords(RecordRanges* ranges, const LoadJob& job) : ranges_(*ranges), job_(job) {}
+  bool Has(uint64_t record) const override {
+    return ranges_.options_.cached(job_, record) || ranges_.Has({job_.record_space(), record});
+  }
+  bool IsOpen(uint64_t record) const override { return job_.reader().IsReady(record); }
+  void Open(uint64_t record) override { job_.reader().WillRead(record); }
+  std::shared_ptr<const ShardIndex> IndexOf(uint32_t shard) const override {
+    const std::shared_ptr<const ShardReader> reader = job_.reader().ReaderOfRanges(shard);
+    if (reader == nullptr) return nullptr;
+    return {reader, &reader->index()};
+  }
+
+ private:
+  RecordRanges& ranges_;
+  const LoadJob& job_;
+};
+
+void RecordRanges::LookAhead(uint64_t id, ReadAhead* ahead, ReadAhead::Known known) {
+  const auto has_slot = [&] { return under_way_.load(std::memory_order_relaxed) < options_.most_under_way; };
+  if (!has_slot()) return;
+  std::shared_ptr<Session> session;
+  {
+    Dropped dropped;
+    MutexLock lock(&mutex_);
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) return;
+    session = found->second;
+    session->looks_ahead = true;
+    known.bytes /= static_cast<uint64_t>(
+        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return entry.second->looks_ahead; }));
+    while (!session->by_end.empty()) {
+      const auto [end, range] = *session->by_end.begin();
+      if (!ReadAhead::HavePassed(end, known.at)) break;
+      Drop(range);
+      dropped.Add(range);
+    }
+  }
+  const ReadAhead::Turn turn(ahead);
+  if (!turn.granted()) return;
+  JobRecords records(this, *session->job);
+  ReadAhead::RangeLook look(ahead, known, &records);
+  while (has_slot()) {
+    std::optional<RangeRead> range = look.Next();
+    if (!range.has_value()) break;
+    if (!Begin(session, id, *std::move(range))) {
+      look.NotBegun();
+      break;
+    }
+  }
+}
+
 bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts) {
   const ShardIndex& index = range->reader->index();
   struct Piece {
@@ -124,13 +178,22 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
   return all;
 }
 
-bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range) {
+bool RecordRanges::Begin(const std::shared_ptr<Session>& session, uint64_t id, RangeRead read) {
+  if (!Reserve()) return false;
+  const auto range = std::make_shared<Range>(std::move(read));
+  range->session = session;
+  range->job = session->job;
+  range->reader = session->job->reader().ReaderOfRanges(range->shard);
   std::vector<ReadPart> parts;
-  if (!Allocate(session, id, range.get(), &parts)) return false;
+  const auto fails = [this] {
+    under_way_.fetch_sub(1);
+    return false;
+  };
+  if (range->reader == nullptr || !Allocate(session.get(), id, range.get(), &parts)) return fails();
   range->begun = options_.clock->Now();
   {
     MutexLock lock(&mutex_);
-    if (session->closed) return false;
+    if (session->closed) return fails();
     size_t in = 0;  // index of the block with the record
     for (const uint64_t number : range->wanted) {
       const uint64_t offset = range->OffsetOf(number);

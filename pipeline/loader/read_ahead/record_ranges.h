@@ -1,12 +1,11 @@
 // Fetches several records with one read before their rows are started, from storage whose requests cost more than their
 // bytes.
 //
-// The loader looks ahead in a session's plan, beyond the rows that it has requested. Records that are near a wanted
-// one, and that the session will also need, are fetched in the same read (PlanRange). A row takes its record if it is
-// here. If the record is in flight, the row waits for it. Any other row fetches its record alone. No row depends on a
-// range: if a range fails, or its memory is revoked, its rows read their records one by one.
+// ReadAhead chooses the ranges. A row takes its record if it is here. If the record is in flight, the row waits for it.
+// Any other row fetches its record alone. No row depends on a range: if a range fails, or its memory is revoked, its
+// rows read their records one by one.
 //
-//   position ahead -> record -> range around it -> one read into blocks -> rows take their records
+//   ReadAhead -> range -> one read into blocks -> rows take their records
 //
 // A block is released with the last of its records.
 #ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_H_
@@ -30,25 +29,10 @@
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/read_ahead/expected_rows.h"
 #include "pipeline/loader/read_ahead/range_memory.h"
-#include "pipeline/loader/read_ahead/range_plan.h"
-#include "pipeline/loader/row_request.h"
+#include "pipeline/loader/read_ahead/read_ahead.h"
 
 namespace penstock {
-
-// The rows that a session has requested so far.
-struct RequestedSpan {
-  struct Place {
-    uint64_t epoch = 0, position = 0;
-    auto operator<=>(const Place&) const = default;
-  };
-  Place first, furthest;
-  // The furthest row whose record was fetched alone.
-  std::optional<Place> alone;
-  uint64_t rows = 0;
-  void Add(const std::vector<RowRequest>& more);
-};
 
 // Thread-safe. Owned by a shared_ptr, because a range in flight holds a reference.
 class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
@@ -57,8 +41,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
  public:
   struct Options {
-    int most_under_way = 16;  // 0: no ranges
-    RangeLimits limits = {};
+    int most_under_way = 16;
     // Reserves memory of the budget for a session's range. Returns null if there is none at present.
     std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> reserve;
     // Returns whether the record is in a cache.
@@ -98,10 +81,9 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   void OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop);
   void CloseSession(uint64_t id);
 
-  // Starts worthwhile ranges, before the session's row `now` is made. Looks as far ahead as `room` bytes can
-  // hold all records. Fast; never blocks. Must not run while the session is opened or closed.
-  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& requested, const ExpectedRows& expected,
-                 uint64_t room);
+  // Starts the ranges that `ahead` chooses. `known.bytes` are for all sessions, which share them equally. Fast; never
+  // blocks. Must not run while the session is opened or closed.
+  void LookAhead(uint64_t session, ReadAhead* ahead, ReadAhead::Known known);
 
   // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
@@ -125,6 +107,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
  private:
   struct Session;
   class Dropped;
+  class JobRecords;
   struct Entry {
     std::shared_ptr<Range> range;
     std::shared_ptr<Block> block;
@@ -138,26 +121,10 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // memory.
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
-  // Returns the range around the record and its wanted records, or null if these are fewer than two.
-  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const RequestedSpan::Place& along,
-                              const ExpectedRows& expected);
-  // Distance of the look-ahead.
-  struct Horizon {
-    RequestedSpan::Place begin, along;  // limits for the first record of a range, and for its other records
-    bool whole_chunks = false;          // both extend to the end of a window that was started
-    RequestedSpan::Place end;           // limit for both
-  };
-  // Returns the horizon for the session's row `at`. `first` is the first row with which a range may begin.
-  static Horizon HorizonOf(const Session& session, const RequestedSpan::Place& at, const RequestedSpan::Place& first,
-                           const RequestedSpan& requested, uint64_t stride, uint64_t room);
-  // Starts to open the shards of the session's next rows.
-  void OpenShards(const Session& session, const LoadJob& job, const ExpectedRows& expected) const;
-  // Returns whether LookAhead must wait, because the shard of the session's next record is not open yet.
-  bool WaitsForShard(Session* session, const LoadJob& job, uint64_t record, const ExpectedRows& expected) const;
   // Reserves one of the `most_under_way` slots. Returns false if none is free.
   bool Reserve();
-  // Starts the range. Returns false if there is no memory or the session is closed.
-  bool Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range);
+  // Starts the range. Returns false if no slot is free, there is no memory, or the session is closed.
+  bool Begin(const std::shared_ptr<Session>& session, uint64_t id, RangeRead read);
   void Over(const std::shared_ptr<Range>& range, bool ok);
   // Removes the range from the tables. The caller keeps a reference until it has released the lock, so that memory is
   // released outside.

@@ -24,14 +24,6 @@ struct RecordRanges::Session {
   std::shared_ptr<const LoadJob> job;
   std::stop_token stop;
   const std::shared_ptr<RangeMemory> memory;
-  // Used by the call of LookAhead in progress, which has set `looking`.
-  std::atomic<bool> looking{false};
-  std::optional<EpochPlan> plan;
-  RequestedSpan::Place next;           // next position to examine
-  int pass = 0;                        // calls to skip
-  RequestedSpan::Place shuffled_upto;  // EpochPlan::ShuffledUpTo of `next`
-  Nanos waits_since = 0;               // start of the wait for a shard to open; 0: none
-  Nanos no_waits_until = 0;
   // Guarded by RecordRanges::mutex_. Ranges by the position at which the last of their records is needed.
   std::multimap<RequestedSpan::Place, std::shared_ptr<Range>> by_end;
   bool looks_ahead = false;  // LookAhead was called for it
@@ -63,14 +55,12 @@ struct RecordRanges::Block {
   bool taken = false;
 };
 
-struct RecordRanges::Range {
+struct RecordRanges::Range : RangeRead {
+  explicit Range(RangeRead read) : RangeRead(std::move(read)) {}
+
   std::weak_ptr<Session> session;
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const ShardReader> reader;
-  uint64_t shard_first = 0;  // number in the snapshot of the shard's first record
-  RecordRange records;
-  std::vector<uint64_t> wanted;  // numbers in the shard; sorted once the range has started
-  RequestedSpan::Place end;      // position at which the last of them is needed
   Nanos begun = 0, took = 0;
   // Set while the range is in flight. After that, each record in the table holds its block.
   std::vector<std::shared_ptr<Block>> blocks;

@@ -62,7 +62,6 @@ class RangeLookAheadTest : public ::testing::Test {
     set_ = MakeImageDataset(images, folder_.path());
     RecordRanges::Options options;
     options.most_under_way = 1000;
-    options.limits.most_bytes = 12 << 10;  // a few records
     options.reserve = [memory = memory_](uint64_t session, uint64_t bytes) {
       memory->Reserve(session, bytes);
       return std::make_unique<BudgetLease>(memory, session, bytes);
@@ -75,7 +74,7 @@ class RangeLookAheadTest : public ::testing::Test {
   }
   ~RangeLookAheadTest() override {
     storage_.HoldOpensOf("");
-    for (const uint64_t id : sessions_) ranges_->CloseSession(id);
+    for (const auto& [id, ahead] : sessions_) ranges_->CloseSession(id);
   }
 
   // A job with loaded indexes and without open files.
@@ -100,18 +99,22 @@ class RangeLookAheadTest : public ::testing::Test {
     return nullptr;
   }
   void Open(uint64_t id, std::shared_ptr<const LoadJob> job) {
+    RangeLimits limits;
+    limits.most_bytes = 12 << 10;  // a few records
+    sessions_.emplace(id, std::make_unique<ReadAhead>(job, limits));
     ranges_->OpenSession(id, std::move(job), {});
-    sessions_.push_back(id);
   }
   // Acts as if the session, which has requested 400 rows from `at` on, made the first of them `times` times.
-  void Look(uint64_t id, uint64_t at, uint64_t room, const ExpectedRows& expected, int times = 1000) {
-    RequestedSpan asked;
-    asked.first = asked.furthest = {0, at};
-    asked.rows = 400;
-    asked.furthest.position += asked.rows;
-    RowRequest now;
-    now.position = at;
-    for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, expected, room);
+  void Look(uint64_t id, uint64_t at, uint64_t room, std::shared_ptr<const ExpectedRows> expected, int times = 1000) {
+    ReadAhead::Known known;
+    known.at = {0, at};
+    known.requested.first = known.requested.furthest = known.at;
+    known.requested.rows = 400;
+    known.requested.furthest.position += known.requested.rows;
+    known.expected = expected;
+    known.bytes = room;
+    known.now = clock_.Now();
+    for (int i = 0; i < times; ++i) ranges_->LookAhead(id, sessions_.at(id).get(), known);
   }
   // Blocks until the files of these shards are open. Only look-ahead requests to open them.
   void WaitUntilOpen(const LoadJob& job, const std::vector<uint32_t>& shards) {
@@ -137,25 +140,26 @@ class RangeLookAheadTest : public ::testing::Test {
   ManualClock clock_;
   const std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   std::shared_ptr<RecordRanges> ranges_;
-  std::vector<uint64_t> sessions_;
+  std::map<uint64_t, std::unique_ptr<ReadAhead>> sessions_;
 };
 
 // A read that is needed sooner blocks the later ones for as long as a storage may take, and no longer.
 TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   const auto job = Job(v1::Order::CHUNKED);
+  const auto all = std::make_shared<const ExpectedRows>(ExpectAll(*job));
   storage_.HoldOpensOf(set_.files[1]);
   Open(1, job);
-  Look(1, 0, 16 << 20, ExpectAll(*job), 1);
+  Look(1, 0, 16 << 20, all, 1);
   WaitUntilOpen(*job, {0, 2});
   storage_.WaitForOpenOf(set_.files[1]);
-  Look(1, 0, 16 << 20, ExpectAll(*job));
+  Look(1, 0, 16 << 20, all);
   const uint64_t waiting = InRanges(*job, 0) + InRanges(*job, 2);
   clock_.Advance(kSecond - 1);
-  Look(1, 0, 16 << 20, ExpectAll(*job));
+  Look(1, 0, 16 << 20, all);
   EXPECT_EQ(InRanges(*job, 0) + InRanges(*job, 2), waiting);
   EXPECT_LT(waiting, 100u);
   clock_.Advance(1);
-  Look(1, 0, 16 << 20, ExpectAll(*job));
+  Look(1, 0, 16 << 20, all);
   EXPECT_GT(InRanges(*job, 0), kAheadPerShard / 2);
   EXPECT_GT(InRanges(*job, 2), kAheadPerShard / 2);
   EXPECT_EQ(InRanges(*job, 1), 0u);
@@ -168,8 +172,9 @@ TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   view.key_space = kAheadRecords;
   view.ranges = {{0, 400, 0, 1}, {400, 800, 1, 0}, {800, 1200, 0, 1}};
   view.workers = {{"a", "h:1"}, {"b", "h:2"}};
-  const ExpectedRows ours(*Steps::Create(kAheadRecords, 10, LastBatch::kDrop, 1), 0, {}, kWithoutEnd,
-                          std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, "a")));
+  const auto ours =
+      std::make_shared<const ExpectedRows>(*Steps::Create(kAheadRecords, 10, LastBatch::kDrop, 1), 0, Cursor{},
+                                           kWithoutEnd, std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, "a")));
   Look(1, 0, 16 << 20, ours, 1);
   WaitUntilOpen(*job, {0, 2});
   Look(1, 0, 16 << 20, ours);
@@ -181,14 +186,15 @@ TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
 
 TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
   const auto job = Job(v1::Order::NONE);
+  const auto all = std::make_shared<const ExpectedRows>(ExpectAll(*job));
   constexpr uint64_t kRoom = 2 << 20;  // some 1000 records
   Open(1, job);
   Open(2, job);
-  Look(1, 0, kRoom, ExpectAll(*job), 1);
-  Look(2, 600, kRoom, ExpectAll(*job), 1);
+  Look(1, 0, kRoom, all, 1);
+  Look(2, 600, kRoom, all, 1);
   WaitUntilOpen(*job, {0, 1, 2});
-  Look(1, 0, kRoom, ExpectAll(*job));
-  Look(2, 600, kRoom, ExpectAll(*job));
+  Look(1, 0, kRoom, all);
+  Look(2, 600, kRoom, all);
   for (const uint64_t id : {1, 2}) {
     EXPECT_GT(memory_->used(id), kRoom / 4) << id;
     EXPECT_LT(memory_->used(id), kRoom * 5 / 8) << id;  // half, and the end of its last range

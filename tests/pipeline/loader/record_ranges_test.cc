@@ -141,6 +141,26 @@ TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
   EXPECT_GT(storage_.ranges(), 64u);
 }
 
+// A session that expects no rows reads no ranges.
+TEST_F(RecordRangesTest, RangesAreReadOnlyOfRowsThatTheSessionExpects) {
+  const auto loader = LoaderOf(2, 64 << 20, 16);
+  HoldingSink sink;
+  const auto session = SessionOf(loader.get(), job_, &sink, 40);
+  const auto read = [&](uint64_t begin, uint64_t end) {
+    for (; begin < end; begin += 40) {
+      session->Request(RowsOf(begin, begin + 40, 40));
+      sink.WaitFor(begin);  // one step ahead
+    }
+  };
+  session->Expect(ExpectedRows());
+  read(0, 400);
+  EXPECT_EQ(storage_.ranges(), 0u);
+  session->Expect(ExpectAll(*job_));
+  read(400, kRangeRecords);
+  sink.WaitFor(kRangeRecords);
+  EXPECT_GT(storage_.ranges(), 10u);
+}
+
 TEST_F(RecordRangesTest, RowsWhoseRangesFailReadTheirRecordsThemselves) {
   const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
   storage_.FailRanges(true);

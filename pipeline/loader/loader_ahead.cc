@@ -1,0 +1,77 @@
+// Reads records before their rows are made, as ReadAhead decides.
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "pipeline/loader/loader_core.h"
+
+namespace penstock {
+
+void LoaderCore::LookAhead(Maker* maker) {
+  const Work& work = maker->work;
+  OpenedSession& session = *work.session;
+  const LoadJob& job = *session.job;
+  const bool low_latency = job.reader().HasLowLatency();
+  for (const RowRequest& row : work.ahead) {
+    const std::optional<uint64_t> record = maker_.RecordOf(job, session.id, row, &maker->thread);
+    if (!record.has_value()) continue;
+    switch (ReadAhead::WayOf(maker_.PlaceOf(job, *record), low_latency)) {
+      case ReadAhead::Way::kNone:
+        break;
+      case ReadAhead::Way::kHintDiskCache:
+        maker_.HintDiskCache(job, *record);
+        break;
+      case ReadAhead::Way::kHintStorage:
+      case ReadAhead::Way::kRead:  // the hint opens the shard; ReadRequested reads the record
+        job.reader().WillRead(*record);
+        break;
+    }
+  }
+  if (ranges_ == nullptr || low_latency) return;
+  ReadAhead::Known known;
+  known.at = {work.row->request.epoch, work.row->request.position};
+  known.requested = work.requested;
+  known.expected = work.expected;
+  known.bytes = work.range_bytes;
+  known.now = options_.clock->Now();
+  ranges_->LookAhead(session.id, session.ahead.get(), known);
+}
+
+void LoaderCore::ReadRequested(OpenedSession* session, MakerThread* thread) {
+  const ReadAhead::Turn turn(session->ahead.get());
+  if (!turn.granted() || !session->ahead->BeginsReads()) return;
+  int examined = 0, begun = 0;
+  for (; examined < ReadAhead::kRowsAtOnce; ++examined) {
+    std::unique_ptr<RowTask> row;
+    {
+      MutexLock lock(&mutex_);
+      // If other sessions read the same rows, the session that makes a row fetches its record; the others find it.
+      if (!slots_.has_free() || session->shares > 0) break;
+      row = scheduler_.PickToLookFor(session->id);
+      if (row == nullptr) break;
+    }
+    const std::optional<RowMaker::ToFetch> to_fetch = maker_.RecordToFetch(*session->job, row.get(), thread);
+    const uint64_t held = to_fetch.has_value() ? to_fetch->bytes + session->overhead : 0;
+    std::optional<Fetching> fetching;
+    {
+      MutexLock lock(&mutex_);
+      const uint64_t free = ReadAhead::BytesForRead(held, states_.wanted(), session->estimate);
+      row->looked_for = row->held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
+      const bool begin = !row->looked_for && slots_.has_free() && budget_.Shortage(session->id, free) == 0;
+      if (!begin) {
+        const bool go_on = row->looked_for;
+        scheduler_.PutBack(std::move(row));
+        WakeForRows();
+        if (!go_on) break;
+        continue;
+      }
+      PS_CHECK(budget_.Take(session->id, held));
+      fetching = FetchingOf(*session, *ParkToRead(session, std::move(row)));
+    }
+    ++begun;
+    Fetch(*std::move(fetching), to_fetch->record, held);
+  }
+  session->ahead->EndReads(examined, begun);
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+// The rows that a session has requested so far.
+#ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_REQUESTED_SPAN_H_
+#define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_REQUESTED_SPAN_H_
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pipeline/loader/row_request.h"
+
+namespace penstock {
+
+struct RequestedSpan {
+  struct Place {
+    uint64_t epoch = 0, position = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  Place first, furthest;
+  // The furthest row whose record was fetched alone.
+  std::optional<Place> alone;
+  uint64_t rows = 0;
+
+  void Add(const std::vector<RowRequest>& more) {
+    for (const RowRequest& row : more) {
+      const Place place{row.epoch, row.position};
+      if (rows++ == 0) first = furthest = place;
+      furthest = std::max(furthest, place);
+    }
+  }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_REQUESTED_SPAN_H_
