@@ -29,14 +29,14 @@ uint64_t MeanRecordBytes(const LoadJob& job) {
   return snapshot.total_records() == 0 ? 0 : snapshot.data_bytes() / snapshot.total_records() + 1;
 }
 
-MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, ByteCache* records,
-                            ByteCache* decoded, RowCache* rows, RecordRanges* ranges) {
+MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, LoaderCaches* caches,
+                            RecordRanges* ranges) {
   MakerOptions maker;
   maker.ranges = ranges;
-  maker.records = records;
-  maker.decoded = decoded;
-  maker.disk = options.disk_cache.get();
-  maker.rows = rows;
+  maker.records = caches->records();
+  maker.decoded = caches->decoded();
+  maker.disk = caches->disk();
+  maker.rows = caches->rows();
   maker.thread_scratch_bytes = sizes.maker_scratch_bytes;
   maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
@@ -52,17 +52,21 @@ ReadAhead::Limits LimitsOf(const LoaderOptions& options) {
   return limits;
 }
 
+LoaderCaches::Options CachesOptionsOf(const LoaderOptions& options, uint64_t bytes) {
+  LoaderCaches::Options caches;
+  caches.bytes = bytes;
+  caches.limits.first = {options.record_cache_bytes, options.decoded_cache_bytes, options.row_cache_bytes};
+  caches.limits.records_pinned = !options.choose_record_cache;
+  caches.limits.decoded_pinned = !options.choose_decoded_cache;
+  caches.limits.rows_pinned = !options.choose_row_cache;
+  caches.shared_row_files = options.shared_row_files;
+  caches.disk = options.disk_cache;
+  return caches;
+}
+
 LoaderOptions WithoutDiskCache(LoaderOptions options) {
   options.disk_cache.reset();
   return options;
-}
-
-// Returns a name of the data set for messages.
-std::string AboutShards(const Snapshot& snapshot) {
-  if (snapshot.shards().empty()) return "no shards";
-  const SnapshotShard& first = snapshot.shards().front();
-  const size_t more = snapshot.shards().size() - 1;
-  return absl::StrCat(first.root, "/", first.relative_path, more == 0 ? "" : absl::StrCat(" and ", more, " more"));
 }
 
 }  // namespace
@@ -70,15 +74,12 @@ std::string AboutShards(const Snapshot& snapshot) {
 LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executor* executor)
     : options_(WithoutDiskCache(options)),
       limits_(LimitsOf(options)),
-      disk_cache_(options.disk_cache),
       sizes_(sizes),
       executor_(executor),
       all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
-      records_(options.record_cache_bytes),
-      decoded_(options.decoded_cache_bytes),
-      rows_(options.row_cache_bytes, options.shared_row_files),
+      caches_(CachesOptionsOf(options, all_bytes_), &caches_rows_),
       ranges_(limits_.ranges > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
-      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
+      maker_(MakerOptionsOf(options, sizes, &caches_, ranges_.get())),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.makers), options.clock),
       makers_(static_cast<size_t>(sizes.makers)),
@@ -94,13 +95,14 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
 }
 
 void LoaderCore::Start() {
-  if (disk_cache_ == nullptr) return;
-  disk_cache_->GrowIndexWith(std::shared_ptr<DiskIndexMemory>(shared_from_this(), &index_memory_));
+  if (caches_.disk() == nullptr) return;
+  caches_.disk()->GrowIndexWith(std::shared_ptr<DiskIndexMemory>(shared_from_this(), &index_memory_));
 }
 
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
-  Sweep();
+  caches_.Sweep();
+  caches_.AddJob(job);
   const uint64_t mean = MeanRecordBytes(*job);
   const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);
   const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
@@ -112,7 +114,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     MutexLock lock(&mutex_);
     lacks = budget_.LacksFor(reserve);
   }
-  if (lacks > 0) ReleaseCaches(lacks);
+  if (lacks > 0) caches_.Release(lacks, LoaderCaches::For::kRows);
   MutexLock lock(&mutex_);
   const uint64_t id = next_session_++;
   PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
@@ -133,15 +135,6 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
   CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
-  const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
-                                 [&job](const CachedJob& entry) { return entry.job.lock() == job; });
-  if (!known) {
-    std::shared_ptr<const void> on_disk;
-    if (disk_cache_ != nullptr) {
-      on_disk = disk_cache_->Use(job->record_space(), AboutShards(job->reader().snapshot()));
-    }
-    cached_jobs_.push_back({job, job->record_space(), job->decoded_space(), job->shared_space(), std::move(on_disk)});
-  }
   return id;
 }
 
@@ -228,13 +221,6 @@ void LoaderCore::Expect(uint64_t id, ExpectedRows rows) {
   sessions_.at(id)->expected.swap(expected);
 }
 
-std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {
-  MutexLock lock(&mutex_);
-  if (bytes > 0 && budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
-  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &list_owner_), id,
-                                       bytes);
-}
-
 RecordRanges::Options LoaderCore::RangesOptions() {
   RecordRanges::Options ranges;
   ranges.most_under_way = limits_.ranges;
@@ -247,22 +233,6 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   // The range holds memory, whose lease keeps this object alive.
   ranges.ended = [this] { NowRevocable(); };
   return ranges;
-}
-
-std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes) {
-  MutexLock lock(&mutex_);
-  if (range_bytes_ + bytes > ReadAhead::BytesForRanges(budget_.total(), budget_.reserved())) return nullptr;
-  if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
-  range_bytes_ += bytes;
-  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_owner_), id,
-                                       bytes);
-}
-
-void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {
-  MutexLock lock(&mutex_);
-  if (ranges) range_bytes_ -= bytes;
-  budget_.ReleaseCommon(account, bytes);
-  WakeForRows();
 }
 
 bool LoaderCore::WaitsForMemory() {
@@ -289,28 +259,11 @@ size_t LoaderCore::Pending(uint64_t id) {
   return scheduler_.waiting(id) + static_cast<size_t>(session.making) + session.parked.size();
 }
 
-void LoaderCore::Release(uint64_t account, uint64_t bytes) {
-  MutexLock lock(&mutex_);
-  LookAtIdle();
-  budget_.Release(account, bytes);
-  WakeForRows();
-}
-
 void LoaderCore::Stop() {
   MutexLock lock(&mutex_);
   PS_CHECK(sessions_.empty());
   stop_ = true;
   while (states_.running() > 0) all_ended_.Wait(&mutex_);
-}
-
-void LoaderCore::LetDiskCacheGo() {
-  std::vector<CachedJob> users;
-  {
-    MutexLock lock(&mutex_);
-    users.swap(cached_jobs_);
-  }
-  users.clear();
-  disk_cache_.reset();
 }
 
 void LoaderCore::Set(const LoaderSetting& setting) {
@@ -335,7 +288,7 @@ std::optional<LoaderCore::Closed> LoaderCore::EndCall(std::shared_ptr<OpenedSess
   if (--session->calls > 0 || !session->closing) return std::nullopt;
   sessions_.erase(session->id);
   budget_.Close(session->id);
-  if (sessions_.empty()) rows_need_ = 0;
+  if (sessions_.empty()) caches_.NoSessions();
   if (!scheduler_.empty()) WakeAll();  // its reserve is available
   return Closed{std::move(session)};
 }
@@ -344,28 +297,8 @@ void LoaderCore::Finish(std::optional<Closed> closed) {
   if (!closed.has_value()) return;
   Task quiet = std::move(closed->session->quiet);
   closed.reset();  // may be the last user of the job
-  Sweep();
+  caches_.Sweep();
   std::move(quiet)();
-}
-
-void LoaderCore::Sweep() {
-  std::set<uint64_t> gone, live;
-  {
-    MutexLock lock(&mutex_);
-    for (auto it = cached_jobs_.begin(); it != cached_jobs_.end();) {
-      std::set<uint64_t>& spaces = it->job.expired() ? gone : live;
-      spaces.insert({it->record_space, it->decoded_space, it->shared_space});
-      it = it->job.expired() ? cached_jobs_.erase(it) : it + 1;
-    }
-  }
-  const uint64_t before = CachedBytes();
-  for (const uint64_t space : gone) {
-    if (live.count(space) > 0) continue;
-    records_.DropSpace(space);
-    decoded_.DropSpace(space);
-    rows_.DropSpace(space);
-  }
-  ReleaseFreed(before);
 }
 
 void LoaderCore::LookAtIdle(bool always) {
@@ -394,7 +327,7 @@ std::vector<JobTimes> LoaderCore::Jobs() {
 }
 
 LoaderStats LoaderCore::Stats() {
-  Sweep();
+  caches_.Sweep();
   LoaderStats stats;
   RowCosts::Saved saved;
   uint64_t peak, peak_before;
@@ -413,20 +346,7 @@ LoaderStats LoaderCore::Stats() {
     stats.remote_requests += ranges.ranges;
     stats.remote_bytes += ranges.bytes;
   }
-  const auto of = [](CacheStats cache, double seconds, bool chosen = false) {
-    cache.saved_seconds = std::max(0.0, seconds);
-    cache.chosen = chosen;
-    return cache;
-  };
-  stats.record_cache = of(records_.Stats(), saved.record, options_.choose_record_cache);
-  stats.decoded_cache = of(decoded_.Stats(), saved.decoded, options_.choose_decoded_cache);
-  stats.row_cache = of(rows_.Stats(), saved.row, options_.choose_row_cache);
-  if (disk_cache_ != nullptr) {
-    const DiskCacheStats disk = disk_cache_->Stats();
-    const double mean = stats.storage_reads > 0 ? stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0;
-    stats.disk_cache = of({disk.limit_bytes, disk.bytes, disk.hits, disk.misses, disk.bytes_read, 0},
-                          mean * static_cast<double>(disk.hits) - disk.read_seconds);
-  }
+  caches_.AddTo(saved, &stats);
   const uint64_t caches = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes;
   const uint64_t scratch = static_cast<uint64_t>(sizes_.makers) * sizes_.maker_scratch_bytes;
   stats.memory_bytes += caches + scratch;

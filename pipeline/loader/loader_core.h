@@ -1,7 +1,7 @@
 // The loader's shared state: sessions, waiting rows, budget and counters behind one lock, and the work of its makers.
 // Internal to the loader; other code uses loader.h. Sessions, requests and counters are in loader_core.cc, the work of
-// makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, and the division of memory
-// between rows and caches in loader_caches.cc.
+// makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, and memory in
+// loader_memory.cc.
 //
 // A maker is a task of the executor that makes one row at a time, in steps: it chooses a row, makes it, delivers it,
 // and chooses again. Without a row it ends. WakeOne() posts it again.
@@ -17,13 +17,13 @@
 
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
-#include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/busy_times.h"
 #include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/loader_activity.h"
+#include "pipeline/loader/loader_caches.h"
 #include "pipeline/loader/maker_states.h"
 #include "pipeline/loader/memory_budget.h"
 #include "pipeline/loader/read_ahead/read_ahead.h"
@@ -61,12 +61,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void Start();
   // Ends all makers and waits for those that run. All sessions must be closed.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Call this after Stop(). Releases the disk cache, whose folder another loader may need. Delivered rows, and reads
-  // that end late, keep this object alive but not the cache.
-  void LetDiskCacheGo() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Call this after Stop(). Delivered rows, and reads that end late, keep this object alive but not the disk cache.
+  void LetDiskCacheGo() { caches_.ReleaseDisk(); }
 
   void Set(const LoaderSetting& setting);
-  CacheSizes SetCaches(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  CacheSizes SetCaches(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_) { return caches_.SetSizes(sizes); }
   CacheUse TakeCacheUse() ABSL_LOCKS_EXCLUDED(mutex_);
   LoaderStats Stats();
   std::vector<JobTimes> Jobs();
@@ -161,7 +160,21 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
    private:
     LoaderCore* const core_;
   };
-  bool ReserveIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  // The memory of rows, for the caches.
+  class CachesRows final : public LoaderCaches::RowMemory {
+   public:
+    explicit CachesRows(LoaderCore* core) : core_(core) {}
+    void RestartPeak(uint64_t cached) override { core_->RestartPeak(cached); }
+    uint64_t Raise(uint64_t bytes) override { return core_->RaiseRows(bytes); }
+    uint64_t Lower(uint64_t bytes) override { return core_->LowerRows(bytes); }
+
+   private:
+    LoaderCore* const core_;
+  };
+  void RestartPeak(uint64_t cached) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t RaiseRows(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t LowerRows(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ReserveIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -211,21 +224,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Updates the counters, and the session's estimates, after a row was made.
   void Count(const Outcome& outcome, const RowRequest& row, Nanos took, OpenedSession* session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  CacheSizes CacheLimitsNow() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
-  uint64_t CachesHeld() const;
-  // Moves `bytes` from caches of chosen size to rows, or to the index of the disk cache. A cache keeps at least its
-  // initial size. Returns false, and changes nothing, if that is not enough. After a release for rows the caches do not
-  // grow again while a session is open.
-  enum class For { kRows, kIndex };
-  bool ReleaseCaches(uint64_t bytes, For whom = For::kRows) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
-  // Returns the bytes in all caches.
-  uint64_t CachedBytes() const;
-  // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the
-  // heap, which keeps freed memory. Rows that use memory of other kinds (files, rings) would need theirs in addition.
-  // `before`: bytes in the caches before some were freed.
-  void ReleaseFreed(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Lowers the sizes of caches to `sizes`, and grants the freed memory to rows.
-  void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Updates the measurements of the caches' benefit after a row was made.
   void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Parks the row and returns true if another session's maker has it. When that maker has ended, the row is in the
@@ -286,32 +284,24 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Begins to close a session: removes its rows from the scheduler's queue.
   std::optional<Closed> RemoveRows(uint64_t id, Task quiet, std::vector<std::unique_ptr<RowTask>>* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops cache entries of jobs that no longer exist.
-  void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const LoaderOptions options_;  // without its disk cache
   const ReadAhead::Limits limits_;
-  std::shared_ptr<DiskCache> disk_cache_;  // null: none
   const Sizes sizes_;
   Executor* const executor_;
   const uint64_t all_bytes_;  // for rows and caches
-  ByteCache records_, decoded_;
-  RowCache rows_;
+  CachesRows caches_rows_{this};
+  LoaderCaches caches_;
   const std::shared_ptr<RecordRanges> ranges_;  // null: no ranges
   const RowMaker maker_;
   ListOwner list_owner_{this, false}, range_owner_{this, true};
   IndexMemory index_memory_{this};
 
-  // Held while sizes of caches change. Acquired before mutex_.
-  Mutex sizing_;
   Mutex mutex_;
   CondVar all_ended_;  // no maker runs
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
-  // Budget for rows after caches last released memory to them. 0 when no session is open.
-  uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;
   // Peak of rows and caches together, before the sizes of caches last changed.
   uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;   // most bytes in the caches since the heap last released memory
   uint64_t index_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for the index of the disk cache
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
@@ -330,14 +320,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   RowCosts::Saved saved_ ABSL_GUARDED_BY(mutex_);  // time that caches saved, since the start
-  // Jobs that may have entries in the caches.
-  struct CachedJob {
-    std::weak_ptr<const LoadJob> job;
-    uint64_t record_space = 0, decoded_space = 0, shared_space = 0;
-    std::shared_ptr<const void> on_disk;  // keeps the record space in use in the disk cache
-  };
-  std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);
-
   LoaderActivity activity_;
   // The maker that became idle last left waiting rows for which there was no memory.
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;

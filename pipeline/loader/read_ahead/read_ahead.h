@@ -54,8 +54,7 @@ class ReadAhead {
     RangeLimits range = {};  // limits of one range
   };
 
-  // A thread's right to look ahead. Another thread that looks ahead for the same session finds that it has none, and
-  // goes on with its row.
+  // A thread's right to look ahead. A thread that does not get it makes its row without a look.
   class Turn {
    public:
     explicit Turn(ReadAhead* ahead) : ahead_(ahead->looking_.exchange(true) ? nullptr : ahead) {}

@@ -149,7 +149,7 @@ TEST(LookPace, SkipsMoreAfterEachLookBeganNothingUpToTheMost) {
 TEST_F(ReadAheadTest, OnlyALookAtManyRowsThatAreAllHereMakesTheNextOneLater) {
   Make();
   ASSERT_TRUE(ahead_->BeginsReads());
-  ahead_->EndReads(ReadAhead::kRowsAtOnce - 1, 0);  // there were no more rows
+  ahead_->EndReads(ReadAhead::kRowsAtOnce - 1, 0);  // it has reached the last row
   ASSERT_TRUE(ahead_->BeginsReads());
   ahead_->EndReads(ReadAhead::kRowsAtOnce, 1);
   ASSERT_TRUE(ahead_->BeginsReads());
@@ -219,7 +219,7 @@ TEST_F(ReadAheadTest, ReadsNoFurtherThanTheBytesHoldAllRecords) {
   ASSERT_FALSE(read.empty());
   EXPECT_LT(*read.rbegin(), 200u);
   EXPECT_GT(*read.rbegin(), 130u);  // a range begins before three quarters
-  // The look goes on as rows are made.
+  // The distance grows as rows are made.
   Ask(100, 200);
   const std::set<uint64_t> more = RecordsOf(LookOften());
   ASSERT_FALSE(more.empty());

@@ -1,0 +1,113 @@
+// The caches of a loader, and the part of its memory that they take from rows.
+//
+// Rows and caches share one part of the budget. A cache frees its memory before rows may reserve it, and a cache grows
+// only by memory that rows have left. So both together never exceed that part.
+#ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CACHES_H_
+#define PENSTOCK_PIPELINE_LOADER_LOADER_CACHES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/shared_row_files.h"
+#include "pipeline/cache/byte_cache.h"
+#include "pipeline/cache/disk/disk_cache.h"
+#include "pipeline/cache/row_cache.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/loader_stats.h"
+#include "pipeline/loader/row_costs.h"
+#include "pipeline/tuning/cache_sizes.h"
+
+namespace penstock {
+
+// Thread-safe.
+class LoaderCaches {
+ public:
+  struct Options {
+    uint64_t bytes = 0;  // for rows and caches together
+    CacheLimits limits;
+    std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
+    std::shared_ptr<DiskCache> disk;                   // null: none
+  };
+  // The memory of rows. Calls come while sizes change, one at a time.
+  class RowMemory {
+   public:
+    virtual ~RowMemory() = default;
+    // Starts a new peak. The caches, which shrink now, have `cached` bytes.
+    virtual void RestartPeak(uint64_t cached) = 0;
+    // Raises the memory of rows to at least `bytes`. Returns the result.
+    virtual uint64_t Raise(uint64_t bytes) = 0;
+    // Lowers the memory of rows to `bytes`, or to the bytes that they have reserved or use, if these are more. Returns
+    // the result.
+    virtual uint64_t Lower(uint64_t bytes) = 0;
+  };
+  // `rows` must outlive this object.
+  LoaderCaches(const Options& options, RowMemory* rows);
+
+  ByteCache* records() { return &records_; }
+  ByteCache* decoded() { return &decoded_; }
+  RowCache* rows() { return &rows_; }
+  DiskCache* disk() const { return disk_.get(); }  // null: none
+
+  const CacheLimits& limits() const { return limits_; }
+  CacheSizes sizes() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
+  // Returns the bytes in memory of all entries.
+  uint64_t bytes() const { return records_.bytes() + decoded_.bytes() + rows_.bytes(); }
+
+  // Changes the sizes. Larger caches get the memory that rows do not need. Returns the resulting sizes.
+  CacheSizes SetSizes(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
+  // Moves `bytes` from caches of chosen size to rows, or to the index of the disk cache. A cache keeps at least its
+  // initial size. Returns false, and changes nothing, if that is not enough. After a release for rows the caches do not
+  // grow again until NoSessions().
+  enum class For { kRows, kDiskIndex };
+  bool Release(uint64_t bytes, For whom) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
+  // Returns the memory of rows after the last release for them, or 0 since NoSessions().
+  uint64_t rows_need() ABSL_LOCKS_EXCLUDED(mutex_);
+  // No session is open.
+  void NoSessions() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Registers a job that may add entries.
+  void AddJob(const std::shared_ptr<const LoadJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Drops the entries of jobs that no longer exist.
+  void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Releases the disk cache, whose folder another loader may need. No row may be made after this call.
+  void ReleaseDisk() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Sets the counters of the caches. `saved`: time that the caches in memory saved.
+  void AddTo(const RowCosts::Saved& saved, LoaderStats* stats) const;
+
+ private:
+  struct CachedJob {
+    std::weak_ptr<const LoadJob> job;
+    uint64_t record_space = 0, decoded_space = 0, shared_space = 0;
+    std::shared_ptr<const void> on_disk;  // keeps the record space in use in the disk cache
+  };
+
+  // Returns the memory that the caches keep from rows.
+  uint64_t Held() const;
+  // Lowers the sizes to `sizes`, and grants the freed memory to rows. Returns the memory of rows.
+  uint64_t Shrink(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the
+  // heap, which keeps freed memory. Rows that use memory of other kinds (files, rings) would need theirs in addition.
+  // `before`: bytes in the caches before some were freed.
+  void ReleaseFreed(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const uint64_t all_bytes_;
+  const CacheLimits limits_;
+  RowMemory* const row_memory_;
+  std::shared_ptr<DiskCache> disk_;
+  ByteCache records_, decoded_;
+  RowCache rows_;
+
+  // Held while sizes change. Acquired before the lock of the memory of rows, and before mutex_.
+  Mutex sizing_;
+  Mutex mutex_;
+  uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // most bytes in the caches since the heap last released memory
+  std::vector<CachedJob> jobs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_LOADER_CACHES_H_
