@@ -330,15 +330,14 @@ LoaderStats LoaderCore::Stats() {
   caches_.Sweep();
   LoaderStats stats;
   RowCosts::Saved saved;
-  uint64_t peak, peak_before;
+  uint64_t peak;
   {
     MutexLock lock(&mutex_);
     stats = stats_;
-    peak_before = peak_before_;
     saved = saved_;
     times_.AddTo(&stats);
     stats.memory_bytes = budget_.used();
-    peak = budget_.peak();
+    peak = budget_.PeakWith(caches_.bytes());
   }
   stats.remote_hedges = CountsOfObjects().hedges;
   if (ranges_ != nullptr) {
@@ -350,7 +349,7 @@ LoaderStats LoaderCore::Stats() {
   const uint64_t caches = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes;
   const uint64_t scratch = static_cast<uint64_t>(sizes_.makers) * sizes_.maker_scratch_bytes;
   stats.memory_bytes += caches + scratch;
-  stats.memory_peak_bytes = std::max(peak + caches, peak_before) + scratch;
+  stats.memory_peak_bytes = peak + scratch;
   return stats;
 }
 

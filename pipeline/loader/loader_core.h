@@ -300,10 +300,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   Mutex mutex_;
   CondVar all_ended_;  // no maker runs
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
-  // Peak of rows and caches together, before the sizes of caches last changed.
-  uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t index_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for the index of the disk cache
-  uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the budget for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;

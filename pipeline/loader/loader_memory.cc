@@ -17,10 +17,8 @@ constexpr uint64_t kMostIndexPart = 4;
 }  // namespace
 
 void LoaderCore::RestartPeak(uint64_t cached) {
-  // Peaks under other sizes of the caches are not comparable.
   MutexLock lock(&mutex_);
-  peak_before_ = std::max(peak_before_, budget_.peak() + cached);
-  budget_.RestartPeak();
+  budget_.RestartPeak(cached);
 }
 
 uint64_t LoaderCore::RaiseRows(uint64_t bytes) {
@@ -46,17 +44,14 @@ std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {
 
 std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
-  if (range_bytes_ + bytes > ReadAhead::BytesForRanges(budget_.total(), budget_.reserved())) return nullptr;
-  if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
-  range_bytes_ += bytes;
+  if (!budget_.TakeAhead(id, bytes, ReadAhead::BytesForRanges(budget_.total(), budget_.reserved()))) return nullptr;
   return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_owner_), id,
                                        bytes);
 }
 
 void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {
   MutexLock lock(&mutex_);
-  if (ranges) range_bytes_ -= bytes;
-  budget_.ReleaseCommon(account, bytes);
+  ranges ? budget_.ReleaseAhead(account, bytes) : budget_.ReleaseCommon(account, bytes);
   WakeForRows();
 }
 
@@ -70,16 +65,13 @@ void LoaderCore::Release(uint64_t account, uint64_t bytes) {
 bool LoaderCore::ReserveIndex(uint64_t bytes) {
   const auto reserve = [&] {
     MutexLock lock(&mutex_);
-    if (index_bytes_ + bytes > all_bytes_ / kMostIndexPart || !budget_.Pin(bytes)) return false;
-    index_bytes_ += bytes;
-    return true;
+    return budget_.Pin(bytes, all_bytes_ / kMostIndexPart);
   };
   return reserve() || (caches_.Release(bytes, LoaderCaches::For::kDiskIndex) && reserve());
 }
 
 void LoaderCore::ReleaseIndex(uint64_t bytes) {
   MutexLock lock(&mutex_);
-  index_bytes_ -= bytes;
   budget_.Unpin(bytes);
   may_revoke_ = true;
   WakeForRows();

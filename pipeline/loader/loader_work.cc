@@ -73,18 +73,8 @@ uint64_t LoaderCore::StartBytes(const RowTask& row) const {
 }
 
 RowScheduler::Need LoaderCore::NeedOf(const RowTask& row, const RowScheduler::Blocked* behind) const {
-  RowScheduler::Need need;
-  const uint64_t id = row.id().session;
   const uint64_t start_bytes = StartBytes(row), held = row.held_bytes();
-  need.bytes = start_bytes > held ? start_bytes - held : 0;
-  need.shortage = budget_.Shortage(id, need.bytes);
-  need.reserved = budget_.InsideReserve(id, need.bytes);
-  if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
-  // Grant shared memory only to a session that uses less of it than the blocked session, unless the memory is reserved
-  // for the blocked one.
-  const bool first = !behind->need.reserved && budget_.Common(id) + need.bytes < budget_.Common(behind->session);
-  if (!first) need.shortage = need.bytes;
-  return need;
+  return budget_.NeedOf(row.id().session, start_bytes > held ? start_bytes - held : 0, behind);
 }
 
 LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
@@ -178,7 +168,7 @@ bool LoaderCore::StartsRevoking(const RowScheduler::Blocked& blocked, Turn* turn
 
 bool LoaderCore::ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) {
   if (holders_ == 0) return false;
-  RowTask* const holder = scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
+  RowTask* const holder = scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->account) : std::nullopt);
   if (holder == nullptr) return false;
   // The record is read again when there is memory for it.
   budget_.Release(holder->id().session, holder->fetched->held->Take());
@@ -193,11 +183,11 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   std::vector<MemoryBudget::Account> lenders;
   {
     MutexLock lock(&mutex_);
-    lenders = budget_.Lenders(blocked.session, blocked.need.bytes);
+    lenders = budget_.Lenders(blocked.account, blocked.need.bytes);
   }
   for (const MemoryBudget::Account lender : lenders) {
     if (freed >= shortage) break;
-    freed += Revoke(lender, shortage - freed, lender != blocked.session);
+    freed += Revoke(lender, shortage - freed, lender != blocked.account);
   }
   if (ranges_ != nullptr && freed < shortage) ranges_->BreakOff(shortage - freed);
   MutexLock lock(&mutex_);

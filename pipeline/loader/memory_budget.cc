@@ -56,6 +56,16 @@ bool MemoryBudget::InsideReserve(Account account, uint64_t bytes) const {
   return entry.used + bytes <= entry.reserve;
 }
 
+MemoryBudget::Need MemoryBudget::NeedOf(Account account, uint64_t bytes, const Blocked* behind) const {
+  Need need{Shortage(account, bytes), bytes, InsideReserve(account, bytes)};
+  if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
+  // Grant shared memory only to an account that uses less of it than the blocked one, unless the memory is reserved for
+  // the blocked one.
+  const bool first = !behind->need.reserved && Common(account) + bytes < Common(behind->account);
+  if (!first) need.shortage = bytes;
+  return need;
+}
+
 bool MemoryBudget::Take(Account account, uint64_t bytes) {
   if (Shortage(account, bytes) != 0) return false;
   Entry& entry = accounts_.at(account);
@@ -103,7 +113,20 @@ void MemoryBudget::ReleaseCommon(Account account, uint64_t bytes) {
   it->second.listed -= bytes;
 }
 
-bool MemoryBudget::Pin(uint64_t bytes) {
+bool MemoryBudget::TakeAhead(Account account, uint64_t bytes, uint64_t most) {
+  if (ahead_ + bytes > most || TakeCommon(account, bytes, 1) == 0) return false;
+  ahead_ += bytes;
+  return true;
+}
+
+void MemoryBudget::ReleaseAhead(Account account, uint64_t bytes) {
+  PS_CHECK(bytes <= ahead_);
+  ahead_ -= bytes;
+  ReleaseCommon(account, bytes);
+}
+
+bool MemoryBudget::Pin(uint64_t bytes, uint64_t most_pinned) {
+  if (pinned_ + bytes > most_pinned) return false;
   const uint64_t most = total_ - reserved_;
   if (bytes > most - std::min(most, common_) || bytes > total_ - std::min(total_, used_)) return false;
   reserved_ += bytes;

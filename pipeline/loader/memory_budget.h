@@ -20,6 +20,18 @@ class MemoryBudget {
  public:
   using Account = uint64_t;
 
+  // Memory that a row needs to start.
+  struct Need {
+    uint64_t shortage = 0;  // bytes that must be released before the row can start; 0: it can start
+    uint64_t bytes = 0;     // bytes that the row reserves
+    bool reserved = false;  // the bytes fit into the reserve of its account
+  };
+  // The account of an urgent row that waits for memory.
+  struct Blocked {
+    Account account = 0;
+    Need need;
+  };
+
   // `total` bytes for rows and for making them.
   explicit MemoryBudget(uint64_t total) : total_(total) {}
 
@@ -34,6 +46,9 @@ class MemoryBudget {
   uint64_t Shortage(Account account, uint64_t bytes) const;
   // Returns whether `bytes` fit into the unused part of the account's reserve.
   bool InsideReserve(Account account, uint64_t bytes) const;
+  // Returns what a row needs to reserve `bytes` now. `behind` is the blocked row of another account, or null. Such a
+  // row gets shared memory first, unless this account uses less of it.
+  Need NeedOf(Account account, uint64_t bytes, const Blocked* behind) const;
   // Reserves the bytes if Shortage() is 0. Returns whether it did.
   bool Take(Account account, uint64_t bytes);
   // Releases bytes. The account may be closed.
@@ -45,9 +60,13 @@ class MemoryBudget {
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
+  // Reserve and release shared memory for records that are read ahead. At most `most` bytes of all accounts.
+  bool TakeAhead(Account account, uint64_t bytes, uint64_t most);
+  void ReleaseAhead(Account account, uint64_t bytes);
+
   // Reserves bytes that belong to no account and are never revoked, out of the shared memory, for the index of the disk
-  // cache. Returns whether there was room.
-  bool Pin(uint64_t bytes);
+  // cache. Returns false if there is no room, or more than `most_pinned` bytes would be pinned.
+  bool Pin(uint64_t bytes, uint64_t most_pinned);
   void Unpin(uint64_t bytes);
 
   // Returns the most that the account could ever reserve: all memory that is not reserved for other accounts.
@@ -66,14 +85,18 @@ class MemoryBudget {
   uint64_t LacksFor(uint64_t reserve) const {
     return reserve > total_ - reserved_ ? reserve - (total_ - reserved_) : 0;
   }
-  // Restarts peak() from the current use.
-  void RestartPeak() { peak_ = used_; }
+  // Returns the most bytes that rows used together with caches, which have `cached` bytes at present.
+  uint64_t PeakWith(uint64_t cached) const { return peak_ + cached > peak_before_ ? peak_ + cached : peak_before_; }
+  // Starts a new peak, before caches of `cached` bytes get other sizes. Peaks under other sizes are not comparable.
+  void RestartPeak(uint64_t cached) {
+    peak_before_ = PeakWith(cached);
+    peak_ = used_;
+  }
   // Returns the peak since the last call.
   uint64_t TakeLatePeak() { return std::exchange(late_peak_, used_); }
 
   uint64_t total() const { return total_; }
   uint64_t used() const { return used_; }
-  uint64_t peak() const { return peak_; }
   uint64_t reserved() const { return reserved_; }
 
  private:
@@ -90,9 +113,11 @@ class MemoryBudget {
   uint64_t used_ = 0;  // by all accounts, including closed ones
   uint64_t peak_ = 0;  // of used_
   uint64_t late_peak_ = 0;
-  uint64_t common_ = 0;    // beyond reserves, including closed accounts
-  uint64_t reserved_ = 0;  // sum of the reserves and of pinned bytes
+  uint64_t peak_before_ = 0;  // of rows and caches together, before RestartPeak()
+  uint64_t common_ = 0;       // beyond reserves, including closed accounts
+  uint64_t reserved_ = 0;     // sum of the reserves and of pinned bytes
   uint64_t pinned_ = 0;
+  uint64_t ahead_ = 0;  // for records that are read ahead, of all accounts, including closed ones
   std::map<Account, Entry> accounts_;
 };
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "pipeline/loader/memory_budget.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/row_task.h"
 
@@ -32,18 +33,10 @@ class RowScheduler {
  public:
   using SessionId = uint64_t;
 
-  // Memory that a row needs to start.
-  struct Need {
-    uint64_t shortage = 0;  // bytes that must be released before the row can start; 0: it can start
-    uint64_t bytes = 0;     // bytes that the row reserves
-    bool reserved = false;  // the bytes fit into the reserve of its session
-  };
-  // An urgent row that waits for memory. Rows whose memory is reserved come first, then the row whose session has the
-  // smallest virtual time.
-  struct Blocked {
-    SessionId session = 0;
-    Need need;
-  };
+  using Need = MemoryBudget::Need;
+  // The blocked row: rows whose memory is reserved come first, then the row whose session has the smallest virtual
+  // time.
+  using Blocked = MemoryBudget::Blocked;
   struct Choice {
     std::unique_ptr<RowTask> picked;  // null: no row can start
     std::optional<Blocked> blocked;

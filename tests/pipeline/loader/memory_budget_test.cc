@@ -17,7 +17,7 @@ TEST(MemoryBudget, AReserveBelongsToItsAccountOnly) {
   EXPECT_EQ(budget.used(), 1000u);
   budget.Release(1, 100);
   EXPECT_TRUE(budget.Take(2, 100));
-  EXPECT_EQ(budget.peak(), 1000u);
+  EXPECT_EQ(budget.PeakWith(0), 1000u);
 }
 
 TEST(MemoryBudget, RefusesReservesThatDoNotFitTogetherWithTheNumbers) {
@@ -114,9 +114,10 @@ TEST(MemoryBudget, AnotherTotalCountsFromThenOnForAll) {
   budget.Release(1, 900);
   EXPECT_EQ(budget.TakeLatePeak(), 1400u);
   EXPECT_EQ(budget.TakeLatePeak(), 500u);
-  EXPECT_EQ(budget.peak(), 1400u);
-  budget.RestartPeak();
-  EXPECT_EQ(budget.peak(), 500u);
+  EXPECT_EQ(budget.PeakWith(0), 1400u);
+  budget.RestartPeak(100);
+  EXPECT_EQ(budget.PeakWith(0), 1500u);
+  EXPECT_EQ(budget.PeakWith(2000), 2500u);
 }
 
 TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
@@ -129,7 +130,7 @@ TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
   EXPECT_TRUE(budget.Take(1, 300));
   EXPECT_TRUE(budget.Take(2, 300));
   EXPECT_EQ(budget.TakeCommon(2, 30, 1), 0u);
-  EXPECT_EQ(budget.peak(), 990u);
+  EXPECT_EQ(budget.PeakWith(0), 990u);
   budget.Close(1);
   EXPECT_EQ(budget.Shortage(2, 10), 0u);
   budget.ReleaseCommon(1, 390);
@@ -141,8 +142,8 @@ TEST(MemoryBudget, PinnedBytesLessenTheSharedMemoryAndNoReserve) {
   MemoryBudget budget(100);
   ASSERT_TRUE(budget.Open(1, 40).ok());
   ASSERT_TRUE(budget.Take(1, 60));  // 20 of them are shared
-  EXPECT_FALSE(budget.Pin(41));
-  EXPECT_TRUE(budget.Pin(30));
+  EXPECT_FALSE(budget.Pin(41, 1000));
+  EXPECT_TRUE(budget.Pin(30, 1000));
   EXPECT_EQ(budget.used(), 90u);
   EXPECT_EQ(budget.Shortage(1, 20), 10u);
   EXPECT_EQ(budget.LargestTake(1), 70u);
@@ -152,6 +153,52 @@ TEST(MemoryBudget, PinnedBytesLessenTheSharedMemoryAndNoReserve) {
   EXPECT_TRUE(budget.Take(1, 10));
   budget.Release(1, 70);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, PinnedBytesStayBelowTheirOwnLimit) {
+  MemoryBudget budget(100);
+  EXPECT_TRUE(budget.Pin(20, 25));
+  EXPECT_FALSE(budget.Pin(6, 25));
+  EXPECT_TRUE(budget.Pin(5, 25));
+  budget.Unpin(25);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, RecordsThatAreReadAheadStayBelowTheirLimitOverAllAccounts) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  ASSERT_TRUE(budget.Open(2, 300).ok());
+  EXPECT_TRUE(budget.TakeAhead(1, 150, 200));
+  EXPECT_FALSE(budget.TakeAhead(2, 51, 200));
+  EXPECT_TRUE(budget.TakeAhead(2, 50, 200));
+  EXPECT_EQ(budget.Common(1), 150u);
+  EXPECT_EQ(budget.Shortage(1, 300), 0u);  // the reserve is untouched
+  budget.Close(1);
+  budget.ReleaseAhead(1, 150);
+  EXPECT_FALSE(budget.TakeAhead(2, 800, 1000));  // the budget has no room
+  EXPECT_TRUE(budget.TakeAhead(2, 150, 200));
+  budget.ReleaseAhead(2, 200);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, ABlockedAccountGetsSharedMemoryFirstFromThoseThatUseMoreOfIt) {
+  MemoryBudget budget(1000);
+  for (const uint64_t account : {1, 2, 3}) ASSERT_TRUE(budget.Open(account, 100).ok());
+  ASSERT_TRUE(budget.Take(1, 300));  // 200 bytes of shared memory
+  ASSERT_TRUE(budget.Take(2, 150));  // 50 bytes of it
+  MemoryBudget::Need need = budget.NeedOf(2, 60, nullptr);
+  EXPECT_EQ(need.shortage, 0u);
+  EXPECT_EQ(need.bytes, 60u);
+  EXPECT_FALSE(need.reserved);
+  MemoryBudget::Blocked blocked{1, budget.NeedOf(1, 800, nullptr)};
+  EXPECT_EQ(blocked.need.shortage, budget.Shortage(1, 800));
+  EXPECT_EQ(budget.NeedOf(2, 60, &blocked).shortage, 0u);     // 110 bytes, fewer than account 1
+  EXPECT_EQ(budget.NeedOf(2, 150, &blocked).shortage, 150u);  // as many as account 1
+  EXPECT_EQ(budget.NeedOf(3, 100, &blocked).shortage, 0u);    // its own reserve
+  EXPECT_TRUE(budget.NeedOf(3, 100, &blocked).reserved);
+  blocked.need.reserved = true;
+  EXPECT_EQ(budget.NeedOf(2, 60, &blocked).shortage, 60u);
+  EXPECT_EQ(budget.NeedOf(3, 100, &blocked).shortage, 0u);
 }
 
 }  // namespace

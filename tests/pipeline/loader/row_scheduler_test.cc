@@ -157,13 +157,13 @@ TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
   const auto need = [](const RowTask& row, const Blocked* behind) {
     const uint64_t id = row.id().session;
     RowScheduler::Need result;
-    result.shortage = id == 2 ? (behind != nullptr && behind->session == 3 ? 10 : 0) : 100;
+    result.shortage = id == 2 ? (behind != nullptr && behind->account == 3 ? 10 : 0) : 100;
     result.reserved = id == 3;
     return result;
   };
   const auto choice = scheduler.Pick(need);
   ASSERT_TRUE(choice.blocked.has_value());
-  EXPECT_EQ(choice.blocked->session, 3u);
+  EXPECT_EQ(choice.blocked->account, 3u);
   EXPECT_EQ(choice.picked, nullptr);
 }
 
@@ -182,7 +182,7 @@ TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
   };
   const auto choice = scheduler.Pick(shortage);
   ASSERT_TRUE(choice.blocked.has_value());
-  EXPECT_EQ(choice.blocked->session, 1u);
+  EXPECT_EQ(choice.blocked->account, 1u);
   EXPECT_EQ(choice.blocked->need.shortage, 100u);
   ASSERT_NE(choice.picked, nullptr);
   EXPECT_EQ(choice.picked->id().session, 3u);
