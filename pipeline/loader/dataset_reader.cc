@@ -30,8 +30,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       : shards_(std::move(shards)),
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
         storage_(storage),
-         features_(options.features),
-         damaged_(slow_work_->clock(), options.log_damage) {}
+        features_(options.features),
+        damaged_(slow_work_->clock(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }

@@ -13,7 +13,7 @@ void LoaderCore::LookAhead(Maker* maker) {
   const LoadJob& job = *session.job;
   const bool low_latency = job.reader().HasLowLatency();
   for (const RowRequest& row : work.ahead) {
-    const std::optional<uint64_t> record = maker_.RecordOf(job, session.id, row, &maker->thread);
+    const std::optional<uint64_t> record = maker_.RecordOf(job, session.id, row, &maker->context);
     if (!record.has_value()) continue;
     switch (ReadAhead::WayOf(maker_.PlaceOf(job, *record), low_latency)) {
       case ReadAhead::Way::kNone:
@@ -37,7 +37,7 @@ void LoaderCore::LookAhead(Maker* maker) {
   ranges_->LookAhead(session.id, session.ahead.get(), known);
 }
 
-void LoaderCore::ReadRequested(OpenedSession* session, MakerThread* thread) {
+void LoaderCore::ReadRequested(OpenedSession* session, MakerContext* context) {
   const ReadAhead::Turn turn(session->ahead.get());
   if (!turn.granted() || !session->ahead->BeginsReads()) return;
   int examined = 0, begun = 0;
@@ -50,7 +50,7 @@ void LoaderCore::ReadRequested(OpenedSession* session, MakerThread* thread) {
       row = scheduler_.PickToLookFor(session->id);
       if (row == nullptr) break;
     }
-    const std::optional<RowMaker::ToFetch> to_fetch = maker_.RecordToFetch(*session->job, row.get(), thread);
+    const std::optional<RowMaker::ToFetch> to_fetch = maker_.RecordToFetch(*session->job, row.get(), context);
     const uint64_t held = to_fetch.has_value() ? to_fetch->bytes + session->overhead : 0;
     std::optional<Fetching> fetching;
     {

@@ -89,7 +89,7 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
   for (int i = 0; i < sizes.makers; ++i) {
     Maker& maker = makers_[static_cast<size_t>(i)];
     maker.number = i;
-    maker.thread.reading_since = activity_.reading_since(i);
+    maker.context.reading_since = activity_.reading_since(i);
     activity_.Idles();
   }
 }

@@ -129,7 +129,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     int number = 0;
     MakerStep next = MakerStep::kChoose;
     Work work;
-    MakerThread thread;
+    MakerContext context;
   };
   // The tasks of a maker, without the lock, after it has chosen.
   struct Turn {
@@ -250,7 +250,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void LookAhead(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Starts to read the records of requested rows, after the maker has made a row. Otherwise storage would be idle while
   // the makers make rows whose records are here.
-  void ReadRequested(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReadRequested(OpenedSession* session, MakerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
   // A parked row whose record is fetched.
   struct Fetching {
     TaskId id;

@@ -271,13 +271,13 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   RowTask& row = *work.row;
   Outcome outcome;
   MadeRow* const made = &outcome.made;
-  StageTimes& times = maker->thread.scratch.times();
+  StageTimes& times = maker->context.scratch.times();
   outcome.traced = options_.trace != nullptr && options_.trace->on();
-  outcome.timed = maker->thread.sampler.Next() || outcome.traced;
+  outcome.timed = maker->context.sampler.Next() || outcome.traced;
   if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
   const DecidedRecords& decided = session.options.decided != nullptr ? *session.options.decided : *job.decided();
   RowMemory memory(this, &work);
-  outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->thread, &row, made);
+  outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->context, &row, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually much less than was reserved. A cast may widen RAGGED numbers beyond that.
@@ -318,22 +318,22 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
 
 bool LoaderCore::Make(Maker* maker) {
   Work& work = maker->work;
-  MakerThread& thread = maker->thread;
+  MakerContext& context = maker->context;
   OpenedSession& session = *work.session;
   LookAhead(maker);
   const Nanos start = options_.clock->Now();
   activity_.RowBegins(maker->number, start);
   const Outcome outcome = MakeRow(maker);
-  if (outcome.timed) thread.stages = thread.scratch.times().own();
-  if (thread.scratch.held_bytes() + thread.record.capacity() > sizes_.maker_scratch_bytes) {
-    thread.scratch.Clear();
-    thread.record.Clear();
+  if (outcome.timed) context.stages = context.scratch.times().own();
+  if (context.scratch.held_bytes() + context.record.capacity() > sizes_.maker_scratch_bytes) {
+    context.scratch.Clear();
+    context.record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
-  if (outcome.timed) thread.sampler.AddTime(took);
+  if (outcome.timed) context.sampler.AddTime(took);
   if (outcome.traced) {
     TraceRow({maker->number, session.job.get(), work.row->request, outcome.end, start, start + took}, outcome.made,
-             thread.scratch.times(), options_.trace.get());
+             context.scratch.times(), options_.trace.get());
   }
   // The row has used the fetched record, or no longer needs it.
   if (work.row->fetched != nullptr) work.row->fetched->Drop();
@@ -347,7 +347,7 @@ bool LoaderCore::Make(Maker* maker) {
     session.activity->AddMaking(took, outcome.made.read_time);
     activity_.RowEnds(maker->number);
     ++stats_.tries;
-    stats_.planned_rows += std::exchange(thread.planned_rows, 0);
+    stats_.planned_rows += std::exchange(context.planned_rows, 0);
     const bool fetch = outcome.end == RowMaker::End::kNotRead && slots_.has_free();
     if (!fetch) budget_.Release(session.id, work.held - outcome.kept);
     switch (outcome.end) {
@@ -371,7 +371,7 @@ bool LoaderCore::Make(Maker* maker) {
       case RowMaker::End::kMade:
         work.row->MoveTo(RowState::kDone);
         Count(outcome, work.row->request, took, &session);
-        if (outcome.timed) session.activity->AddStages(thread.stages, outcome.made.read_time);
+        if (outcome.timed) session.activity->AddStages(context.stages, outcome.made.read_time);
         // The row may have waited to read and needed no read. The next row can read instead.
         ReadNext();
         break;
@@ -388,7 +388,7 @@ bool LoaderCore::Make(Maker* maker) {
 void LoaderCore::Deliver(Maker* maker) {
   Work& work = maker->work;
   OpenedSession& session = *work.session;
-  if (work.fetch_ahead && !session.job->reader().HasLowLatency()) ReadRequested(&session, &maker->thread);
+  if (work.fetch_ahead && !session.job->reader().HasLowLatency()) ReadRequested(&session, &maker->context);
   // The maker must not share any state of the row once the sink has it.
   work.row.reset();
   session.sink->OnRow(std::move(work.result));

@@ -32,12 +32,12 @@ uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes) {
   return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
 }
 
-const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
-  if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != epoch) {
-    thread->plan = job.PlanOf(epoch);
-    thread->plan_session = session;
+const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
+  if (context->plan_session != session || !context->plan.has_value() || context->plan->epoch() != epoch) {
+    context->plan = job.PlanOf(epoch);
+    context->plan_session = session;
   }
-  return *thread->plan;
+  return *context->plan;
 }
 
 }  // namespace
@@ -97,13 +97,13 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
 class RowMaker::Try {
  public:
   Try(const MakerOptions& options, const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory,
-      MakerThread* thread, RowTask* task, MadeRow* made)
+      MakerContext* context, RowTask* task, MadeRow* made)
       : options_(options),
         job_(job),
         decided_(decided),
         sharers_(sharers),
         memory_(*memory),
-        thread_(*thread),
+        context_(*context),
         task_(*task),
         progress_(task->progress),
         made_(*made) {}
@@ -271,7 +271,7 @@ class RowMaker::Try {
   }
 
   // Returns the record's bytes, `length` of them: from the cache (*cached then holds them), from the fetched record,
-  // from a range (*taken then holds them), from the disk cache or storage (the thread's buffer then holds them).
+  // from a range (*taken then holds them), from the disk cache or storage (the maker's buffer then holds them).
   // Returns nullopt if the record must be fetched first.
   std::optional<absl::StatusOr<std::string_view>> Read(uint64_t length, std::shared_ptr<const std::string>* cached,
                                                        std::unique_ptr<RecordRanges::Taken>* taken) {
@@ -314,7 +314,7 @@ class RowMaker::Try {
 
   std::optional<std::string_view> ReadDisk(const CacheKey& key, uint64_t length) {
     const Nanos start = options_.clock->Now();
-    char* const room = thread_.record.Get(length + DiskCache::kReadOverhead);
+    char* const room = context_.record.Get(length + DiskCache::kReadOverhead);
     const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
     if (!found.has_value()) return std::nullopt;
     made_.read_began = start;
@@ -327,9 +327,9 @@ class RowMaker::Try {
 
   absl::StatusOr<std::string_view> ReadStorage() {
     const Nanos start = options_.clock->Now();
-    if (thread_.reading_since != nullptr) thread_.reading_since->store(start, std::memory_order_relaxed);
-    const absl::StatusOr<std::string_view> bytes = job_.reader().ReadRecord(progress_.source, &thread_.record);
-    if (thread_.reading_since != nullptr) thread_.reading_since->store(-1, std::memory_order_relaxed);
+    if (context_.reading_since != nullptr) context_.reading_since->store(start, std::memory_order_relaxed);
+    const absl::StatusOr<std::string_view> bytes = job_.reader().ReadRecord(progress_.source, &context_.record);
+    if (context_.reading_since != nullptr) context_.reading_since->store(-1, std::memory_order_relaxed);
     made_.read_began = start;
     made_.read_ended = options_.clock->Now();
     const Nanos took = made_.read_ended - start;
@@ -365,7 +365,7 @@ class RowMaker::Try {
       if (step != Step::kNone) return step;
     }
     if (decode) {
-      absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread_.scratch);
+      absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &context_.scratch);
       // A full decode may find damage outside of the crop. The result for the crop counts, below.
       if (made_decoded.ok()) {
         decoded = std::make_shared<const std::string>(*std::move(made_decoded));
@@ -379,8 +379,8 @@ class RowMaker::Try {
     slot->lenient = false;
     for (std::string& column : slot->ragged) column.clear();
     const absl::Status status =
-        decoded != nullptr ? pipeline.MakeRowFromDecoded(record, *decoded, progress_.key, slot, &thread_.scratch)
-                           : pipeline.MakeRow(record, progress_.key, slot, &thread_.scratch);
+        decoded != nullptr ? pipeline.MakeRowFromDecoded(record, *decoded, progress_.key, slot, &context_.scratch)
+                           : pipeline.MakeRow(record, progress_.key, slot, &context_.scratch);
     if (!status.ok()) {
       made_.status = WithPlace(status, job_, progress_.source);
       return Step::kBadRecord;
@@ -413,7 +413,7 @@ class RowMaker::Try {
   const DecidedRecords& decided_;
   const int sharers_;
   Memory& memory_;
-  MakerThread& thread_;
+  MakerContext& context_;
   RowTask& task_;
   RowTask::Progress& progress_;
   MadeRow& made_;
@@ -430,8 +430,8 @@ RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
 }
 
 std::optional<uint64_t> RowMaker::RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
-                                           MakerThread* thread) const {
-  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
+                                           MakerContext* context) const {
+  const EpochPlan& plan = PlanFor(job, session, request.epoch, context);
   if (request.position >= plan.num_positions()) return std::nullopt;
   return plan.RecordAt(request.position);
 }
@@ -442,13 +442,13 @@ void RowMaker::HintDiskCache(const LoadJob& job, uint64_t record) const {
   if (length.ok()) options_.disk->WillRead({job.record_space(), record}, static_cast<uint32_t>(*length));
 }
 
-bool RowMaker::Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTask* task) const {
+bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowTask* task) const {
   RowTask::Progress& progress = task->progress;
   if (!progress.planned) {
     const RowRequest& request = task->request;
-    const EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, thread);
+    const EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, context);
     if (request.position >= plan.num_positions()) return false;
-    ++thread->planned_rows;
+    ++context->planned_rows;
     progress.planned = true;
     progress.source = plan.RecordAt(request.position);
     progress.key = {job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), progress.source};
@@ -461,8 +461,9 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTas
   return true;
 }
 
-std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, RowTask* task, MakerThread* thread) const {
-  if (job.reader().HasLowLatency() || !Plan(job, 0, thread, task)) return std::nullopt;
+std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, RowTask* task,
+                                                         MakerContext* context) const {
+  if (job.reader().HasLowLatency() || !Plan(job, 0, context, task)) return std::nullopt;
   const uint64_t record = task->progress.source;
   if (ReadAhead::WayOf(PlaceOf(job, record), false) != ReadAhead::Way::kRead) return std::nullopt;
   if (!job.reader().IsReady(record)) return std::nullopt;
@@ -473,15 +474,15 @@ std::optional<RowMaker::ToFetch> RowMaker::RecordToFetch(const LoadJob& job, Row
 }
 
 RowMaker::End RowMaker::Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory,
-                             MakerThread* thread, RowTask* task, MadeRow* made) const {
+                             MakerContext* context, RowTask* task, MadeRow* made) const {
   *made = MadeRow();
-  if (Plan(job, sharers, thread, task)) {
-    return Try(options_, job, decided, sharers, memory, thread, task, made).Run();
+  if (Plan(job, sharers, context, task)) {
+    return Try(options_, job, decided, sharers, memory, context, task, made).Run();
   }
   const RowRequest& request = task->request;
   made->status = absl::InvalidArgumentError(
       absl::StrCat("position ", request.position, " of epoch ", request.epoch, ": an epoch has ",
-                   PlanFor(job, task->id().session, request.epoch, thread).num_positions(), " positions"));
+                   PlanFor(job, task->id().session, request.epoch, context).num_positions(), " positions"));
   return End::kMade;
 }
 

@@ -52,13 +52,13 @@ constexpr int kMaxSubstitutes = 8;
 std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record);
 
 // State that a maker keeps from row to row, on whichever thread it runs.
-struct MakerThread {
+struct MakerContext {
   RowScratch scratch;
   RecordBuffer record;  // for records that are not in the cache
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
   std::optional<EpochPlan> plan;
-  uint64_t planned_rows = 0;  // rows whose place in a plan this thread has found
+  uint64_t planned_rows = 0;  // rows whose place in a plan this maker has found
   StageSampler sampler;
   std::vector<Nanos> stages;  // StageTimes::own of the last row that was measured
   // Start of the call of storage in progress; -1: none.
@@ -131,7 +131,7 @@ class RowMaker {
   RecordPlace PlaceOf(const LoadJob& job, uint64_t record) const;
   // Returns the record of a row, or nullopt if the epoch has no such position.
   std::optional<uint64_t> RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
-                                   MakerThread* thread) const;
+                                   MakerContext* context) const;
   // Announces a read of the record to the disk cache, which has it. Never blocks.
   void HintDiskCache(const LoadJob& job, uint64_t record) const;
 
@@ -142,7 +142,7 @@ class RowMaker {
   // Returns the row's record if it must be fetched first (Make would return End::kNotRead): its storage has high
   // latency and no cache has it. Also returns nullopt if only Make() can decide. Never blocks. Finds the row's place in
   // the plan, for Make.
-  std::optional<ToFetch> RecordToFetch(const LoadJob& job, RowTask* task, MakerThread* thread) const;
+  std::optional<ToFetch> RecordToFetch(const LoadJob& job, RowTask* task, MakerContext* context) const;
 
   enum class End {
     kMade,
@@ -153,7 +153,7 @@ class RowMaker {
   // Makes the row, or takes it from the cache of rows. Resumes where the last try stopped (RowTask::Progress).
   // `sharers`: other sessions that read the row. Records in `decided` are bad; they are neither read nor looked up in
   // caches. Blocks only on storage with low latency.
-  End Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory, MakerThread* thread,
+  End Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory, MakerContext* context,
            RowTask* task, MadeRow* made) const;
 
  private:
@@ -161,7 +161,7 @@ class RowMaker {
 
   // Finds the row's place in the plan: the record, the draws and the key in the cache of rows. Returns false if the
   // epoch has no such position.
-  bool Plan(const LoadJob& job, int sharers, MakerThread* thread, RowTask* task) const;
+  bool Plan(const LoadJob& job, int sharers, MakerContext* context, RowTask* task) const;
 
   const MakerOptions options_;
 };

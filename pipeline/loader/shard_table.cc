@@ -149,9 +149,9 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
       load = !std::exchange(shard.loading, true);
       when = shard.paused_until;
       const Nanos now = clock_->Now();
-      if (load) shard.said_at = now;
-      takes = now - shard.said_at;
-      if (takes > kLongLoad) shard.said_at = now;
+      if (load) shard.reported_at = now;
+      takes = now - shard.reported_at;
+      if (takes > kLongLoad) shard.reported_at = now;
     } else {
       index = shard.index;
     }
@@ -170,7 +170,7 @@ void ShardTable::StartLoad(uint32_t number) {
   {
     MutexLock lock(&shard.mutex);
     if (ReadyNow(&shard) || std::exchange(shard.loading, true)) return;
-    shard.said_at = clock_->Now();
+    shard.reported_at = clock_->Now();
     when = shard.paused_until;
   }
   PostLoad(number, when);
@@ -188,7 +188,7 @@ std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::MakeReady(uint32_t
         continue;
       }
       shard.loading = true;
-      shard.said_at = clock_->Now();
+      shard.reported_at = clock_->Now();
     }
     std::optional<absl::StatusOr<Loaded>> loaded = LoadTurn(shared_from_this(), number).Run();
     if (loaded.has_value()) return loaded;

@@ -85,7 +85,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
     // An index that was evicted. The table takes it back if it is still in use.
     std::weak_ptr<const ShardIndex> gone ABSL_GUARDED_BY(mutex);
     int failures ABSL_GUARDED_BY(mutex) = 0;        // loads that failed in succession
-    Nanos said_at ABSL_GUARDED_BY(mutex) = 0;       // start of the load, or time of the last report that it takes long
+    Nanos reported_at ABSL_GUARDED_BY(mutex) = 0;   // start of the load, or time of the last report that it takes long
     Nanos failed_until ABSL_GUARDED_BY(mutex) = 0;  // the failure stands until then
     std::vector<std::weak_ptr<ReadyWaiter>> waiters ABSL_GUARDED_BY(mutex);
     CondVar loaded;
