@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
-#include "pipeline/loader/ranges/range_plan.h"
+#include "pipeline/loader/read_ahead/range_plan.h"
 #include "pipeline/loader/shard_table.h"
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/damage.h"
