@@ -13,7 +13,7 @@
 #include "penstock/v1/control.pb.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/worker/link/coordinator_link.h"
-#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_coordinator_host.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_process.h"
 #include "transport/peer.h"
@@ -23,7 +23,7 @@ namespace penstock {
 // Calls to the coordinator from one process.
 class SimCalls {
  public:
-  SimCalls(SimNetwork* network, SimCoordinator* coordinator, std::string host, SimProcess* process)
+  SimCalls(SimNetwork* network, SimCoordinatorHost* coordinator, std::string host, SimProcess* process)
       : network_(network), coordinator_(coordinator), host_(std::move(host)), process_(process) {}
 
   // Runs `ask(loop, deadline, answer)` at the coordinator, if one is running.
@@ -35,11 +35,11 @@ class SimCalls {
     const Nanos deadline = process_->clock()->Now() + timeout;
     process_->PostAt(deadline, [call] { call->Fail(absl::DeadlineExceededError("the coordinator does not answer")); });
     const auto answer = [network = network_, host = host_, alive = process_->alive(), call](absl::StatusOr<Rep> reply) {
-      network->Deliver(SimCoordinator::kHost, host, [alive, call, reply = std::move(reply)]() mutable {
+      network->Deliver(SimCoordinatorHost::kName, host, [alive, call, reply = std::move(reply)]() mutable {
         if (*alive) call->Answer(std::move(reply));
       });
     };
-    network_->Deliver(host_, SimCoordinator::kHost,
+    network_->Deliver(host_, SimCoordinatorHost::kName,
                       [coordinator = coordinator_, answer, ask = std::move(ask), deadline]() mutable {
                         if (coordinator->loop() == nullptr) {
                           answer(absl::UnavailableError("coordinator: connection refused"));
@@ -104,7 +104,7 @@ class SimCalls {
   };
 
   SimNetwork* const network_;
-  SimCoordinator* const coordinator_;
+  SimCoordinatorHost* const coordinator_;
   const std::string host_;
   SimProcess* const process_;
   std::vector<std::weak_ptr<AnyOpen>> open_;
@@ -113,7 +113,7 @@ class SimCalls {
 // Calls of a worker.
 class SimWorkerCalls final : public CoordinatorLink {
  public:
-  SimWorkerCalls(SimNetwork* network, SimCoordinator* coordinator, const std::string& host, SimProcess* process)
+  SimWorkerCalls(SimNetwork* network, SimCoordinatorHost* coordinator, const std::string& host, SimProcess* process)
       : calls_(network, coordinator, host, process) {}
   void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) override {
     calls_.Apply<v1::RegisterWorkerReply>(request, kTimeout, std::move(done));
@@ -146,7 +146,7 @@ class SimWorkerCalls final : public CoordinatorLink {
 // Calls of a reader.
 class SimClientCalls final : public CoordinatorClient {
  public:
-  SimClientCalls(SimNetwork* network, SimCoordinator* coordinator, const std::string& host, SimProcess* process)
+  SimClientCalls(SimNetwork* network, SimCoordinatorHost* coordinator, const std::string& host, SimProcess* process)
       : calls_(network, coordinator, host, process) {}
   std::string name() const override { return "the coordinator of a simulation"; }
   void OpenSession(const v1::OpenSessionRequest& request, Nanos timeout, Done<v1::OpenSessionReply> done) override {

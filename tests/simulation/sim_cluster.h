@@ -15,7 +15,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "penstock/client.h"
 #include "penstock/v1/trace.pb.h"
-#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_coordinator_host.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_reader.h"
 #include "tests/support/fake_store.h"
@@ -73,7 +73,7 @@ class SimCluster {
   Nanos now() { return sim_.clock()->Now(); }
   const TestDataset& dataset() const { return dataset_; }
   // The coordinator's host.
-  static constexpr const char* kCoordinator = SimCoordinator::kHost;
+  static constexpr const char* kCoordinator = SimCoordinatorHost::kName;
 
  private:
   struct Admin;
@@ -86,7 +86,7 @@ class SimCluster {
   TestDataset dataset_;
   SimScheduler sim_;
   SimNetwork network_;
-  SimCoordinator coordinator_;
+  SimCoordinatorHost coordinator_;
   uint64_t incarnations_ = 0;
   std::vector<std::unique_ptr<Admin>> admins_;
   std::map<std::string, std::unique_ptr<TempFolder>> state_folders_;

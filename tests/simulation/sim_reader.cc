@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-SimReader::SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinator* coordinator, const TestDataset& dataset,
-                     const std::string& host, const ReaderOptions& options, Nanos pace)
+SimReader::SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator,
+                     const TestDataset& dataset, const std::string& host, const ReaderOptions& options, Nanos pace)
     : records_(dataset.records),
       shard_records_(dataset.records / dataset.files.size()),
       pace_(pace),

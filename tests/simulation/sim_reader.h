@@ -15,7 +15,7 @@
 #include "penstock/batch.h"
 #include "penstock/client.h"
 #include "tests/simulation/sim_calls.h"
-#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_coordinator_host.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_process.h"
 #include "tests/support/test_dataset.h"
@@ -27,7 +27,7 @@ namespace penstock {
 class SimReader {
  public:
   // The shards of `dataset` have the same number of records.
-  SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinator* coordinator, const TestDataset& dataset,
+  SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator, const TestDataset& dataset,
             const std::string& host, const ReaderOptions& options, Nanos pace);
   ~SimReader();
 

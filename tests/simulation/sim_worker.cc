@@ -33,7 +33,7 @@ AgentOptions AgentOptionsOf(const SimWorker::Options& worker) {
 
 }  // namespace
 
-SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinator* coordinator, const Options& options)
+SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator, const Options& options)
     : network_(network),
       process_(sim),
       link_(network, coordinator, options.host, &process_),

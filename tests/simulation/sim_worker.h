@@ -18,7 +18,7 @@
 #include "server/worker/link/load_meter.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "tests/simulation/sim_calls.h"
-#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_coordinator_host.h"
 #include "tests/simulation/sim_loader.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_process.h"
@@ -35,7 +35,7 @@ class SimWorker {
     Nanos row_time = 0;        // time to make a row
     uint64_t incarnation = 0;  // differs for each worker of a simulation
   };
-  SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinator* coordinator, const Options& options);
+  SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator, const Options& options);
   // Call it when no task of the simulation runs any longer.
   ~SimWorker();
 

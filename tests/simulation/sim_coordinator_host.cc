@@ -1,4 +1,4 @@
-#include "tests/simulation/sim_coordinator.h"
+#include "tests/simulation/sim_coordinator_host.h"
 
 #include <utility>
 
@@ -8,17 +8,17 @@
 
 namespace penstock {
 
-struct SimCoordinator::Process {
+struct SimCoordinatorHost::Process {
   explicit Process(SimScheduler* sim) : executor(sim) {}
   SimProcess executor;
   std::unique_ptr<ControlLoop> loop;
 };
 
-SimCoordinator::SimCoordinator(SimScheduler* sim, SimNetwork* network, uint64_t seed)
+SimCoordinatorHost::SimCoordinatorHost(SimScheduler* sim, SimNetwork* network, uint64_t seed)
     : sim_(sim), network_(network), random_(seed) {}
-SimCoordinator::~SimCoordinator() = default;
+SimCoordinatorHost::~SimCoordinatorHost() = default;
 
-void SimCoordinator::Start() {
+void SimCoordinatorHost::Start() {
   PS_CHECK(process_ == nullptr);
   const v1::StoredState stored = *store_.Load();
   std::vector<v1::StoreEvent> begin(1);
@@ -40,15 +40,15 @@ void SimCoordinator::Start() {
       std::make_unique<ControlLoop>(*std::move(state), &store_, stored.revision() + 1, &process_->executor, options);
 }
 
-void SimCoordinator::Kill() {
+void SimCoordinatorHost::Kill() {
   PS_CHECK(process_ != nullptr);
   process_->executor.Kill();
-  network_->Kill(kHost);
+  network_->Kill(kName);
   End();
 }
 
-void SimCoordinator::End() { process_.reset(); }
+void SimCoordinatorHost::End() { process_.reset(); }
 
-ControlLoop* SimCoordinator::loop() const { return process_ == nullptr ? nullptr : process_->loop.get(); }
+ControlLoop* SimCoordinatorHost::loop() const { return process_ == nullptr ? nullptr : process_->loop.get(); }
 
 }  // namespace penstock

@@ -1,6 +1,6 @@
-// The coordinator of a simulated cluster: its process dies and starts, its store stays.
-#ifndef PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
-#define PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
+// The coordinator's host in a simulated cluster: its process dies and starts, its store stays.
+#ifndef PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_
+#define PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,13 +16,13 @@
 namespace penstock {
 
 // Not thread-safe. No process runs at first.
-class SimCoordinator {
+class SimCoordinatorHost {
  public:
-  static constexpr char kHost[] = "coordinator";
+  static constexpr char kName[] = "coordinator";
 
   // `seed` determines the ids that the coordinator assigns.
-  SimCoordinator(SimScheduler* sim, SimNetwork* network, uint64_t seed);
-  ~SimCoordinator();
+  SimCoordinatorHost(SimScheduler* sim, SimNetwork* network, uint64_t seed);
+  ~SimCoordinatorHost();
 
   // Starts a process with the content of the store. A process that another writer supersedes ends by itself.
   void Start();
@@ -51,4 +51,4 @@ class SimCoordinator {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_H_
+#endif  // PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_
