@@ -12,8 +12,8 @@
 
 namespace {
 
-using penstock::DType;
-using penstock::MixDraw;
+using penstock::batch::DType;
+using penstock::batch::MixDraw;
 
 constexpr size_t kSide = 224, kElements = kSide * kSide * 3, kClasses = 1000;
 
@@ -25,13 +25,13 @@ double CpuMicroseconds() {
 }
 
 double MicrosecondsPerRow(DType dtype, const MixDraw& draw, size_t rows) {
-  const size_t bytes = kElements * penstock::DTypeSize(dtype);
+  const size_t bytes = kElements * penstock::batch::DTypeSize(dtype);
   std::vector<std::byte> images(rows * bytes), labels(rows * kClasses * 4);
   for (size_t i = 0; i < images.size(); ++i) images[i] = static_cast<std::byte>(i * 2654435761u >> 27);
-  penstock::MixTensors tensors;
+  penstock::batch::MixTensors tensors;
   tensors.image = dtype;
   tensors.image_elements = kElements;
-  tensors.pixels = {1, kSide, kSide, 3 * penstock::DTypeSize(dtype)};
+  tensors.pixels = {1, kSide, kSide, 3 * penstock::batch::DTypeSize(dtype)};
   tensors.classes = kClasses;
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {
@@ -39,7 +39,7 @@ double MicrosecondsPerRow(DType dtype, const MixDraw& draw, size_t rows) {
     for (size_t row = 0; row + 1 < rows; row += 2) {
       std::byte* const image_rows[] = {images.data() + row * bytes, images.data() + (row + 1) * bytes};
       std::byte* const label_rows[] = {labels.data() + row * kClasses * 4, labels.data() + (row + 1) * kClasses * 4};
-      penstock::MixGroup(tensors, draw, image_rows, label_rows);
+      penstock::batch::MixGroup(tensors, draw, image_rows, label_rows);
     }
     best = std::min(best, (CpuMicroseconds() - begin) / static_cast<double>(rows));
   }
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   std::printf("224 x 224 x 3, %zu rows, us per row (the best of 5)\n", rows);
   std::printf("  memcpy of a uint8 row   %7.1f\n", CopyMicroseconds(rows));
   for (const DType dtype : {DType::kUint8, DType::kFloat32, DType::kFloat16, DType::kBfloat16}) {
-    std::printf("  mixup  %-16s %7.1f\n", std::string(penstock::DTypeName(dtype)).c_str(),
+    std::printf("  mixup  %-16s %7.1f\n", std::string(penstock::batch::DTypeName(dtype)).c_str(),
                 MicrosecondsPerRow(dtype, mixup, rows));
   }
   std::printf("  cutmix %-16s %7.1f\n", "uint8", MicrosecondsPerRow(DType::kUint8, cutmix, rows));

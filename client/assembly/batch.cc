@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-std::string_view ElementTypeName(ElementType type) { return DTypeName(static_cast<DType>(type)); }
+std::string_view ElementTypeName(ElementType type) { return batch::DTypeName(static_cast<batch::DType>(type)); }
 
 absl::Status ColumnView::NotOfType(std::string_view asked) const {
   if (info_ == nullptr) {

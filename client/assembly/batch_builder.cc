@@ -22,20 +22,22 @@ uint32_t LoadU32(const char* bytes) {
   return b[0] | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
 }
 
-absl::Status BadColumn(const ColumnSpec& column, const std::string& what) {
+absl::Status BadColumn(const batch::ColumnSpec& column, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("column \"", column.name, "\" ", what));
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(RowSchema schema, std::optional<BatchMix> mix) {
+absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(batch::RowSchema schema,
+                                                                       std::optional<BatchMix> mix) {
   auto format = std::make_shared<BatchFormat>();
   size_t total = 0;
-  const RowSchema seen = mix.has_value() ? MixedSchema(schema, mix->plan) : schema;
-  for (const ColumnSpec& column : seen.columns) {
-    if (!IsDType(static_cast<int>(column.dtype))) return BadColumn(column, "has an unknown element type");
-    if (column.dtype == DType::kString && !column.ragged) return BadColumn(column, "holds strings and is not ragged");
-    size_t bytes = std::max<size_t>(1, DTypeSize(column.dtype));
+  const batch::RowSchema seen = mix.has_value() ? batch::MixedSchema(schema, mix->plan) : schema;
+  for (const batch::ColumnSpec& column : seen.columns) {
+    if (!batch::IsDType(static_cast<int>(column.dtype))) return BadColumn(column, "has an unknown element type");
+    if (column.dtype == batch::DType::kString && !column.ragged)
+      return BadColumn(column, "holds strings and is not ragged");
+    size_t bytes = std::max<size_t>(1, batch::DTypeSize(column.dtype));
     for (const int64_t extent : column.shape) {
       if (extent < 0 || (extent > 0 && bytes > kMaxRowBytes / static_cast<size_t>(extent))) {
         return BadColumn(column, absl::StrCat("has the impossible shape [", absl::StrJoin(column.shape, ", "), "]"));
@@ -54,7 +56,7 @@ absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(RowSchema
   }
   format->fixed_bytes = schema.FixedBytes();
   format->memory_bytes = seen.FixedBytes();
-  if (mix.has_value() && mix->plan.integer_labels) format->memory_bytes += DTypeSize(mix->plan.label_type);
+  if (mix.has_value() && mix->plan.integer_labels) format->memory_bytes += batch::DTypeSize(mix->plan.label_type);
   format->schema = std::move(schema);
   format->mix = std::move(mix);
   return format;
@@ -67,9 +69,10 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
                                                    const std::shared_ptr<BatchMemory>& memory,
                                                    const BatchPlace& place) {
   std::shared_ptr<BatchBuilder> builder(new BatchBuilder(std::move(format), rows, memory));
-  const std::vector<ColumnSpec>& columns = builder->format_->schema.columns;
+  const std::vector<batch::ColumnSpec>& columns = builder->format_->schema.columns;
   const BatchMix* mix = builder->format_->mix.has_value() ? &*builder->format_->mix : nullptr;
-  const RowSchema seen = mix != nullptr ? MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
+  const batch::RowSchema seen =
+      mix != nullptr ? batch::MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
   builder->cells_.resize(columns.size());
   // One block: the columns, then integer labels as received, then the ids, then the flags.
   std::vector<size_t> offsets;
@@ -84,7 +87,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
     }
   }
   const size_t numbers = bytes;
-  if (mix != nullptr && mix->plan.integer_labels) bytes += Aligned(DTypeSize(mix->plan.label_type) * rows);
+  if (mix != nullptr && mix->plan.integer_labels) bytes += Aligned(batch::DTypeSize(mix->plan.label_type) * rows);
   const size_t ids = bytes;
   bytes += Aligned(sizeof(RowId) * rows);
   const size_t valid = bytes;
@@ -117,7 +120,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   return builder;
 }
 
-absl::Status BatchBuilder::ReadCell(const ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell) {
+absl::Status BatchBuilder::ReadCell(const batch::ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell) {
   if (*left < 4 || !cursor->ReadU32(&cell->count)) return BadColumn(column, "is cut short before its count");
   *left -= 4;
   const auto short_of = [&](uint64_t bytes) {
@@ -127,7 +130,7 @@ absl::Status BatchBuilder::ReadCell(const ColumnSpec& column, size_t* left, Slic
   if (column.scalar && cell->count != 1) {
     return BadColumn(column, absl::StrCat("has ", cell->count, " elements in a row where it must have one"));
   }
-  const bool strings = column.dtype == DType::kString;
+  const bool strings = column.dtype == batch::DType::kString;
   uint64_t bytes = uint64_t{cell->count} * (strings ? 4 : column.Bytes());
   if (bytes > *left) return short_of(bytes);
   cell->bytes.resize(bytes);
@@ -145,7 +148,7 @@ absl::Status BatchBuilder::ReadCell(const ColumnSpec& column, size_t* left, Slic
 
 absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, SliceCursor* cursor) {
   PS_CHECK(row < rows_);
-  const std::vector<ColumnSpec>& columns = format_->schema.columns;
+  const std::vector<batch::ColumnSpec>& columns = format_->schema.columns;
   if (bytes < format_->fixed_bytes || (!format_->ragged && bytes != format_->fixed_bytes)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a row of ", bytes, " bytes, where its fixed columns have ", format_->fixed_bytes));
@@ -171,9 +174,9 @@ absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, SliceCursor* curso
   return absl::OkStatus();
 }
 
-RowSlot BatchBuilder::SlotOf(size_t row) const {
+batch::RowSlot BatchBuilder::SlotOf(size_t row) const {
   PS_CHECK(row < rows_);
-  RowSlot slot;
+  batch::RowSlot slot;
   slot.fixed.resize(fixed_.size(), nullptr);
   for (size_t c = 0; c < fixed_.size(); ++c) {
     if (fixed_[c] != nullptr) slot.fixed[c] = fixed_[c] + row * row_bytes_[c];
@@ -216,9 +219,9 @@ void BatchBuilder::WriteMasked(size_t row) {
 }
 
 absl::Status BatchBuilder::JoinRagged(size_t c) {
-  const ColumnSpec& column = format_->schema.columns[c];
+  const batch::ColumnSpec& column = format_->schema.columns[c];
   std::vector<Cell>& cells = cells_[c];
-  const bool strings = column.dtype == DType::kString;
+  const bool strings = column.dtype == batch::DType::kString;
   uint64_t count = 0;
   size_t bytes = 0;  // bytes of numbers, or of the strings' text
   for (const Cell& cell : cells) {

@@ -21,7 +21,7 @@ namespace penstock {
 
 // The common properties of a reader's batches.
 struct BatchFormat {
-  RowSchema schema;               // schema of the received rows
+  batch::RowSchema schema;        // schema of the received rows
   std::vector<ColumnInfo> infos;  // the same columns after mixing, as the trainer sees them
   size_t fixed_bytes = 0;         // schema.FixedBytes()
   size_t memory_bytes = 0;        // bytes of one row's FIXED columns in a batch
@@ -29,7 +29,7 @@ struct BatchFormat {
   std::optional<BatchMix> mix;
 
   // Returns InvalidArgument that names a column of invalid type or shape. `mix` must belong to this schema.
-  static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(RowSchema schema,
+  static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(batch::RowSchema schema,
                                                                    std::optional<BatchMix> mix = std::nullopt);
 };
 
@@ -64,7 +64,7 @@ class BatchBuilder {
   // The alternative for rows that are made in this process: SlotOf returns the slot's memory, which must be fully
   // written before RowDone. PutRagged sets the RAGGED columns in their encoding (RowSlot::ragged). A row must not be
   // written in both ways.
-  RowSlot SlotOf(size_t row) const;
+  batch::RowSlot SlotOf(size_t row) const;
   void PutRagged(size_t row, std::vector<std::string> ragged);
   // Writes a row without content: zeros, no elements.
   void WriteMasked(size_t row);
@@ -88,7 +88,7 @@ class BatchBuilder {
   };
 
   BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<BatchMemory> memory);
-  absl::Status ReadCell(const ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell);
+  absl::Status ReadCell(const batch::ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell);
   absl::Status JoinRagged(size_t column);
 
   const std::shared_ptr<const BatchFormat> format_;

@@ -18,7 +18,7 @@ namespace penstock {
 
 // A job's mix, for all its batches.
 struct BatchMix {
-  MixPlan plan;
+  batch::MixPlan plan;
   uint64_t seed = 0;  // seed of the order
 };
 

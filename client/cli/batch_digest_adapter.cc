@@ -6,7 +6,7 @@
 namespace penstock::cli {
 namespace {
 
-void AddColumn(const ColumnView& column, size_t row, BatchDigest* digest) {
+void AddColumn(const ColumnView& column, size_t row, batch::BatchDigest* digest) {
   const ColumnInfo& info = column.info();
   const char* bytes = static_cast<const char*>(column.raw());
   const auto splits = column.row_splits();

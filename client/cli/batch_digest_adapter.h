@@ -15,7 +15,7 @@ class DigestOfBatches {
   std::string Hex() const { return digest_.Hex(); }
 
  private:
-  BatchDigest digest_;
+  batch::BatchDigest digest_;
 };
 
 }  // namespace penstock::cli

@@ -15,11 +15,11 @@
 
 namespace penstock::cli {
 
-RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns) {
-  RowSchema schema;
+batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns) {
+  batch::RowSchema schema;
   for (const v1::Column& column : columns) {
     schema.columns.push_back({.name = column.name(),
-                              .dtype = static_cast<DType>(column.dtype()),
+                              .dtype = static_cast<batch::DType>(column.dtype()),
                               .ragged = column.ragged(),
                               .shape = {column.shape().begin(), column.shape().end()},
                               .scalar = column.scalar()});
@@ -27,15 +27,15 @@ RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns
   return schema;
 }
 
-std::string ColumnLines(const v1::JobSpec& job, const RowSchema& rows) {
-  const absl::StatusOr<RowSchema> mixed = BatchSchemaOf(job, rows);
-  const RowSchema& schema = mixed.ok() ? *mixed : rows;
+std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows) {
+  const absl::StatusOr<batch::RowSchema> mixed = batch::BatchSchemaOf(job, rows);
+  const batch::RowSchema& schema = mixed.ok() ? *mixed : rows;
   std::string out;
   int width = 16;
-  for (const ColumnSpec& column : schema.columns) width = std::max(width, static_cast<int>(column.name.size()));
-  for (const ColumnSpec& column : schema.columns) {
-    const bool mixes =
-        job.has_mix() && (column.name == MixImageColumn(job.mix()) || column.name == MixLabelColumn(job.mix()));
+  for (const batch::ColumnSpec& column : schema.columns) width = std::max(width, static_cast<int>(column.name.size()));
+  for (const batch::ColumnSpec& column : schema.columns) {
+    const bool mixes = job.has_mix() && (column.name == batch::MixImageColumn(job.mix()) ||
+                                         column.name == batch::MixLabelColumn(job.mix()));
     absl::StrAppendFormat(&out, "  %-*s %s%s%s%s%s\n", width, column.name,
                           v1::DataType_Name(static_cast<v1::DataType>(column.dtype)), column.shape.empty() ? "" : ", ",
                           absl::StrJoin(column.shape, " x "), column.ragged && !column.scalar ? ", ragged" : "",

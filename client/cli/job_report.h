@@ -12,11 +12,11 @@
 namespace penstock::cli {
 
 // Converts the coordinator's columns of a job's rows.
-RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns);
+batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns);
 
 // Returns the columns of a job's batches, one on each line: "  image            UINT8, 224 x 224 x 3". `rows` is the
 // schema of its rows. If the job mixes rows, the label is the mixed one.
-std::string ColumnLines(const v1::JobSpec& job, const RowSchema& rows);
+std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows);
 
 // Returns the number of records times order.repeats.
 uint64_t EpochRows(const v1::JobSpec& job, uint64_t records);

@@ -11,7 +11,7 @@ absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJ
                                                                      int epochs) {
   std::vector<std::optional<SheetPartner>> partners;
   if (!job.spec().has_mix()) return partners;
-  PS_ASSIGN_OR_RETURN(const MixPlan mix, MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+  PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
   for (int e = 0; e < epochs; ++e) {
     const uint64_t epoch = key.epoch + static_cast<uint64_t>(e);
     const EpochPlan plan = job.PlanOf(epoch);
@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJ
     const uint64_t record = plan.RecordAt(other);
     PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &partner.bytes));
     partner.key = {job.plan_options().seed, epoch, plan.RepeatAt(other), record};
-    partner.draw =
-        DrawMix(mix.law, job.plan_options().seed, epoch, first, mix.tensors.pixels.height, mix.tensors.pixels.width);
+    partner.draw = batch::DrawMix(mix.law, job.plan_options().seed, epoch, first, mix.tensors.pixels.height,
+                                  mix.tensors.pixels.width);
     partners.back() = std::move(partner);
   }
   return partners;

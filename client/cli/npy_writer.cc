@@ -27,7 +27,7 @@ std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape)
 std::string_view NpyDescr(ElementType type) {
   if (type == ElementType::kString) return "|u1";
   if (type == ElementType::kBfloat16) return "|V2";
-  return DTypeNpyDescr(static_cast<DType>(type));
+  return batch::DTypeNpyDescr(static_cast<batch::DType>(type));
 }
 
 absl::Status WriteNpy(const std::string& path, std::string_view descr, const std::vector<int64_t>& shape,

@@ -24,38 +24,38 @@ T At(const char* data, size_t i) {
   return value;
 }
 
-std::string Number(DType dtype, const char* data, size_t i) {
+std::string Number(batch::DType dtype, const char* data, size_t i) {
   switch (dtype) {
-    case DType::kUint8:
+    case batch::DType::kUint8:
       return absl::StrCat(At<uint8_t>(data, i));
-    case DType::kInt8:
+    case batch::DType::kInt8:
       return absl::StrCat(At<int8_t>(data, i));
-    case DType::kUint16:
+    case batch::DType::kUint16:
       return absl::StrCat(At<uint16_t>(data, i));
-    case DType::kInt16:
+    case batch::DType::kInt16:
       return absl::StrCat(At<int16_t>(data, i));
-    case DType::kInt32:
+    case batch::DType::kInt32:
       return absl::StrCat(At<int32_t>(data, i));
-    case DType::kInt64:
+    case batch::DType::kInt64:
       return absl::StrCat(At<int64_t>(data, i));
-    case DType::kFloat16:
+    case batch::DType::kFloat16:
       return absl::StrCat(HalfToFloat(At<uint16_t>(data, i)));
-    case DType::kBfloat16:
+    case batch::DType::kBfloat16:
       return absl::StrCat(Bfloat16ToFloat(At<uint16_t>(data, i)));
-    case DType::kFloat32:
+    case batch::DType::kFloat32:
       return absl::StrCat(At<float>(data, i));
-    case DType::kFloat64:
+    case batch::DType::kFloat64:
       return absl::StrCat(At<double>(data, i));
-    case DType::kBool:
+    case batch::DType::kBool:
       return At<uint8_t>(data, i) != 0 ? "true" : "false";
-    case DType::kString:
+    case batch::DType::kString:
       break;
   }
   return "";
 }
 
-std::string Numbers(DType dtype, const char* data, size_t bytes) {
-  const size_t count = bytes / DTypeSize(dtype);
+std::string Numbers(batch::DType dtype, const char* data, size_t bytes) {
+  const size_t count = bytes / batch::DTypeSize(dtype);
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(count, kShownValues); ++i) shown.push_back(Number(dtype, data, i));
   return absl::StrCat(absl::StrJoin(shown, " "), count > kShownValues ? " ..." : "");
@@ -76,32 +76,33 @@ std::string Strings(const std::string& encoded, uint32_t count) {
   return absl::StrCat(absl::StrJoin(shown, " "), count > kShownValues ? " ..." : "");
 }
 
-std::string TypeText(const ColumnSpec& column) {
+std::string TypeText(const batch::ColumnSpec& column) {
   std::vector<std::string> extents;
   if (column.ragged && !column.scalar) extents.push_back("any");
   for (const int64_t extent : column.shape) extents.push_back(absl::StrCat(extent));
-  const std::string type(DTypeName(column.dtype));
+  const std::string type(batch::DTypeName(column.dtype));
   return extents.empty() ? type : absl::StrCat(type, " [", absl::StrJoin(extents, ", "), "]");
 }
 
-std::string RaggedText(const ColumnSpec& column, const std::string& encoded) {
+std::string RaggedText(const batch::ColumnSpec& column, const std::string& encoded) {
   const auto count = At<uint32_t>(encoded.data(), 0);
-  const std::string values = column.dtype == DType::kString ? Strings(encoded, count)
-                                                            : Numbers(column.dtype, encoded.data() + sizeof(uint32_t),
-                                                                      encoded.size() - sizeof(uint32_t));
+  const std::string values =
+      column.dtype == batch::DType::kString
+          ? Strings(encoded, count)
+          : Numbers(column.dtype, encoded.data() + sizeof(uint32_t), encoded.size() - sizeof(uint32_t));
   return column.scalar ? values : absl::StrCat(count, ": ", values);
 }
 
 struct Row {
   std::vector<std::vector<std::byte>> fixed;
-  RowSlot slot;
+  batch::RowSlot slot;
 };
 
 absl::StatusOr<Row> MakeRow(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
                             RowScratch* scratch) {
-  const RowSchema& schema = pipeline.schema();
+  const batch::RowSchema& schema = pipeline.schema();
   Row row;
-  for (const ColumnSpec& column : schema.columns) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     row.fixed.emplace_back(column.ragged ? 0 : column.Bytes());
     row.slot.fixed.push_back(column.ragged ? nullptr : row.fixed.back().data());
   }
@@ -110,12 +111,12 @@ absl::StatusOr<Row> MakeRow(const Pipeline& pipeline, std::string_view record, c
   return row;
 }
 
-void SoftenLabel(const MixPlan& plan, Row* row) {
+void SoftenLabel(const batch::MixPlan& plan, Row* row) {
   if (!plan.integer_labels) return;
   std::vector<std::byte>& label = row->fixed[plan.label];
-  const int64_t number = LoadInteger(plan.label_type, label.data());
+  const int64_t number = batch::LoadInteger(plan.label_type, label.data());
   label.resize(plan.tensors.classes * sizeof(float));
-  WriteSoftLabel(number, plan.tensors.classes, plan.smoothing, label.data());
+  batch::WriteSoftLabel(number, plan.tensors.classes, plan.smoothing, label.data());
 }
 
 // Mixes a row as the client does (client/assembly/group_mixer.h). If the partner cannot be made, the row stays unmixed.
@@ -127,7 +128,7 @@ void MixRow(const Pipeline& pipeline, const RowMix& mix, RowScratch* scratch, Ro
   SoftenLabel(mix.plan, &*other);
   std::byte* const images[] = {row->fixed[mix.plan.image].data(), other->fixed[mix.plan.image].data()};
   std::byte* const labels[] = {row->fixed[mix.plan.label].data(), other->fixed[mix.plan.label].data()};
-  MixGroup(mix.plan.tensors, mix.partner->draw, images, labels);
+  batch::MixGroup(mix.plan.tensors, mix.partner->draw, images, labels);
 }
 
 }  // namespace
@@ -136,15 +137,15 @@ absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view r
                                     RowScratch* scratch, const RowMix* mix) {
   PS_ASSIGN_OR_RETURN(Row row, MakeRow(pipeline, record, key, scratch));
   if (mix != nullptr) MixRow(pipeline, *mix, scratch, &row);
-  const RowSchema schema = mix != nullptr ? MixedSchema(pipeline.schema(), mix->plan) : pipeline.schema();
+  const batch::RowSchema schema = mix != nullptr ? batch::MixedSchema(pipeline.schema(), mix->plan) : pipeline.schema();
   size_t name_width = 0, type_width = 0;
-  for (const ColumnSpec& column : schema.columns) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     name_width = std::max(name_width, column.name.size());
     type_width = std::max(type_width, TypeText(column).size());
   }
   std::string out;
   for (size_t c = 0; c < schema.columns.size(); ++c) {
-    const ColumnSpec& column = schema.columns[c];
+    const batch::ColumnSpec& column = schema.columns[c];
     std::string name = column.name, type = TypeText(column);
     name.resize(name_width, ' ');
     type.resize(type_width, ' ');

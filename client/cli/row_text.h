@@ -13,7 +13,7 @@ namespace penstock::cli {
 
 // The mixing of a row in a job that mixes rows.
 struct RowMix {
-  const MixPlan& plan;
+  const batch::MixPlan& plan;
   const SheetPartner* partner;  // null: the row stays unmixed, but its label is soft
 };
 

@@ -37,7 +37,7 @@ class BatchTarget final : public StepTarget {
         sources_(slice.size()),
         valid_(slice.size()) {}
 
-  RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
+  batch::RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
 
   absl::Status Put(size_t row, RowResult result) override {
     const ShardOffsets& offsets = *job_.job->offsets();

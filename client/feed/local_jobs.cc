@@ -56,10 +56,10 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
-  const RowSchema& schema = loaded->job->pipeline().schema();
+  const batch::RowSchema& schema = loaded->job->pipeline().schema();
   std::optional<BatchMix> mix;
   if (spec.has_mix()) {
-    PS_ASSIGN_OR_RETURN(MixPlan plan, MakeMixPlan(spec.mix(), schema));
+    PS_ASSIGN_OR_RETURN(batch::MixPlan plan, batch::MakeMixPlan(spec.mix(), schema));
     mix = BatchMix{std::move(plan), spec.order().seed()};
   }
   PS_ASSIGN_OR_RETURN(loaded->format, BatchFormat::Create(schema, std::move(mix)));

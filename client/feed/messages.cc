@@ -34,7 +34,7 @@ T Get(std::string_view bytes, size_t at) {
 
 // Returns the size of one element of a RAGGED column of numbers, at least 1.
 uint64_t ElementBytes(const ColumnInfo& column) {
-  uint64_t bytes = DTypeSize(static_cast<DType>(column.type));
+  uint64_t bytes = batch::DTypeSize(static_cast<batch::DType>(column.type));
   for (const int64_t extent : column.shape) bytes *= static_cast<uint64_t>(extent);
   return std::max<uint64_t>(bytes, 1);
 }

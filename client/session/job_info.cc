@@ -17,11 +17,11 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   info.name = job.name();
   info.uid = job.uid();
 
-  RowSchema schema;
+  batch::RowSchema schema;
   for (const v1::Column& column : job.columns()) {
-    ColumnSpec spec;
+    batch::ColumnSpec spec;
     spec.name = column.name();
-    spec.dtype = static_cast<DType>(column.dtype());
+    spec.dtype = static_cast<batch::DType>(column.dtype());
     spec.ragged = column.ragged();
     spec.shape.assign(column.shape().begin(), column.shape().end());
     spec.scalar = column.scalar();
@@ -29,7 +29,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   }
   std::optional<BatchMix> mix;
   if (job.spec().has_mix()) {
-    absl::StatusOr<MixPlan> plan = MakeMixPlan(job.spec().mix(), schema);
+    absl::StatusOr<batch::MixPlan> plan = batch::MakeMixPlan(job.spec().mix(), schema);
     if (!plan.ok()) {
       return absl::Status(plan.status().code(), absl::StrCat("job ", job.name(), ": ", plan.status().message()));
     }

@@ -53,7 +53,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   const std::shared_ptr<TraceRecorder> trace_;
   Executor* const copying_;
   const std::function<void(uint64_t)> closed_;
-  const RowDecoder decoder_;
+  const batch::RowDecoder decoder_;
 };
 
 }  // namespace penstock

@@ -126,7 +126,7 @@ void AddRows(const v1::JobSpec& job, std::span<const std::string> records, uint6
   for (uint64_t epoch = 0; epoch < draws; ++epoch) {
     const SampleKey key{.seed = 17, .epoch = epoch, .repeat = 0, .record_id = 5 + epoch};
     for (const std::string& record : records) {
-      RowSlot slot;
+      batch::RowSlot slot;
       slot.fixed = {bytes.data()};
       slot.ragged.resize(1);
       PS_CHECK((*pipeline)->MakeRow(record, key, &slot, scratch).ok());

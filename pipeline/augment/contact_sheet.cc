@@ -168,9 +168,9 @@ class Sheet {
 };
 
 // Returns "mixup 0.37" or "cutmix 0.62", with the share of the row's own content, or "not mixed".
-std::string DescribeDraw(const MixDraw& draw) {
-  if (draw.kind == MixDraw::Kind::kNone) return "not mixed";
-  return absl::StrFormat("%s %.2f", draw.kind == MixDraw::Kind::kMixup ? "mixup" : "cutmix", draw.lambda);
+std::string DescribeDraw(const batch::MixDraw& draw) {
+  if (draw.kind == batch::MixDraw::Kind::kNone) return "not mixed";
+  return absl::StrFormat("%s %.2f", draw.kind == batch::MixDraw::Kind::kMixup ? "mixup" : "cutmix", draw.lambda);
 }
 
 // Computes the pictures and puts them into the sheet's cells.
@@ -180,7 +180,7 @@ class Pictures {
       : plan_(plan),
         sheet_(sheet),
         decodes_(plan.image_column() >= 0),
-        mixes_(job.has_mix() && plan.schema().Find(MixImageColumn(job.mix())) == plan.picture_column()) {
+        mixes_(job.has_mix() && plan.schema().Find(batch::MixImageColumn(job.mix())) == plan.picture_column()) {
     for (const RowPlan::Step& step : plan.steps()) {
       if (step.column != static_cast<size_t>(plan.picture_column())) continue;
       if (!step.op->MakesImage()) break;
@@ -199,9 +199,9 @@ class Pictures {
         mixes_ && !record.partners.empty() ? &record.partners[static_cast<size_t>(draw)] : nullptr;
     SampleKey key = record.key;
     key.epoch += static_cast<uint64_t>(draw);
-    if (partner == nullptr || !partner->has_value() || (*partner)->draw.kind == MixDraw::Kind::kNone) {
+    if (partner == nullptr || !partner->has_value() || (*partner)->draw.kind == batch::MixDraw::Kind::kNone) {
       Show(row, draw + 1, Compute(record.bytes, key, steps_));
-      if (partner != nullptr) sheet_->CellCaption(row, draw + 1, DescribeDraw(MixDraw()));
+      if (partner != nullptr) sheet_->CellCaption(row, draw + 1, DescribeDraw(batch::MixDraw()));
       return;
     }
     sheet_->CellCaption(row, draw + 1, DescribeDraw((*partner)->draw));
@@ -241,11 +241,13 @@ class Pictures {
     return bytes;
   }
 
-  static void Mix(const MixDraw& draw, const ImageView& like, std::vector<uint8_t>* own, std::vector<uint8_t>* other) {
+  static void Mix(const batch::MixDraw& draw, const ImageView& like, std::vector<uint8_t>* own,
+                  std::vector<uint8_t>* other) {
     auto* const a = reinterpret_cast<std::byte*>(own->data());
     auto* const b = reinterpret_cast<std::byte*>(other->data());
-    if (draw.kind == MixDraw::Kind::kMixup) return Blend(DType::kUint8, own->size(), draw.lambda, a, b);
-    SwapBox({1, like.height, like.width, static_cast<size_t>(like.channels)}, draw.box, a, b);
+    if (draw.kind == batch::MixDraw::Kind::kMixup)
+      return batch::Blend(batch::DType::kUint8, own->size(), draw.lambda, a, b);
+    batch::SwapBox({1, like.height, like.width, static_cast<size_t>(like.channels)}, draw.box, a, b);
   }
 
   const RowPlan& plan_;

@@ -19,7 +19,7 @@ namespace penstock {
 struct SheetPartner {
   std::string bytes;  // the partner's record
   SampleKey key;
-  MixDraw draw;  // the draw of their group
+  batch::MixDraw draw;  // the draw of their group
 };
 
 struct SheetRecord {

@@ -95,9 +95,9 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
 // Column types are known only if there are no other mistakes. config/mix_check.h reports missing columns.
 void CheckMix(const v1::JobSpec& job, const RowPlan& plan, std::vector<std::string>* errors) {
   if (!job.has_mix() || !errors->empty()) return;
-  const RowSchema& schema = plan.schema();
-  if (schema.Find(MixImageColumn(job.mix())) < 0 || schema.Find(MixLabelColumn(job.mix())) < 0) return;
-  for (std::string& mistake : CheckMixColumns(job.mix(), schema)) errors->push_back(std::move(mistake));
+  const batch::RowSchema& schema = plan.schema();
+  if (schema.Find(batch::MixImageColumn(job.mix())) < 0 || schema.Find(batch::MixLabelColumn(job.mix())) < 0) return;
+  for (std::string& mistake : batch::CheckMixColumns(job.mix(), schema)) errors->push_back(std::move(mistake));
 }
 
 absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
@@ -146,12 +146,12 @@ class PipelineImpl final : public Pipeline {
     }
   }
 
-  const RowSchema& schema() const override { return plan_.schema(); }
+  const batch::RowSchema& schema() const override { return plan_.schema(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   const std::vector<std::string>& stages() const override { return stages_; }
   size_t ScratchBytes(std::string_view record) const override { return plan_.ScratchBytes(record); }
 
-  absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
+  absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
                        RowScratch* scratch) const override {
     return Make(record, nullptr, key, slot, scratch);
   }
@@ -175,13 +175,13 @@ class PipelineImpl final : public Pipeline {
   }
 
   absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,
-                                  RowSlot* slot, RowScratch* scratch) const override {
+                                  batch::RowSlot* slot, RowScratch* scratch) const override {
     PS_ASSIGN_OR_RETURN(const ImageView image, ViewDecoded(decoded));
     return Make(record, &image, key, slot, scratch);
   }
 
  private:
-  absl::Status Make(std::string_view record, RowPlan::Decoded decoded, const SampleKey& key, RowSlot* slot,
+  absl::Status Make(std::string_view record, RowPlan::Decoded decoded, const SampleKey& key, batch::RowSlot* slot,
                     RowScratch* scratch) const {
     RowScope row(scratch);
     {

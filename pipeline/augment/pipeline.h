@@ -51,7 +51,7 @@ class Pipeline {
   static absl::StatusOr<std::unique_ptr<const Pipeline>> Create(const v1::JobSpec& job);
 
   // Returns the columns in the order of `features`, then the boxes' column, if any.
-  virtual const RowSchema& schema() const = 0;
+  virtual const batch::RowSchema& schema() const = 0;
 
   // Returns a hash of features, ops and the version of the arithmetic. Two pipelines with the same fingerprint make the
   // same bytes.
@@ -73,7 +73,7 @@ class Pipeline {
   // bytes are unspecified. The message names the feature or op and the cause, but not the file, which the caller knows.
   // Returns InvalidArgument or DataLoss if the record is invalid, and ResourceExhausted if it exceeds a limit of the
   // job.
-  virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
+  virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
                                RowScratch* scratch) const = 0;
 
   // Returns whether all rows of a record are the same for every key, because no op draws.
@@ -85,7 +85,7 @@ class Pipeline {
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
   virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,
-                                          RowSlot* slot, RowScratch* scratch) const = 0;
+                                          batch::RowSlot* slot, RowScratch* scratch) const = 0;
 };
 
 }  // namespace penstock

@@ -45,7 +45,7 @@ void TakeMasks(const AnnotationPlan& annotations, RowScratch::Impl* scratch) {
   for (size_t i = 0; i < annotations.masks().size(); ++i) {
     Value& value = scratch->values[annotations.masks()[i]];
     const ImageView& mask = scratch->followers.masks()[i];
-    if (annotations.mask_types()[i] == DType::kUint8) {
+    if (annotations.mask_types()[i] == batch::DType::kUint8) {
       value.image = LazyImage::InMemory(mask);
     } else {
       value.data = DenseWideMask(mask, &scratch->tools.arena).data;
@@ -110,8 +110,8 @@ void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors)
   for (const int i : order.others) AddStep(job, i, errors);
 }
 
-const std::vector<DType>* RowPlan::FollowingMasks(const v1::JobSpec& job, size_t column) const {
-  static const std::vector<DType> kNone;
+const std::vector<batch::DType>* RowPlan::FollowingMasks(const v1::JobSpec& job, size_t column) const {
+  static const std::vector<batch::DType> kNone;
   if (annotations_.active() && column == annotations_.image()) return &annotations_.mask_types();
   return job.has_annotations() && !annotations_.active() ? nullptr : &kNone;
 }
@@ -172,7 +172,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
                                    ": boxes and masks cannot follow augmix, which mixes pictures "
                                    "whose parts have moved differently"));
   }
-  step.wide_mask = name == "decode_image" && types_[c].dtype == DType::kUint16;
+  step.wide_mask = name == "decode_image" && types_[c].dtype == batch::DType::kUint16;
   if (name == "decode_image" && image_column_ < 0) image_column_ = static_cast<int>(c);
   has_steps_[c] = 1;
   steps_.push_back(std::move(step));
@@ -196,7 +196,7 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
                        "random_resized_crop or a center_crop"));
       continue;
     }
-    uint64_t bytes = DTypeSize(type.dtype);
+    uint64_t bytes = batch::DTypeSize(type.dtype);
     for (const int64_t extent : type.shape)
       bytes = std::min(kMaxColumnBytes + 1, bytes * static_cast<uint64_t>(extent));
     if (bytes > kMaxColumnBytes) {
@@ -221,7 +221,8 @@ bool RowPlan::draws() const {
   return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.op->IsRandom(); });
 }
 
-absl::Status RowPlan::Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
+absl::Status RowPlan::Read(std::string_view record, Decoded decoded, batch::RowSlot* slot,
+                           RowScratch::Impl* scratch) const {
   PS_CHECK(slot->fixed.size() == schema_.columns.size() && slot->ragged.size() == schema_.columns.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
   if (annotations_.active()) PS_RETURN_IF_ERROR(annotations_.ParseBoxes(record, &scratch->parsed_boxes));
@@ -263,7 +264,8 @@ absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict,
   return AtStep(step.label, step.op->Apply(&context, &scratch->values[step.column]));
 }
 
-absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
+absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot,
+                              RowScratch::Impl* scratch) const {
   if (annotations_.active()) PS_RETURN_IF_ERROR(StartFollowers(key, /*strict=*/false, scratch));
   for (size_t s = image_begin_; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
@@ -301,7 +303,7 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
   }
   for (size_t i = 0; i < annotations_.masks().size(); ++i) {
     const ImageView& mask = scratch->values[annotations_.masks()[i]].image.view();
-    const bool widen = annotations_.mask_types()[i] == DType::kUint16 && mask.channels == 1;
+    const bool widen = annotations_.mask_types()[i] == batch::DType::kUint16 && mask.channels == 1;
     scratch->masks.push_back(widen ? DenseWideMask(mask, &scratch->tools.arena) : mask);
   }
   // The first op of the image is decode_image, so an unreadable header gets that op's error.

@@ -45,7 +45,7 @@ class RowPlan {
   // Adds one line to *errors per mistake. The plan is usable only if it added none.
   static RowPlan Create(const v1::JobSpec& job, std::vector<std::string>* errors);
 
-  const RowSchema& schema() const { return schema_; }
+  const batch::RowSchema& schema() const { return schema_; }
   const std::vector<Step>& steps() const { return steps_; }
   // Returns whether any step draws.
   bool draws() const;
@@ -59,9 +59,9 @@ class RowPlan {
   using Decoded = const ImageView*;
 
   // Parses and reads all columns. Writes columns without ops to the slot.
-  absl::Status Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
+  absl::Status Read(std::string_view record, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
-  absl::Status Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
+  absl::Status Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the first `steps` steps of the picture column. The result points into record, scratch or slot. With `follow`,
   // also moves its boxes and masks, which are then in scratch->followers.
   absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
@@ -74,7 +74,7 @@ class RowPlan {
   void AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors);
   // Returns the element types of the masks that follow a column's image, or null if a mistake in the annotations hides
   // them.
-  const std::vector<DType>* FollowingMasks(const v1::JobSpec& job, size_t column) const;
+  const std::vector<batch::DType>* FollowingMasks(const v1::JobSpec& job, size_t column) const;
   void Finish(std::vector<std::string>* errors);
   absl::Status Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
                      RowScratch::Impl* scratch) const;
@@ -94,7 +94,7 @@ class RowPlan {
   // others.
   std::vector<Step> steps_;
   size_t image_begin_ = 0, image_end_ = 0;
-  RowSchema schema_;
+  batch::RowSchema schema_;
   int image_column_ = -1;
   ImageLimits limits_;
 };

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 struct BatchDigest::Impl {
   Impl() : context(EVP_MD_CTX_new()) { PS_CHECK(EVP_DigestInit_ex(context, EVP_sha256(), nullptr) == 1); }
@@ -81,4 +81,4 @@ std::string BatchDigest::Hex() const {
   return hex;
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

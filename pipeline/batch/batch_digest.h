@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::batch {
 
 // Not thread-safe. For each row, call BeginRow, then one Add function per column in schema order.
 class BatchDigest {
@@ -56,6 +56,6 @@ class BatchDigest {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_BATCH_DIGEST_H_

@@ -1,6 +1,6 @@
 #include "pipeline/batch/dtype.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 size_t DTypeSize(DType dtype) {
   switch (dtype) {
@@ -88,4 +88,4 @@ bool IsDType(int value) {
   return value >= static_cast<int>(DType::kUint8) && value <= static_cast<int>(DType::kString);
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

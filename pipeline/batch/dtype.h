@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::batch {
 
 // The numbers are those of penstock.v1.DataType and part of the wire format. Never change one.
 enum class DType : uint8_t {
@@ -36,6 +36,6 @@ std::string_view DTypeNpyDescr(DType dtype);
 // Returns whether `value` is one of the enumerators. For bytes from outside.
 bool IsDType(int value);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_DTYPE_H_

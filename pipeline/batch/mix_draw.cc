@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 MixBox DrawBox(double lambda, int64_t height, int64_t width, SampleRandom* random) {
@@ -42,4 +42,4 @@ MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first
   return draw;
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

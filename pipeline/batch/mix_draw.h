@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::batch {
 
 // The distribution of the draws. At least one alpha is above 0.
 struct MixLaw {
@@ -41,6 +41,6 @@ struct MixDraw {
 //           share of the pixels outside it
 MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first_row, int64_t height, int64_t width);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_

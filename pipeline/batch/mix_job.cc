@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 std::string Describe(const ColumnSpec& column) {
@@ -135,4 +135,4 @@ absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema&
   return MixedSchema(rows, *plan);
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -11,7 +11,7 @@
 #include "pipeline/batch/mix_plan.h"
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 constexpr uint32_t kDefaultMixGroup = 2;
 // The columns that a mix uses, with job.proto's defaults.
@@ -29,6 +29,6 @@ absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema&
 // Returns the plan, or InvalidArgument with the mistakes of CheckMixColumns.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_MIX_JOB_H_

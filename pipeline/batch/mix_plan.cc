@@ -1,6 +1,6 @@
 #include "pipeline/batch/mix_plan.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 RowSchema MixedSchema(const RowSchema& schema, const MixPlan& plan) {
   RowSchema mixed = schema;
@@ -11,4 +11,4 @@ RowSchema MixedSchema(const RowSchema& schema, const MixPlan& plan) {
   return mixed;
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -9,7 +9,7 @@
 #include "pipeline/batch/mix_rows.h"
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 struct MixPlan {
   MixLaw law;
@@ -26,6 +26,6 @@ struct MixPlan {
 // Returns the columns of the batch: those of the rows, with the label after mixing.
 RowSchema MixedSchema(const RowSchema& schema, const MixPlan& plan);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_MIX_PLAN_H_

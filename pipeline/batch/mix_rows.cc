@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/half.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 template <typename T>
@@ -132,4 +132,4 @@ void MixGroup(const MixTensors& tensors, const MixDraw& draw, std::span<std::byt
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -10,7 +10,7 @@
 #include "pipeline/batch/dtype.h"
 #include "pipeline/batch/mix_draw.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 // A tensor as `planes` images of height x width pixels with `pixel_bytes` bytes each. HWC has one plane; CHW has one
 // per channel.
@@ -55,6 +55,6 @@ struct MixTensors {
 void MixGroup(const MixTensors& tensors, const MixDraw& draw, std::span<std::byte* const> images,
               std::span<std::byte* const> labels);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_MIX_ROWS_H_

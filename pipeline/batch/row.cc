@@ -1,6 +1,6 @@
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 size_t ColumnSpec::Bytes() const {
   size_t bytes = DTypeSize(dtype);
@@ -27,4 +27,4 @@ void AppendRaggedHeader(uint32_t count, std::string* out) {
   for (int shift = 0; shift < 32; shift += 8) out->push_back(static_cast<char>(count >> shift));
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

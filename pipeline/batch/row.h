@@ -13,7 +13,7 @@
 
 #include "pipeline/batch/dtype.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 struct ColumnSpec {
   std::string name;
@@ -53,6 +53,6 @@ struct RowSlot {
 // Appends the header of the ragged encoding above. The elements follow.
 void AppendRaggedHeader(uint32_t count, std::string* out);
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_ROW_H_

@@ -14,7 +14,7 @@
 #include "pipeline/batch/row.h"
 #include "pipeline/batch/row_filter.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 struct CodedRows {
   std::unique_ptr<uint8_t[]> bytes;  // null: no coded rows
@@ -56,6 +56,6 @@ class RowDecoder {
   const RowFilter filter_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 // The maximum last dimension that counts as channels. A larger one counts as a line.
@@ -81,4 +81,4 @@ void RowFilter::Undo(uint8_t* fixed) const {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::batch

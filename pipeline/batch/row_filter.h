@@ -8,7 +8,7 @@
 
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::batch {
 
 // Filters the FIXED columns of one schema's rows. A column of 8-bit numbers with two dimensions or more counts as an
 // image. Each of its lines becomes the difference to the line above (the PNG specification's filter type Up, modulo
@@ -37,6 +37,6 @@ class RowFilter {
   size_t fixed_bytes_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::batch
 
 #endif  // PENSTOCK_PIPELINE_BATCH_ROW_FILTER_H_

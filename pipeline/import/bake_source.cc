@@ -20,8 +20,8 @@
 namespace penstock {
 namespace {
 
-bool IsImage(const ColumnSpec& column) {
-  return column.dtype == DType::kUint8 && !column.ragged && column.shape.size() == 3 &&
+bool IsImage(const batch::ColumnSpec& column) {
+  return column.dtype == batch::DType::kUint8 && !column.ragged && column.shape.size() == 3 &&
          (column.shape[2] == 1 || column.shape[2] == 3);
 }
 
@@ -53,7 +53,7 @@ class BakeMaker final : public RecordMaker {
     slot_.fixed.resize(schema_.columns.size(), nullptr);
     slot_.ragged.resize(schema_.columns.size());
     for (size_t c = 0; c < fixed_.size(); ++c) {
-      const ColumnSpec& column = schema_.columns[c];
+      const batch::ColumnSpec& column = schema_.columns[c];
       if (column.ragged) continue;
       fixed_[c].resize(column.Bytes());
       slot_.fixed[c] = fixed_[c].data();
@@ -82,10 +82,10 @@ class BakeMaker final : public RecordMaker {
 
  private:
   absl::Status AddColumn(size_t c, ExampleBuilder* example) const {
-    const ColumnSpec& column = schema_.columns[c];
+    const batch::ColumnSpec& column = schema_.columns[c];
     std::string_view elements;
     if (column.ragged) {
-      if (column.dtype == DType::kString) {
+      if (column.dtype == batch::DType::kString) {
         example->BytesList(column.name, Strings(slot_.ragged[c]));
         return absl::OkStatus();
       }
@@ -101,9 +101,9 @@ class BakeMaker final : public RecordMaker {
                                       static_cast<size_t>(width) * static_cast<size_t>(channels)},
                                      {.quality = options_.quality}));
       example->Bytes(column.name, jpeg);
-    } else if (column.dtype == DType::kInt64) {
+    } else if (column.dtype == batch::DType::kInt64) {
       example->Int64List(column.name, Elements<int64_t>(elements));
-    } else if (column.dtype == DType::kFloat32) {
+    } else if (column.dtype == batch::DType::kFloat32) {
       example->FloatList(column.name, Elements<float>(elements));
     } else {
       example->Bytes(column.name, elements);
@@ -115,21 +115,22 @@ class BakeMaker final : public RecordMaker {
   ItemsAhead* const ahead_;  // null if the reader answers at once
   const BakeOptions& options_;
   const std::vector<bool>& jpeg_;
-  const RowSchema& schema_;
+  const batch::RowSchema& schema_;
   std::vector<std::vector<std::byte>> fixed_;
-  RowSlot slot_;
+  batch::RowSlot slot_;
   RowScratch scratch_;
   FetchedItem fetched_;
   RecordBuffer buffer_;
 };
 
-std::string FeatureText(const ColumnSpec& column) {
+std::string FeatureText(const batch::ColumnSpec& column) {
   const bool list = column.ragged && !column.scalar;
-  if (column.dtype == DType::kInt64 || column.dtype == DType::kFloat32 || column.dtype == DType::kString) {
+  if (column.dtype == batch::DType::kInt64 || column.dtype == batch::DType::kFloat32 ||
+      column.dtype == batch::DType::kString) {
     return absl::StrCat("features { key: \"", absl::CEscape(column.name), "\" type: ",
-                        column.dtype == DType::kInt64     ? "INT64"
-                        : column.dtype == DType::kFloat32 ? "FLOAT"
-                                                          : "BYTES",
+                        column.dtype == batch::DType::kInt64     ? "INT64"
+                        : column.dtype == batch::DType::kFloat32 ? "FLOAT"
+                                                                 : "BYTES",
                         ShapeText(column.shape), list ? " variable_length: true" : "", " }");
   }
   return RawFeatureText(column.name, "", column.dtype, column.shape, list);
@@ -149,7 +150,7 @@ std::vector<std::pair<std::string, std::string>> BakeOptions::Arguments() const 
 
 absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<const LoadJob> job,
                                                                const BakeOptions& options) {
-  const RowSchema& schema = job->pipeline().schema();
+  const batch::RowSchema& schema = job->pipeline().schema();
   if (options.variants == 0) return absl::InvalidArgumentError("0 variants of each record; at least 1 is made");
   if (options.variants > (uint64_t{1} << 32))
     return absl::InvalidArgumentError("more than 2^32 variants of each record");
@@ -157,7 +158,7 @@ absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<c
   for (const std::string& name : options.jpeg_columns) {
     const int column = schema.Find(name);
     std::vector<std::string> images;
-    for (const ColumnSpec& spec : schema.columns) {
+    for (const batch::ColumnSpec& spec : schema.columns) {
       if (IsImage(spec)) images.push_back(spec.name);
     }
     if (column < 0 || !IsImage(schema.columns[static_cast<size_t>(column)])) {
@@ -198,10 +199,10 @@ std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {
 }
 
 std::string BakeSource::JobText(const std::string& name, const std::string& files) const {
-  const RowSchema& schema = job_->pipeline().schema();
+  const batch::RowSchema& schema = job_->pipeline().schema();
   std::string text = JobTextHead("bake", name, files), ops;
   for (size_t c = 0; c < schema.columns.size(); ++c) {
-    const ColumnSpec& column = schema.columns[c];
+    const batch::ColumnSpec& column = schema.columns[c];
     if (!jpeg_[c]) {
       absl::StrAppend(&text, FeatureText(column), "\n");
       continue;

@@ -50,9 +50,9 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat(" shape: [", absl::StrJoin(shape, ", "), "]");
 }
 
-std::string RawFeatureText(const std::string& key, const std::string& column, DType dtype,
+std::string RawFeatureText(const std::string& key, const std::string& column, batch::DType dtype,
                            const std::vector<int64_t>& shape, bool ragged) {
-  const std::string_view name = DTypeName(dtype);
+  const std::string_view name = batch::DTypeName(dtype);
   return absl::StrCat("features { key: \"", absl::CEscape(key), "\"",
                       column.empty() ? "" : absl::StrCat(" column: \"", absl::CEscape(column), "\""),
                       " type: BYTES decode_raw: ", absl::AsciiStrToUpper({name.data(), name.size()}), ShapeText(shape),

@@ -17,7 +17,7 @@ std::string JobTextHead(const std::string& command, const std::string& name, con
 // Returns "features { key: "data" column: "image" type: BYTES decode_raw: UINT8 shape: [32, 32, 3] }", for a value
 // whose bytes are a tensor. If `column` is empty, the column is named as the key. `ragged`: any number of elements of
 // that shape.
-std::string RawFeatureText(const std::string& key, const std::string& column, DType dtype,
+std::string RawFeatureText(const std::string& key, const std::string& column, batch::DType dtype,
                            const std::vector<int64_t>& shape, bool ragged = false);
 
 // Returns whether the first bytes are those of a JPEG, PNG, WebP, BMP or GIF file.

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMaxHeaderBytes = 64 << 10;
 
-absl::StatusOr<DType> TypeOf(const std::string& descr) {
-  for (int number = 1; IsDType(number); ++number) {
-    const auto dtype = static_cast<DType>(number);
-    if (!descr.empty() && descr == DTypeNpyDescr(dtype)) return dtype;
+absl::StatusOr<batch::DType> TypeOf(const std::string& descr) {
+  for (int number = 1; batch::IsDType(number); ++number) {
+    const auto dtype = static_cast<batch::DType>(number);
+    if (!descr.empty() && descr == batch::DTypeNpyDescr(dtype)) return dtype;
   }
   std::string hint = "save it as one of uint8, int8, uint16, int16, int32, int64, float16, float32, float64, bool";
   if (!descr.empty() && descr[0] == '>') hint = "it is big-endian: save array.astype(array.dtype.newbyteorder('<'))";
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
   npy->rows_ = static_cast<uint64_t>(header->shape[0]);
   npy->row_shape_.assign(header->shape.begin() + 1, header->shape.end());
   npy->data_offset_ = header->data_offset;
-  npy->row_bytes_ = DTypeSize(*dtype);
+  npy->row_bytes_ = batch::DTypeSize(*dtype);
   for (const int64_t extent : npy->row_shape_) {
     if (extent == 0) return bad(absl::InvalidArgumentError("its rows are empty: a dimension is 0"));
     if (static_cast<uint64_t>(extent) > kDefaultMaxRecordBytes / npy->row_bytes_) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(Storage* storage, const std::
 
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy) {
   const std::string& path = npy.path();
-  if (npy.row_bytes() != DTypeSize(npy.dtype())) {
+  if (npy.row_bytes() != batch::DTypeSize(npy.dtype())) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has rows of shape [", absl::StrJoin(npy.row_shape(), ", "),
                                                    "]; labels have one number in each row"));
   }
@@ -111,27 +111,27 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy) {
     PS_RETURN_IF_ERROR(npy.ReadRow(i, &row));
     const char* at = row.data();
     switch (npy.dtype()) {
-      case DType::kUint8:
-      case DType::kBool:
+      case batch::DType::kUint8:
+      case batch::DType::kBool:
         labels[i] = LoadLittleEndian<uint8_t>(at);
         break;
-      case DType::kInt8:
+      case batch::DType::kInt8:
         labels[i] = LoadLittleEndian<int8_t>(at);
         break;
-      case DType::kUint16:
+      case batch::DType::kUint16:
         labels[i] = LoadLittleEndian<uint16_t>(at);
         break;
-      case DType::kInt16:
+      case batch::DType::kInt16:
         labels[i] = LoadLittleEndian<int16_t>(at);
         break;
-      case DType::kInt32:
+      case batch::DType::kInt32:
         labels[i] = LoadLittleEndian<int32_t>(at);
         break;
-      case DType::kInt64:
+      case batch::DType::kInt64:
         labels[i] = LoadLittleEndian<int64_t>(at);
         break;
       default:
-        return absl::InvalidArgumentError(absl::StrCat(path, " holds ", std::string(DTypeName(npy.dtype())),
+        return absl::InvalidArgumentError(absl::StrCat(path, " holds ", std::string(batch::DTypeName(npy.dtype())),
                                                        "; labels are integers: save labels.astype('int64')"));
     }
   }

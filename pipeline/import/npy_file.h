@@ -30,7 +30,7 @@ class NpyFile {
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
 
   const std::string& path() const { return file_->path(); }
-  DType dtype() const { return dtype_; }
+  batch::DType dtype() const { return dtype_; }
   uint64_t rows() const { return rows_; }
   // Shape of one row; [] if the array has one dimension.
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
@@ -47,7 +47,7 @@ class NpyFile {
   NpyFile() = default;
 
   std::unique_ptr<RandomAccessFile> file_;
-  DType dtype_ = DType::kUint8;
+  batch::DType dtype_ = batch::DType::kUint8;
   uint64_t rows_ = 0, row_bytes_ = 0, data_offset_ = 0, fingerprint_ = 0;
   std::vector<int64_t> row_shape_;
 };

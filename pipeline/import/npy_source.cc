@@ -43,7 +43,7 @@ absl::Status CheckAlike(const std::vector<std::unique_ptr<const NpyFile>>& files
   for (const auto& file : files) {
     if (file->dtype() == files[0]->dtype() && file->row_shape() == files[0]->row_shape()) continue;
     const auto kind = [](const NpyFile& f) {
-      return absl::StrCat(f.path(), " has ", std::string(DTypeName(f.dtype())), " [",
+      return absl::StrCat(f.path(), " has ", std::string(batch::DTypeName(f.dtype())), " [",
                           absl::StrJoin(f.row_shape(), ", "), "]");
     };
     return absl::InvalidArgumentError(
@@ -117,10 +117,10 @@ std::unique_ptr<RecordMaker> NpySource::NewMaker() const { return std::make_uniq
 
 std::string NpySource::JobText(const std::string& name, const std::string& files) const {
   const NpyColumn& rows = columns_[0];
-  const DType dtype = rows.files[0]->dtype();
+  const batch::DType dtype = rows.files[0]->dtype();
   std::vector<int64_t> shape = row_shape_;
-  if (dtype == DType::kUint8 && shape.size() == 2) shape.push_back(1);
-  const bool image = dtype == DType::kUint8 && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
+  if (dtype == batch::DType::kUint8 && shape.size() == 2) shape.push_back(1);
+  const bool image = dtype == batch::DType::kUint8 && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
   std::string text = JobTextHead("import", name, files);
   absl::StrAppend(&text,
                   RawFeatureText(rows.key,

@@ -95,9 +95,10 @@ bool AllAlike(const Archive& archive, const std::string& scratch) {
 
 // Returns whether each row is one integer.
 bool AreClasses(const NpyFile& array) {
-  const DType dtype = array.dtype();
-  const bool real = dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
-  return !real && array.row_bytes() == DTypeSize(dtype);
+  const batch::DType dtype = array.dtype();
+  const bool real =
+      dtype == batch::DType::kFloat16 || dtype == batch::DType::kFloat32 || dtype == batch::DType::kFloat64;
+  return !real && array.row_bytes() == batch::DTypeSize(dtype);
 }
 
 // Returns "train" for "x_train", and "" for a name without a split.

@@ -78,7 +78,7 @@ class RowSink {
   // Returns the memory for this row, for sessions with LoaderSessionOptions::books_slots. Called at most once for a
   // row, before its content is computed. A row that fails before then is not booked. The slot's pointers stay valid
   // until OnRow.
-  virtual RowSlot Book(const RowRequest& request) { return {}; }
+  virtual batch::RowSlot Book(const RowRequest& request) { return {}; }
 
   // Drops prepared rows, furthest step first, until it has freed `bytes` or no such row is left, because an urgent row
   // of this session or of another one (`for_others`) needs memory. Returns the bytes freed. The sink requests the

@@ -223,11 +223,11 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
     need_ = std::max(need_, bytes + session_.overhead);
     return core_.Grow(&work_, bytes + session_.overhead);
   }
-  RowSlot* Slot() override {
-    std::optional<RowSlot>& slot = work_.row->slot;
+  batch::RowSlot* Slot() override {
+    std::optional<batch::RowSlot>& slot = work_.row->slot;
     if (slot.has_value()) return &*slot;
     const LoadJob& job = *session_.job;
-    const RowSchema& schema = job.pipeline().schema();
+    const batch::RowSchema& schema = job.pipeline().schema();
     if (session_.options.books_slots) {
       slot = session_.sink->Book(work_.row->request);
       slot->ragged.resize(schema.columns.size());

@@ -16,15 +16,15 @@ StepRows::StepRows(std::shared_ptr<const LoadJob> job, size_t rows)
       fixed_(std::make_unique_for_overwrite<std::byte[]>(rows * job_->fixed_bytes())) {}
 
 std::string_view StepRows::Column(size_t c, size_t i) const {
-  const RowSchema& schema = job_->pipeline().schema();
+  const batch::RowSchema& schema = job_->pipeline().schema();
   if (schema.columns[c].ragged) return rows_[i].ragged[c];
-  RowSlot slot;
+  batch::RowSlot slot;
   PointInto(schema, fixed_.get() + i * job_->fixed_bytes(), &slot);
   return {reinterpret_cast<const char*>(slot.fixed[c]), schema.columns[c].Bytes()};
 }
 
-RowSlot StepRows::Book(size_t row) {
-  RowSlot slot;
+batch::RowSlot StepRows::Book(size_t row) {
+  batch::RowSlot slot;
   PointInto(job_->pipeline().schema(), fixed_.get() + row * job_->fixed_bytes(), &slot);
   return slot;
 }

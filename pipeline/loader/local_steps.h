@@ -31,7 +31,7 @@ class StepRows final : public StepTarget {
   // Returns column c of row i: a FIXED one, or a RAGGED one in its encoding.
   std::string_view Column(size_t c, size_t i) const;
 
-  RowSlot Book(size_t row) override;
+  batch::RowSlot Book(size_t row) override;
   absl::Status Put(size_t row, RowResult result) override;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-size_t PackedRowBytes(const RowSchema& schema, const RowSlot& slot) {
+size_t PackedRowBytes(const batch::RowSchema& schema, const batch::RowSlot& slot) {
   size_t bytes = 0;
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     bytes += schema.columns[c].ragged ? sizeof(uint32_t) + slot.ragged[c].size() : schema.columns[c].Bytes();
@@ -15,7 +15,7 @@ size_t PackedRowBytes(const RowSchema& schema, const RowSlot& slot) {
   return bytes;
 }
 
-std::string PackRow(const RowSchema& schema, const RowSlot& slot) {
+std::string PackRow(const batch::RowSchema& schema, const batch::RowSlot& slot) {
   std::string packed;
   packed.reserve(PackedRowBytes(schema, slot));
   for (size_t c = 0; c < schema.columns.size(); ++c) {
@@ -31,7 +31,7 @@ std::string PackRow(const RowSchema& schema, const RowSlot& slot) {
   return packed;
 }
 
-void UnpackRow(const RowSchema& schema, std::string_view packed, RowSlot* slot) {
+void UnpackRow(const batch::RowSchema& schema, std::string_view packed, batch::RowSlot* slot) {
   const auto take = [&packed](size_t bytes) {
     PS_CHECK(bytes <= packed.size());
     const std::string_view taken = packed.substr(0, bytes);

@@ -11,10 +11,10 @@
 
 namespace penstock {
 
-size_t PackedRowBytes(const RowSchema& schema, const RowSlot& slot);
-std::string PackRow(const RowSchema& schema, const RowSlot& slot);
+size_t PackedRowBytes(const batch::RowSchema& schema, const batch::RowSlot& slot);
+std::string PackRow(const batch::RowSchema& schema, const batch::RowSlot& slot);
 // Writes the result of PackRow for a row of the same schema to `slot`, whose pointers are set.
-void UnpackRow(const RowSchema& schema, std::string_view packed, RowSlot* slot);
+void UnpackRow(const batch::RowSchema& schema, std::string_view packed, batch::RowSlot* slot);
 
 }  // namespace penstock
 

@@ -122,7 +122,7 @@ PreparedSteps::Pending* PreparedSteps::Find(const RowRequest& request) {
   return pending_[request.step - first_step_].get();
 }
 
-RowSlot PreparedSteps::Book(const RowRequest& request) { return Find(request)->step.target->Book(request.tag); }
+batch::RowSlot PreparedSteps::Book(const RowRequest& request) { return Find(request)->step.target->Book(request.tag); }
 
 void PreparedSteps::OnRow(RowResult row) {
   Pending* const pending = Find(row.request);

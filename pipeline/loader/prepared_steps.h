@@ -26,7 +26,7 @@ class StepTarget {
  public:
   virtual ~StepTarget() = default;
   // Returns the memory of a row, numbered within the rank's slice; see RowSink::Book.
-  virtual RowSlot Book(size_t row) = 0;
+  virtual batch::RowSlot Book(size_t row) = 0;
   // Accepts a row that is in its slot and whose status is OK. The returned status becomes the row's.
   virtual absl::Status Put(size_t row, RowResult result) = 0;
 };
@@ -73,7 +73,7 @@ class PreparedSteps final : public RowSink {
   // Returns the number of complete steps that Next has not returned.
   uint64_t ready_steps() const;
 
-  RowSlot Book(const RowRequest& request) override;
+  batch::RowSlot Book(const RowRequest& request) override;
   void OnRow(RowResult row) override;
 
  private:

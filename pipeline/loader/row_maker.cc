@@ -23,8 +23,8 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
   return AtPlace(job.reader().Describe(record), status);
 }
 
-bool HasRagged(const RowSchema& schema) {
-  return std::any_of(schema.columns.begin(), schema.columns.end(), [](const ColumnSpec& c) { return c.ragged; });
+bool HasRagged(const batch::RowSchema& schema) {
+  return std::any_of(schema.columns.begin(), schema.columns.end(), [](const batch::ColumnSpec& c) { return c.ragged; });
 }
 
 // Returns the bytes of a row and of its record with `record_bytes`.
@@ -54,36 +54,36 @@ std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uin
   return substitutes;
 }
 
-uint64_t RaggedBound(const RowSchema& schema, uint64_t record_bytes) {
+uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes) {
   // Growth of one byte of the record. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
   // and a u32 length here. Floats and raw numbers have the same size. Only a cast widens, at most from 1 byte to 8.
   uint64_t factor = 0, columns = 0;
-  for (const ColumnSpec& column : schema.columns) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     if (!column.ragged) continue;
     ++columns;
-    const uint64_t own = column.dtype == DType::kString ? 3 : column.dtype == DType::kFloat32 ? 1 : 8;
+    const uint64_t own = column.dtype == batch::DType::kString ? 3 : column.dtype == batch::DType::kFloat32 ? 1 : 8;
     factor = std::max(factor, own);
   }
   return factor * record_bytes + 16 * columns;
 }
 
-void MaskRow(const RowSchema& schema, RowSlot* slot) {
+void MaskRow(const batch::RowSchema& schema, batch::RowSlot* slot) {
   slot->ragged.resize(schema.columns.size());
   for (size_t c = 0; c < schema.columns.size(); ++c) {
-    const ColumnSpec& column = schema.columns[c];
+    const batch::ColumnSpec& column = schema.columns[c];
     slot->ragged[c].clear();
     if (!column.ragged) {
       std::memset(slot->fixed[c], 0, column.Bytes());
     } else if (column.scalar) {
-      AppendRaggedHeader(1, &slot->ragged[c]);
-      AppendRaggedHeader(0, &slot->ragged[c]);  // length of the string
+      batch::AppendRaggedHeader(1, &slot->ragged[c]);
+      batch::AppendRaggedHeader(0, &slot->ragged[c]);  // length of the string
     } else {
-      AppendRaggedHeader(0, &slot->ragged[c]);
+      batch::AppendRaggedHeader(0, &slot->ragged[c]);
     }
   }
 }
 
-void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
+void PointInto(const batch::RowSchema& schema, std::byte* bytes, batch::RowSlot* slot) {
   slot->fixed.assign(schema.columns.size(), nullptr);
   slot->ragged.resize(schema.columns.size());
   for (size_t c = 0; c < schema.columns.size(); ++c) {
@@ -142,7 +142,7 @@ class RowMaker::Try {
  private:
   enum class Step { kNone, kBadRecord, kDamagedCopy, kFailed, kPutBack, kNotReady, kNotRead };
 
-  const RowSchema& schema() const { return job_.pipeline().schema(); }
+  const batch::RowSchema& schema() const { return job_.pipeline().schema(); }
 
   // Returns how the try ends if the cache of rows has the row.
   std::optional<End> TakeCachedRow() {
@@ -159,7 +159,7 @@ class RowMaker::Try {
     if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
     const bool fixed = row->bytes.size() == job_.fixed_bytes() && !HasRagged(schema());
     if (answer.ok() && !(fixed && memory_.Borrow(row))) {
-      RowSlot* const slot = memory_.Slot();
+      batch::RowSlot* const slot = memory_.Slot();
       slot->lenient = false;
       UnpackRow(schema(), row->bytes, slot);
     }
@@ -173,7 +173,7 @@ class RowMaker::Try {
   // Caches the finished row, which has no fault. Faults are found and reported each time.
   void Cache() {
     if (!progress_.keyed || made_.lenient) return;
-    const RowSlot& slot = *memory_.Slot();
+    const batch::RowSlot& slot = *memory_.Slot();
     if (!job_.pipeline().IsDeterministic()) {
       options_.rows->Share(progress_.row_key, PackRow(schema(), slot), sharers_);
     } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema(), slot))) {
@@ -375,7 +375,7 @@ class RowMaker::Try {
     made_.from = decoded == nullptr ? RowFrom::kRecord : decode ? RowFrom::kFilled : RowFrom::kDecoded;
     made_.decoded_bytes = decoded == nullptr ? 0 : decoded->size();
     const Nanos decoded_at = made_.from == RowFrom::kFilled ? options_.clock->Now() : 0;
-    RowSlot* const slot = memory_.Slot();
+    batch::RowSlot* const slot = memory_.Slot();
     slot->lenient = false;
     for (std::string& column : slot->ragged) column.clear();
     const absl::Status status =
@@ -390,7 +390,7 @@ class RowMaker::Try {
   }
 
   // Checks the size of the finished row.
-  Step CheckRow(RowSlot* slot) {
+  Step CheckRow(batch::RowSlot* slot) {
     uint64_t bytes = job_.fixed_bytes();
     for (const std::string& column : slot->ragged) bytes += column.size();
     made_.row_bytes = bytes;

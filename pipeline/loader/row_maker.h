@@ -121,7 +121,7 @@ class RowMaker {
     // before the memory is used. An error fails the row.
     virtual absl::StatusOr<Answer> Reserve(uint64_t bytes) = 0;
     // Returns the row's slot, the same one in each call. Called only after the memory was reserved.
-    virtual RowSlot* Slot() = 0;
+    virtual batch::RowSlot* Slot() = 0;
     // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
     // into the slot.
     virtual bool Borrow(const std::shared_ptr<const CachedRow>& row) = 0;
@@ -167,13 +167,13 @@ class RowMaker {
 };
 
 // Returns an upper bound of the bytes of a row's RAGGED columns if its record has `record_bytes`.
-uint64_t RaggedBound(const RowSchema& schema, uint64_t record_bytes);
+uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes);
 
 // Writes a row without content to `slot`: zeros, no elements, one empty string in `scalar` columns.
-void MaskRow(const RowSchema& schema, RowSlot* slot);
+void MaskRow(const batch::RowSchema& schema, batch::RowSlot* slot);
 
 // Points the slot's FIXED columns one after another into `bytes`, which has schema.FixedBytes() bytes.
-void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot);
+void PointInto(const batch::RowSchema& schema, std::byte* bytes, batch::RowSlot* slot);
 
 }  // namespace penstock
 

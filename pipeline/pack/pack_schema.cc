@@ -14,12 +14,12 @@
 namespace penstock {
 namespace {
 
-bool IsArray(const PackedValue& value) { return value.array != DType::kString; }
+bool IsArray(const PackedValue& value) { return value.array != batch::DType::kString; }
 
 std::string Describe(const PackedValue& value) {
   if (!IsArray(value)) return std::string(FeatureKindName(value.kind));
-  return absl::StrCat("an array of ", std::string(DTypeName(value.array)), " (n", value.inner_shape.empty() ? "" : ", ",
-                      absl::StrJoin(value.inner_shape, ", "), ")");
+  return absl::StrCat("an array of ", std::string(batch::DTypeName(value.array)), " (n",
+                      value.inner_shape.empty() ? "" : ", ", absl::StrJoin(value.inner_shape, ", "), ")");
 }
 
 absl::Status Damaged(std::string_view line) {
@@ -125,10 +125,10 @@ absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text) {
     for (size_t i = 0; i < 7; ++i) {
       if (!absl::SimpleAtoi(words[i], &numbers[i])) return Damaged({line.data(), line.size()});
     }
-    if (numbers[0] > 3 || !IsDType(static_cast<int>(numbers[1]))) return Damaged({line.data(), line.size()});
+    if (numbers[0] > 3 || !batch::IsDType(static_cast<int>(numbers[1]))) return Damaged({line.data(), line.size()});
     PackSchema::Field field;
     field.kind.kind = static_cast<FeatureKind>(numbers[0]);
-    field.kind.array = static_cast<DType>(numbers[1]);
+    field.kind.array = static_cast<batch::DType>(numbers[1]);
     field.kind.single = numbers[2] != 0;
     field.seen = numbers[3];
     field.least = numbers[4];

@@ -18,11 +18,11 @@ namespace penstock {
 // One feature of one record.
 struct PackedValue {
   FeatureKind kind = FeatureKind::kNone;
-  DType array = DType::kString;      // element type of an array in a byte string; kString: plain values
-  std::vector<int64_t> inner_shape;  // for an array, without its first axis
-  bool single = false;               // a single value by nature, not a list with one element
-  uint64_t count = 0;                // number of values; for an array, its first axis
-  std::string_view first_bytes;      // for BYTES that are not an array
+  batch::DType array = batch::DType::kString;  // element type of an array in a byte string; kString: plain values
+  std::vector<int64_t> inner_shape;            // for an array, without its first axis
+  bool single = false;                         // a single value by nature, not a list with one element
+  uint64_t count = 0;                          // number of values; for an array, its first axis
+  std::string_view first_bytes;                // for BYTES that are not an array
 };
 
 class PackSchema {

@@ -77,7 +77,7 @@ absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue*
 absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, ExampleBuilder* example) {
   value->kind = FeatureKind::kBytes;
   const uint8_t type = in->Number<uint8_t>(), axes = in->Number<uint8_t>();
-  if (!IsDType(type) || static_cast<DType>(type) == DType::kString) {
+  if (!batch::IsDType(type) || static_cast<batch::DType>(type) == batch::DType::kString) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", std::string(key), "' is an array of type ", type, ", which is none"));
   }
@@ -85,8 +85,8 @@ absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, Example
     return absl::InvalidArgumentError(
         absl::StrCat("'", std::string(key), "' is an array of ", axes, " axes; 1 to ", kMaxAxes));
   }
-  value->array = static_cast<DType>(type);
-  unsigned __int128 bytes = DTypeSize(value->array);
+  value->array = static_cast<batch::DType>(type);
+  unsigned __int128 bytes = batch::DTypeSize(value->array);
   for (int i = 0; i < axes; ++i) {
     const uint64_t extent = in->Number<uint64_t>();
     bytes *= extent;

@@ -28,7 +28,7 @@ struct Row {
 };
 
 // The job's mix, and the coordinator's job with it.
-MixLaw Law() { return {.mixup_alpha = 0.5, .cutmix_alpha = 1, .probability = 0.75f}; }
+batch::MixLaw Law() { return {.mixup_alpha = 0.5, .cutmix_alpha = 1, .probability = 0.75f}; }
 
 class MixingCluster : public FakeCluster {
  public:
@@ -59,12 +59,12 @@ Row Expected(const FakeJob& job, uint64_t epoch, uint64_t row, uint64_t end, uin
     image_rows.push_back(reinterpret_cast<std::byte*>(images[i].data()));
     label_rows.push_back(reinterpret_cast<std::byte*>(labels[i].data()));
   }
-  MixTensors tensors;
+  batch::MixTensors tensors;
   tensors.image_elements = kImageBytes;
   tensors.pixels = {1, 4, 5, 3};
   tensors.classes = kClasses;
   const bool whole = first + group <= std::min(end, job.records);
-  if (whole) MixGroup(tensors, DrawMix(Law(), job.seed, epoch, first, 4, 5), image_rows, label_rows);
+  if (whole) batch::MixGroup(tensors, batch::DrawMix(Law(), job.seed, epoch, first, 4, 5), image_rows, label_rows);
   return {images[row - first], labels[row - first], "row " + std::to_string(row) + " of epoch " + std::to_string(epoch),
           row < job.records};
 }

@@ -73,7 +73,7 @@ std::vector<Reading> ReadRanks(const std::string& coordinator, ReaderOptions opt
   return ranks;
 }
 
-void AddTo(const std::vector<Row>& rows, BatchDigest* digest) {
+void AddTo(const std::vector<Row>& rows, batch::BatchDigest* digest) {
   for (const Row& row : rows) {
     digest->BeginRow(row.shard, row.record, row.valid);
     digest->AddFixed(row.image);
@@ -120,10 +120,10 @@ class MixingTest : public ::testing::Test {
   std::vector<std::vector<Row>> Expected(uint64_t epochs) {
     const auto job = OpenJob(dataset_.job, dataset_.roots);
     EXPECT_TRUE(job.ok()) << job.status();
-    const RowSchema& schema = (*job)->pipeline().schema();
+    const batch::RowSchema& schema = (*job)->pipeline().schema();
     const auto plain = PlainSteps(**job, {.epochs = epochs});
     EXPECT_TRUE(plain.ok()) << plain.status();
-    const auto plan = MakeMixPlan(dataset_.job.mix(), schema);
+    const auto plan = batch::MakeMixPlan(dataset_.job.mix(), schema);
     EXPECT_TRUE(plan.ok()) << plan.status();
     std::vector<std::vector<Row>> steps;
     for (const PlainStep& step : *plain) {
@@ -136,10 +136,11 @@ class MixingTest : public ::testing::Test {
         rows[i].image = row.columns[plan->image].bytes;
         rows[i].label = row.columns[plan->label].bytes;
         if (!plan->integer_labels) continue;
-        const int64_t label = LoadInteger(plan->label_type, reinterpret_cast<const std::byte*>(rows[i].label.data()));
+        const int64_t label =
+            batch::LoadInteger(plan->label_type, reinterpret_cast<const std::byte*>(rows[i].label.data()));
         rows[i].label.resize(plan->tensors.classes * sizeof(float));
-        WriteSoftLabel(row.masked ? -1 : label, plan->tensors.classes, plan->smoothing,
-                       reinterpret_cast<std::byte*>(rows[i].label.data()));
+        batch::WriteSoftLabel(row.masked ? -1 : label, plan->tensors.classes, plan->smoothing,
+                              reinterpret_cast<std::byte*>(rows[i].label.data()));
       }
       for (size_t first = 0; first + plan->group <= rows.size(); first += plan->group) {
         std::vector<std::byte*> images, labels;
@@ -150,10 +151,11 @@ class MixingTest : public ::testing::Test {
           labels.push_back(reinterpret_cast<std::byte*>(rows[i].label.data()));
         }
         if (!whole) continue;
-        const MixDraw draw = DrawMix(plan->law, dataset_.job.order().seed(), step.span.epoch, step.span.begin + first,
-                                     plan->tensors.pixels.height, plan->tensors.pixels.width);
+        const batch::MixDraw draw =
+            batch::DrawMix(plan->law, dataset_.job.order().seed(), step.span.epoch, step.span.begin + first,
+                           plan->tensors.pixels.height, plan->tensors.pixels.width);
         ++kinds_[draw.kind];
-        MixGroup(plan->tensors, draw, images, labels);
+        batch::MixGroup(plan->tensors, draw, images, labels);
       }
     }
     return steps;
@@ -162,7 +164,7 @@ class MixingTest : public ::testing::Test {
   TempFolder folder_;
   TestDataset dataset_;
   ReaderOptions options_;
-  std::map<MixDraw::Kind, int> kinds_;
+  std::map<batch::MixDraw::Kind, int> kinds_;
 };
 
 TEST_F(MixingTest, ServedRowsAreThoseOfTheJobMixedGroupByGroup) {
@@ -173,8 +175,8 @@ TEST_F(MixingTest, ServedRowsAreThoseOfTheJobMixedGroupByGroup) {
       dataset_.job.mutable_batch()->set_last(last);
       kinds_.clear();
       const std::vector<std::vector<Row>> expected = Expected(2);
-      EXPECT_GT(kinds_[MixDraw::Kind::kMixup], 10);
-      EXPECT_GT(kinds_[MixDraw::Kind::kCutmix], 10);
+      EXPECT_GT(kinds_[batch::MixDraw::Kind::kMixup], 10);
+      EXPECT_GT(kinds_[batch::MixDraw::Kind::kCutmix], 10);
       const auto cluster = Serve();
       const Reading run = ReadRows(cluster->address(), options_);
       ASSERT_TRUE(run.status.ok()) << run.status;
@@ -219,7 +221,7 @@ TEST_F(MixingTest, RanksTogetherGiveTheRowsAndTheDigestOfOneStepByStep) {
     }
     for (size_t step = 0; step < whole.steps.size(); ++step) {
       std::vector<Row> joined;
-      BatchDigest together, alone;
+      batch::BatchDigest together, alone;
       for (const Reading& rank : ranks) {
         joined.insert(joined.end(), rank.steps[step].begin(), rank.steps[step].end());
         AddTo(rank.steps[step], &together);

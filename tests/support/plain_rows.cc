@@ -14,9 +14,9 @@ namespace penstock {
 namespace {
 
 // Columns without content: zeros, no elements, one empty string in `scalar` columns.
-std::vector<PlainRow::Column> EmptyColumns(const RowSchema& schema) {
+std::vector<PlainRow::Column> EmptyColumns(const batch::RowSchema& schema) {
   std::vector<PlainRow::Column> columns;
-  for (const ColumnSpec& column : schema.columns) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     columns.push_back({std::string(column.ragged ? 4 : column.Bytes(), '\0'), column.ragged});
     if (column.ragged && column.scalar) columns.back().bytes = std::string("\1\0\0\0\0\0\0\0", 8);
   }
@@ -27,9 +27,9 @@ std::vector<PlainRow::Column> EmptyColumns(const RowSchema& schema) {
 absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const LoadJob& job, uint64_t record, const SampleKey& key) {
   std::string bytes;
   PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &bytes));
-  const RowSchema& schema = job.pipeline().schema();
+  const batch::RowSchema& schema = job.pipeline().schema();
   std::vector<PlainRow::Column> columns = EmptyColumns(schema);
-  RowSlot slot;
+  batch::RowSlot slot;
   for (PlainRow::Column& column : columns) {
     slot.fixed.push_back(column.ragged ? nullptr : reinterpret_cast<std::byte*>(column.bytes.data()));
   }
@@ -98,10 +98,10 @@ absl::StatusOr<std::vector<PlainStep>> PlainSteps(const LoadJob& job, const Plai
 }
 
 std::string DigestOf(const std::vector<PlainStep>& steps) {
-  BatchDigest digest;
+  batch::BatchDigest digest;
   for (const PlainStep& step : steps) {
     for (const PlainRow& row : step.rows) {
-      std::vector<BatchDigest::Column> columns;
+      std::vector<batch::BatchDigest::Column> columns;
       for (const PlainRow::Column& column : row.columns) columns.push_back({column.bytes, column.ragged});
       digest.AddRow(static_cast<int64_t>(row.id.shard), static_cast<int64_t>(row.id.record), row.valid, columns);
     }

@@ -135,10 +135,10 @@ class Bench final : public Command {
       };
       PS_RETURN_IF_ERROR(Measure(job, "decode, whole image", stages, decode));
     }
-    const RowSchema& schema = job.pipeline().schema();
+    const batch::RowSchema& schema = job.pipeline().schema();
     std::vector<std::vector<std::byte>> columns;
-    RowSlot slot;
-    for (const ColumnSpec& column : schema.columns) {
+    batch::RowSlot slot;
+    for (const batch::ColumnSpec& column : schema.columns) {
       columns.emplace_back(column.ragged ? 0 : column.Bytes());
       slot.fixed.push_back(column.ragged ? nullptr : columns.back().data());
     }

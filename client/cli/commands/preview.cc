@@ -106,9 +106,9 @@ class Preview final : public Command {
   static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
     RowScratch scratch;
     std::string text;
-    std::optional<MixPlan> plan;
+    std::optional<batch::MixPlan> plan;
     if (job.spec().has_mix()) {
-      PS_ASSIGN_OR_RETURN(plan, MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+      PS_ASSIGN_OR_RETURN(plan, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
       text = "# mixed with the rows of their groups, as trainers get them\n";
     }
     for (const SheetRecord& record : records) {

@@ -105,7 +105,7 @@ void AnnotationPlan::CheckColumns(const v1::JobSpec& job, const FeatureSet& feat
     } else {
       const bool wide = job.ops(mask_decode).decode_image().depth() == v1::UINT16;
       masks_.push_back(*column);
-      mask_types_.push_back(wide ? DType::kUint16 : DType::kUint8);
+      mask_types_.push_back(wide ? batch::DType::kUint16 : batch::DType::kUint8);
       mask_names_.push_back(name);
     }
   }
@@ -124,8 +124,10 @@ void AnnotationPlan::CheckBoxes(const v1::JobSpec& job, const FeatureSet& featur
     errors->push_back(absl::StrCat("annotations.boxes.", field, ": ", message));
   };
   has_boxes_ = true;
-  boxes_column_ = {
-      .name = spec.column().empty() ? "boxes" : spec.column(), .dtype = DType::kFloat32, .ragged = true, .shape = {4}};
+  boxes_column_ = {.name = spec.column().empty() ? "boxes" : spec.column(),
+                   .dtype = batch::DType::kFloat32,
+                   .ragged = true,
+                   .shape = {4}};
   if (FindColumn(features, boxes_column_.name).has_value()) {
     error("column", absl::StrCat("'", boxes_column_.name,
                                  "' is a feature's column; the boxes' features need no entry "
@@ -252,7 +254,7 @@ bool AnnotationPlan::Keeps(const Followers::Box& box) const {
   return box.kept && has_area && box.visible >= min_visible_ && (box.x1 - box.x0) * (box.y1 - box.y0) >= min_area_;
 }
 
-absl::Status AnnotationPlan::Finish(const Followers& followers, RowSlot* slot) const {
+absl::Status AnnotationPlan::Finish(const Followers& followers, batch::RowSlot* slot) const {
   if (!has_boxes_) return absl::OkStatus();
   const std::vector<Followers::Box>& boxes = followers.boxes();
   std::vector<char> keep;
@@ -274,7 +276,7 @@ absl::Status AnnotationPlan::Finish(const Followers& followers, RowSlot* slot) c
   // The boxes are the slot's last column.
   std::string* out = &slot->ragged.back();
   out->clear();
-  AppendRaggedHeader(kept, out);
+  batch::AppendRaggedHeader(kept, out);
   for (size_t i = 0; i < boxes.size(); ++i) {
     if (keep[i] == 0) continue;
     const float corners[4] = {static_cast<float>(boxes[i].x0), static_cast<float>(boxes[i].y0),

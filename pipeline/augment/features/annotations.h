@@ -39,10 +39,10 @@ class AnnotationPlan {
   size_t image() const { return image_; }
   const std::vector<size_t>& masks() const { return masks_; }
   // Returns the element types after the masks' decode_image: uint8 or uint16.
-  const std::vector<DType>& mask_types() const { return mask_types_; }
+  const std::vector<batch::DType>& mask_types() const { return mask_types_; }
   bool IsMask(size_t column) const;
   // Returns the boxes' column, which follows the features' columns, or null if there are no boxes.
-  const ColumnSpec* boxes() const { return has_boxes_ ? &boxes_column_ : nullptr; }
+  const batch::ColumnSpec* boxes() const { return has_boxes_ ? &boxes_column_ : nullptr; }
 
   // The order in which the job's ops run: the masks' decode_image, then the image's ops, then the others. Each group
   // keeps the job's order. Draws do not depend on it.
@@ -66,12 +66,12 @@ class AnnotationPlan {
   bool Keeps(const Followers::Box& box) const;
   // Writes the boxes' column. Removes from the companions' encodings, already in the slot, the elements of removed
   // boxes. Returns InvalidArgument if a companion has another count than the boxes.
-  absl::Status Finish(const Followers& followers, RowSlot* slot) const;
+  absl::Status Finish(const Followers& followers, batch::RowSlot* slot) const;
 
  private:
   struct Companion {
     size_t column;
-    ColumnSpec spec;
+    batch::ColumnSpec spec;
   };
 
   void CheckColumns(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
@@ -84,10 +84,10 @@ class AnnotationPlan {
   bool upright_ = false;
   std::vector<size_t> masks_;
   std::vector<std::string> mask_names_;
-  std::vector<DType> mask_types_;
+  std::vector<batch::DType> mask_types_;
   std::vector<uint16_t> mask_fill_;  // the class for pixels from outside each mask
   bool has_boxes_ = false;
-  ColumnSpec boxes_column_;
+  batch::ColumnSpec boxes_column_;
   std::string keys_;  // all four keys, for messages
   bool pixels_ = false;
   double min_area_ = 0, min_visible_ = 0;

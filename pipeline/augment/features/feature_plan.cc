@@ -36,15 +36,15 @@ void PlanType(const v1::Feature& feature, const Report& report, FeaturePlan* pla
   switch (feature.type()) {
     case v1::Feature::BYTES:
       plan->request.kind = FeatureKind::kBytes;
-      type.dtype = DType::kString;
+      type.dtype = batch::DType::kString;
       break;
     case v1::Feature::INT64:
       plan->request.kind = FeatureKind::kInt64;
-      type.dtype = DType::kInt64;
+      type.dtype = batch::DType::kInt64;
       break;
     case v1::Feature::FLOAT:
       plan->request.kind = FeatureKind::kFloat;
-      type.dtype = DType::kFloat32;
+      type.dtype = batch::DType::kFloat32;
       break;
     default:
       report.Error("type", "must be BYTES, INT64 or FLOAT");
@@ -53,11 +53,11 @@ void PlanType(const v1::Feature& feature, const Report& report, FeaturePlan* pla
   if (feature.decode_raw() == v1::DATA_TYPE_UNSPECIFIED) return;
   if (feature.type() != v1::Feature::BYTES) {
     report.Error("decode_raw", "is for BYTES only");
-  } else if (!IsDType(feature.decode_raw()) || feature.decode_raw() == v1::STRING) {
+  } else if (!batch::IsDType(feature.decode_raw()) || feature.decode_raw() == v1::STRING) {
     report.Error("decode_raw", "must name a numeric type, such as UINT8");
   } else {
-    type.dtype = static_cast<DType>(feature.decode_raw());
-    plan->request.element_bytes = static_cast<uint32_t>(DTypeSize(type.dtype));
+    type.dtype = static_cast<batch::DType>(feature.decode_raw());
+    plan->request.element_bytes = static_cast<uint32_t>(batch::DTypeSize(type.dtype));
   }
 }
 

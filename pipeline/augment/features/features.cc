@@ -40,8 +40,8 @@ void AppendNumbers(const FeatureValue& value, std::string* out) {
 
 template <typename Strings>
 void AppendStrings(const Strings& strings, std::string* out) {
-  AppendRaggedHeader(static_cast<uint32_t>(strings.size()), out);
-  for (const auto& s : strings) AppendRaggedHeader(static_cast<uint32_t>(s.size()), out);
+  batch::AppendRaggedHeader(static_cast<uint32_t>(strings.size()), out);
+  for (const auto& s : strings) batch::AppendRaggedHeader(static_cast<uint32_t>(s.size()), out);
   for (const auto& s : strings) out->append(s);
 }
 
@@ -111,8 +111,8 @@ absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::
     if (plan.is_string()) {
       AppendStrings(plan.default_strings, out);
     } else {
-      AppendRaggedHeader(static_cast<uint32_t>(plan.default_numbers.size() / plan.element_bytes() / plan.elements),
-                         out);
+      batch::AppendRaggedHeader(
+          static_cast<uint32_t>(plan.default_numbers.size() / plan.element_bytes() / plan.elements), out);
       out->append(plan.default_numbers);
     }
     return absl::OkStatus();
@@ -139,7 +139,7 @@ absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::
     return WrongShape(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", plan.elements,
                                          ", which one element of the column has"));
   }
-  AppendRaggedHeader(static_cast<uint32_t>(found / plan.elements), out);
+  batch::AppendRaggedHeader(static_cast<uint32_t>(found / plan.elements), out);
   AppendNumbers(value, out);
   return absl::OkStatus();
 }

@@ -29,8 +29,8 @@ struct FeaturePlan {
   std::string default_numbers;  // all elements, little-endian
   std::vector<std::string> default_strings;
 
-  size_t element_bytes() const { return DTypeSize(type.dtype); }
-  bool is_string() const { return type.dtype == DType::kString; }
+  size_t element_bytes() const { return batch::DTypeSize(type.dtype); }
+  bool is_string() const { return type.dtype == batch::DType::kString; }
 };
 
 // All features of a job. Immutable, thread-safe.

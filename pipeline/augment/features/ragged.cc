@@ -18,14 +18,14 @@ uint32_t Read32(std::string_view bytes, size_t at) {
 
 uint32_t RaggedCount(std::string_view encoded) { return Read32(encoded, 0); }
 
-void KeepRagged(const ColumnSpec& column, const std::vector<char>& keep, std::string* encoded) {
+void KeepRagged(const batch::ColumnSpec& column, const std::vector<char>& keep, std::string* encoded) {
   const std::string_view in = *encoded;
   PS_CHECK(RaggedCount(in) == keep.size());
   const size_t count = keep.size();
   const auto kept = static_cast<uint32_t>(std::count_if(keep.begin(), keep.end(), [](char k) { return k != 0; }));
   std::string out, elements;
-  AppendRaggedHeader(kept, &out);
-  if (column.dtype != DType::kString) {
+  batch::AppendRaggedHeader(kept, &out);
+  if (column.dtype != batch::DType::kString) {
     const size_t bytes = column.Bytes();
     PS_CHECK(in.size() == 4 + count * bytes);
     for (size_t i = 0; i < count; ++i) {
@@ -36,7 +36,7 @@ void KeepRagged(const ColumnSpec& column, const std::vector<char>& keep, std::st
     for (size_t i = 0; i < count; ++i) {
       const uint32_t length = Read32(in, 4 + 4 * i);
       if (keep[i] != 0) {
-        AppendRaggedHeader(length, &out);
+        batch::AppendRaggedHeader(length, &out);
         elements.append(in.substr(at, length));
       }
       at += length;

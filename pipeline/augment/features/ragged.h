@@ -15,7 +15,7 @@ namespace penstock {
 uint32_t RaggedCount(std::string_view encoded);
 
 // Keeps the elements i with keep[i] != 0, in their order. `keep` has one entry per element.
-void KeepRagged(const ColumnSpec& column, const std::vector<char>& keep, std::string* encoded);
+void KeepRagged(const batch::ColumnSpec& column, const std::vector<char>& keep, std::string* encoded);
 
 }  // namespace penstock
 

@@ -26,8 +26,8 @@ namespace {
 
 constexpr uint64_t kProbeRecords = 8;
 
-void FillColumns(const RowSchema& schema, v1::ReportTaskRequest* report) {
-  for (const ColumnSpec& column : schema.columns) {
+void FillColumns(const batch::RowSchema& schema, v1::ReportTaskRequest* report) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     v1::Column* out = report->add_columns();
     out->set_name(column.name);
     out->set_dtype(static_cast<v1::DataType>(column.dtype));
@@ -140,12 +140,12 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
 absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
   std::string record;
   PS_RETURN_IF_ERROR(load.reader().ReadRecord(record_number, &record));
-  const RowSchema& schema = load.pipeline().schema();
+  const batch::RowSchema& schema = load.pipeline().schema();
   std::vector<std::byte> bytes(schema.FixedBytes());
-  RowSlot slot;
+  batch::RowSlot slot;
   slot.ragged.resize(schema.columns.size());
   size_t offset = 0;
-  for (const ColumnSpec& column : schema.columns) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     slot.fixed.push_back(column.ragged ? nullptr : bytes.data() + offset);
     if (!column.ragged) offset += column.Bytes();
   }

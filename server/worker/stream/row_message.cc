@@ -85,12 +85,13 @@ class Payload {
 
 // The compressed rows, and the memory of the rows, which counts until the message is sent, as it does for joined rows.
 struct Compressed {
-  CodedRows coded;
+  batch::CodedRows coded;
   std::vector<std::unique_ptr<BudgetLease>> rows;
 };
 
 // Returns null if compression does not make the rows smaller.
-std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_t fixed_bytes, RowEncoder* encoder) {
+std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_t fixed_bytes,
+                                     batch::RowEncoder* encoder) {
   for (const RowResult& row : rows) {
     if (PayloadBytes(row, fixed_bytes) > 0) encoder->Add(row.fixed.get(), row.ragged);
   }
@@ -101,7 +102,7 @@ std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_
 
 }  // namespace
 
-RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, RowEncoder* encoder) {
+RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, batch::RowEncoder* encoder) {
   v1::ServerHeader header;
   v1::Rows* out = header.mutable_rows();
   out->set_epoch(rows.front().request.epoch);

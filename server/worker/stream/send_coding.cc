@@ -7,13 +7,13 @@
 
 namespace penstock {
 
-void SendCoding::Opened(WireCompression mode, const v1::Open& open, const RowSchema& schema, bool over_network) {
+void SendCoding::Opened(WireCompression mode, const v1::Open& open, const batch::RowSchema& schema, bool over_network) {
   const bool reads_it = std::count(open.codings().begin(), open.codings().end(), v1::ROW_CODING_ZSTD) > 0;
   mode_ = reads_it && over_network ? mode : WireCompression::kOff;
   if (mode_ != WireCompression::kOff) schema_ = schema;
 }
 
-RowEncoder* SendCoding::Begin(Nanos now) {
+batch::RowEncoder* SendCoding::Begin(Nanos now) {
   began_ = now;
   row_bytes_ = 0;
   if (mode_ == WireCompression::kOff) return nullptr;
@@ -21,7 +21,7 @@ RowEncoder* SendCoding::Begin(Nanos now) {
     encoder_ = nullptr;
     return nullptr;
   }
-  if (encoder_ == nullptr) encoder_ = std::make_unique<RowEncoder>(schema_);
+  if (encoder_ == nullptr) encoder_ = std::make_unique<batch::RowEncoder>(schema_);
   return encoder_.get();
 }
 

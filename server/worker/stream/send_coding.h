@@ -18,10 +18,10 @@ namespace penstock {
 class SendCoding {
  public:
   // Call it before all other functions. `over_network`: saving bytes of the stream's link is worthwhile.
-  void Opened(WireCompression mode, const v1::Open& open, const RowSchema& schema, bool over_network);
+  void Opened(WireCompression mode, const v1::Open& open, const batch::RowSchema& schema, bool over_network);
 
   // Returns the encoder for the message that is made now, at `now`, or null if its rows stay uncompressed.
-  RowEncoder* Begin(Nanos now);
+  batch::RowEncoder* Begin(Nanos now);
   // Records the size of the rows in the message.
   void Made(uint64_t row_bytes) { row_bytes_ = row_bytes; }
   // Discards measurements of the previous link.
@@ -32,8 +32,8 @@ class SendCoding {
 
  private:
   WireCompression mode_ = WireCompression::kOff;
-  RowSchema schema_;
-  std::unique_ptr<RowEncoder> encoder_;
+  batch::RowSchema schema_;
+  std::unique_ptr<batch::RowEncoder> encoder_;
   CompressionTrial trial_;
   Nanos began_ = 0;
   uint64_t row_bytes_ = 0;  // 0: no message of rows is being written

@@ -13,8 +13,9 @@
 namespace penstock {
 namespace {
 
-ColumnSpec Column(const char* name, DType dtype, bool ragged, std::vector<int64_t> shape, bool scalar = false) {
-  ColumnSpec spec;
+batch::ColumnSpec Column(const char* name, batch::DType dtype, bool ragged, std::vector<int64_t> shape,
+                         bool scalar = false) {
+  batch::ColumnSpec spec;
   spec.name = name;
   spec.dtype = dtype;
   spec.ragged = ragged;
@@ -23,8 +24,8 @@ ColumnSpec Column(const char* name, DType dtype, bool ragged, std::vector<int64_
   return spec;
 }
 
-std::shared_ptr<const BatchFormat> Format(std::vector<ColumnSpec> columns) {
-  RowSchema schema;
+std::shared_ptr<const BatchFormat> Format(std::vector<batch::ColumnSpec> columns) {
+  batch::RowSchema schema;
   schema.columns = std::move(columns);
   auto format = BatchFormat::Create(std::move(schema));
   EXPECT_TRUE(format.ok()) << format.status();
@@ -40,20 +41,22 @@ SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
 std::shared_ptr<BatchMemory> Memory() { return std::make_shared<BatchMemory>(nullptr, 1 << 20); }
 
 TEST(BatchFormat, RefusesColumnsThatCannotBe) {
-  const auto code = [](ColumnSpec spec) {
-    RowSchema schema;
+  const auto code = [](batch::ColumnSpec spec) {
+    batch::RowSchema schema;
     schema.columns = {std::move(spec)};
     return BatchFormat::Create(std::move(schema)).status().code();
   };
-  EXPECT_EQ(code(Column("a", static_cast<DType>(77), false, {})), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(Column("a", DType::kString, false, {})), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(Column("a", DType::kUint8, false, {-1})), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(Column("a", DType::kFloat64, false, {1 << 30, 1 << 30, 1 << 30})), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(Column("a", DType::kUint8, false, {0, 5})), absl::StatusCode::kOk);
+  EXPECT_EQ(code(Column("a", static_cast<batch::DType>(77), false, {})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", batch::DType::kString, false, {})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", batch::DType::kUint8, false, {-1})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", batch::DType::kFloat64, false, {1 << 30, 1 << 30, 1 << 30})),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", batch::DType::kUint8, false, {0, 5})), absl::StatusCode::kOk);
 }
 
 TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
-  const auto format = Format({Column("a", DType::kUint16, false, {2}), Column("b", DType::kInt64, false, {})});
+  const auto format =
+      Format({Column("a", batch::DType::kUint16, false, {2}), Column("b", batch::DType::kInt64, false, {})});
   auto builder = BatchBuilder::Create(format, 2, Memory());
   const std::string rows(
       "\x01\x00\x02\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x05\x00\x06\x00\x00\x00\x00\x00\x00\x00", 24);
@@ -76,7 +79,7 @@ TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
 }
 
 // A batch of one column whose two rows are zeros.
-Batch OfColumn(ColumnSpec column) {
+Batch OfColumn(batch::ColumnSpec column) {
   const auto format = Format({std::move(column)});
   auto builder = BatchBuilder::Create(format, 2, Memory());
   for (size_t row = 0; row < 2; ++row) builder->WriteMasked(row);
@@ -105,7 +108,7 @@ TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
 }
 
 TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
-  const Batch batch = OfColumn(Column("label", DType::kInt64, false, {}));
+  const Batch batch = OfColumn(Column("label", batch::DType::kInt64, false, {}));
   const ColumnView& label = batch.column("label");
   EXPECT_EQ(label.data<int64_t>().size(), 2u);
   // wrong width
@@ -117,7 +120,7 @@ TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
 }
 
 TEST(ColumnView, TryDataSaysTheSameToThoseWhoAsk) {
-  const Batch batch = OfColumn(Column("image", DType::kFloat32, false, {3}));
+  const Batch batch = OfColumn(Column("image", batch::DType::kFloat32, false, {3}));
   const ColumnView& image = batch.column("image");
   ASSERT_TRUE(image.TryData<float>().ok());
   EXPECT_EQ(image.TryData<float>()->size(), 6u);
@@ -128,27 +131,28 @@ TEST(ColumnView, TryDataSaysTheSameToThoseWhoAsk) {
 }
 
 TEST(ColumnView, StringsAreNotData) {
-  const Batch batch = OfColumn(Column("name", DType::kString, true, {}, true));
+  const Batch batch = OfColumn(Column("name", batch::DType::kString, true, {}, true));
   EXPECT_DEATH(batch.column("name").data<uint8_t>(), "column \"name\" holds string, .*string\\(i\\) does");
 }
 
 TEST(ColumnView, HalvesAreReadAsBitsOrAsTypesOfTheCallersOwn) {
-  const Batch batch = OfColumn(Column("h", DType::kBfloat16, false, {}));
+  const Batch batch = OfColumn(Column("h", batch::DType::kBfloat16, false, {}));
   EXPECT_TRUE(batch.column("h").TryData<uint16_t>().ok());
   EXPECT_TRUE(batch.column("h").TryData<Half>().ok());
   EXPECT_FALSE(batch.column("h").TryData<int16_t>().ok());
-  EXPECT_FALSE(OfColumn(Column("i", DType::kInt16, false, {})).column("i").TryData<Half>().ok());
+  EXPECT_FALSE(OfColumn(Column("i", batch::DType::kInt16, false, {})).column("i").TryData<Half>().ok());
 }
 
 TEST(ColumnView, ARaggedColumnWithoutElementsIsEmptyAndOfItsType) {
-  const Batch batch = OfColumn(Column("v", DType::kInt32, true, {2}));
+  const Batch batch = OfColumn(Column("v", batch::DType::kInt32, true, {2}));
   EXPECT_TRUE(batch.column("v").data<int32_t>().empty());
   EXPECT_FALSE(batch.column("v").TryData<float>().ok());
 }
 
 TEST(BatchBuilder, RefusesEveryOtherLength) {
-  const auto format = Format({Column("a", DType::kUint8, false, {3}), Column("v", DType::kInt32, true, {2}),
-                              Column("s", DType::kString, true, {}, true)});
+  const auto format =
+      Format({Column("a", batch::DType::kUint8, false, {3}), Column("v", batch::DType::kInt32, true, {2}),
+              Column("s", batch::DType::kString, true, {}, true)});
   // a: 3 bytes; v: one element of 8 bytes; s: one string of 2.
   const std::string row = std::string("abc\x01\0\0\0", 7) + "12345678" + std::string("\x01\0\0\0\x02\0\0\0xy", 10);
   auto builder = BatchBuilder::Create(format, 1, Memory());
@@ -176,7 +180,8 @@ TEST(BatchBuilder, RefusesEveryOtherLength) {
 
 TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
   std::mt19937 random(1);
-  const auto format = Format({Column("v", DType::kInt64, true, {}), Column("s", DType::kString, true, {})});
+  const auto format =
+      Format({Column("v", batch::DType::kInt64, true, {}), Column("s", batch::DType::kString, true, {})});
   constexpr size_t kRows = 50;
   auto builder = BatchBuilder::Create(format, kRows, Memory());
   std::vector<std::vector<int64_t>> numbers(kRows);
@@ -185,12 +190,12 @@ TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
     std::string bytes;
     numbers[row].resize(random() % 5);
     for (int64_t& n : numbers[row]) n = random();
-    AppendRaggedHeader(static_cast<uint32_t>(numbers[row].size()), &bytes);
+    batch::AppendRaggedHeader(static_cast<uint32_t>(numbers[row].size()), &bytes);
     bytes.append(reinterpret_cast<const char*>(numbers[row].data()), numbers[row].size() * 8);
     strings[row].resize(random() % 4);
     for (std::string& s : strings[row]) s.assign(random() % 40, static_cast<char>('a' + random() % 26));
-    AppendRaggedHeader(static_cast<uint32_t>(strings[row].size()), &bytes);
-    for (const std::string& s : strings[row]) AppendRaggedHeader(static_cast<uint32_t>(s.size()), &bytes);
+    batch::AppendRaggedHeader(static_cast<uint32_t>(strings[row].size()), &bytes);
+    for (const std::string& s : strings[row]) batch::AppendRaggedHeader(static_cast<uint32_t>(s.size()), &bytes);
     for (const std::string& s : strings[row]) bytes += s;
     SliceCursor cursor = Cursor(bytes, 1 + random() % 9);
     ASSERT_TRUE(builder->WriteRow(row, bytes.size(), &cursor).ok());

@@ -24,17 +24,17 @@ constexpr size_t kImageBytes = 4 * 6 * 3;
 constexpr size_t kClasses = 5;
 
 std::shared_ptr<const BatchFormat> MixFormat(const std::string& mix_text) {
-  ColumnSpec image, label, name;
+  batch::ColumnSpec image, label, name;
   image.name = "image";
   image.shape = {4, 6, 3};
   label.name = "label";
-  label.dtype = DType::kInt64;
+  label.dtype = batch::DType::kInt64;
   name.name = "name";
-  name.dtype = DType::kInt32;
-  RowSchema schema{{image, label, name}};
+  name.dtype = batch::DType::kInt32;
+  batch::RowSchema schema{{image, label, name}};
   v1::Mix mix;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(mix_text, &mix));
-  auto plan = MakeMixPlan(mix, schema);
+  auto plan = batch::MakeMixPlan(mix, schema);
   EXPECT_TRUE(plan.ok()) << plan.status();
   auto format = BatchFormat::Create(schema, BatchMix{*plan, 17});
   EXPECT_TRUE(format.ok()) << format.status();
@@ -113,11 +113,11 @@ TEST(GroupMixer, TheTrainerSeesASoftLabelColumn) {
 
 TEST(GroupMixer, RowsAreThePureFunctionOfDrawAndPartner) {
   const auto format = MixFormat("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
-  const MixPlan& plan = format->mix->plan;
+  const batch::MixPlan& plan = format->mix->plan;
   const std::vector<MixedRow> mixed = Mixed(format, 16, 8);
   int kinds[3] = {};
   for (uint64_t first = 16; first < 24; first += 4) {
-    const MixDraw draw = DrawMix(plan.law, 17, 2, first, 4, 6);
+    const batch::MixDraw draw = batch::DrawMix(plan.law, 17, 2, first, 4, 6);
     ++kinds[static_cast<int>(draw.kind)];
     for (uint64_t i = 0; i < 2; ++i) {
       MixedRow a = Plain(first + i), b = Plain(first + 3 - i);
@@ -126,7 +126,7 @@ TEST(GroupMixer, RowsAreThePureFunctionOfDrawAndPartner) {
                              reinterpret_cast<std::byte*>(b.image.data())};
       std::byte* labels[] = {reinterpret_cast<std::byte*>(a.label.data()),
                              reinterpret_cast<std::byte*>(b.label.data())};
-      MixGroup(plan.tensors, draw, images, labels);
+      batch::MixGroup(plan.tensors, draw, images, labels);
       EXPECT_EQ(mixed[first - 16 + i], a);
       EXPECT_EQ(mixed[first - 16 + 3 - i], b);
     }

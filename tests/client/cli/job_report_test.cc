@@ -44,13 +44,13 @@ TEST(JobReport, MuchThatIsDroppedIsAWarningWithASizeThatFits) {
 }
 
 TEST(JobReport, AMixedLabelIsWhatTrainersGet) {
-  const RowSchema rows{{{.name = "image", .dtype = DType::kUint8, .shape = {8, 8, 3}},
-                        {.name = "label", .dtype = DType::kInt64, .shape = {}}}};
+  const batch::RowSchema rows{{{.name = "image", .dtype = batch::DType::kUint8, .shape = {8, 8, 3}},
+                               {.name = "label", .dtype = batch::DType::kInt64, .shape = {}}}};
   EXPECT_EQ(ColumnLines(Job(""), rows), "  image            UINT8, 8 x 8 x 3\n  label            INT64\n");
   EXPECT_EQ(ColumnLines(Job("mix { mixup_alpha: 0.2 classes: 1000 }"), rows),
             "  image            UINT8, 8 x 8 x 3, mixed\n  label            FLOAT32, 1000, mixed\n");
-  const RowSchema longer{{{.name = "image/object/class/label", .dtype = DType::kInt64, .shape = {}},
-                          {.name = "x", .dtype = DType::kInt64, .shape = {}}}};
+  const batch::RowSchema longer{{{.name = "image/object/class/label", .dtype = batch::DType::kInt64, .shape = {}},
+                                 {.name = "x", .dtype = batch::DType::kInt64, .shape = {}}}};
   EXPECT_EQ(ColumnLines(Job(""), longer), "  image/object/class/label INT64\n  x                        INT64\n");
 }
 

@@ -28,7 +28,7 @@ class FeederTest : public ::testing::Test {
   // 3 shards of 20 images in steps of 8: 7 steps an epoch, 4 rows dropped.
   FeederTest() : dataset_(MakeImageDataset({.shards = 3, .records_per_shard = 20}, folder_.path())) {}
 
-  void Add(const GotBatch& batch, BatchDigest* digest) const {
+  void Add(const GotBatch& batch, batch::BatchDigest* digest) const {
     const size_t image = 32 * 32 * 3;
     for (size_t row = 0; row < batch.rows; ++row) {
       digest->BeginRow(batch.ids[2 * row], batch.ids[2 * row + 1], batch.valid[row] != 0);
@@ -51,7 +51,7 @@ TEST_F(FeederTest, BatchesAreThoseOfThePlainLoopEpochAfterEpoch) {
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
   EXPECT_THAT(loader.opened.body, HasSubstr("\"steps_per_epoch\": 7"));
-  BatchDigest digest;
+  batch::BatchDigest digest;
   for (uint64_t i = 0; i < 14; ++i) {
     Trainer::Want(loader, i, 2);
     const GotBatch batch = trainer.Next(loader);
@@ -87,7 +87,7 @@ TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
   AwaitThreadsNamed("ps-read", 3);
-  BatchDigest digest;
+  batch::BatchDigest digest;
   for (uint64_t i = 0; i < 7; ++i) {
     Trainer::Want(loader, i, 1);
     const GotBatch batch = trainer.Next(loader);

@@ -339,7 +339,7 @@ TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
   const auto pipeline = BuildPipeline(job);
   ASSERT_EQ(pipeline->schema().columns.size(), 2u);
   EXPECT_EQ(pipeline->schema().columns[1],
-            (ColumnSpec{.name = "objects", .dtype = DType::kFloat32, .ragged = true, .shape = {4}}));
+            (batch::ColumnSpec{.name = "objects", .dtype = batch::DType::kFloat32, .ragged = true, .shape = {4}}));
   const std::string record = ExampleBuilder()
                                  .Bytes("image/encoded", Png(kWidth, kHeight, {0, 0, 1, 1}, 3))
                                  .Float("l", 10)
@@ -364,7 +364,7 @@ TEST(Annotations, AMaskMayBecomeNumbers) {
   const v1::JobSpec job = Job(kResizeAll, "", "ops { column: 'mask' cast { to: INT32 } }");
   const auto pipeline = BuildPipeline(job);
   EXPECT_EQ(pipeline->schema().columns[1].shape, (std::vector<int64_t>{80, 100, 1}));
-  EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kInt32);
+  EXPECT_EQ(pipeline->schema().columns[1].dtype, batch::DType::kInt32);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
   const std::string record = Record(Rect{10, 10, 40, 30});

@@ -96,9 +96,9 @@ TEST(ContactSheet, RowsThatAreMixedAreShownMixedWithTheirPartners) {
       "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [20, 20, 3] }"
       "features { key: 'label' type: INT64 } mix { mixup_alpha: 1 cutmix_alpha: 1 classes: 2 }");
   const std::string red = Plain(200, 0, 0), blue = Plain(0, 0, 100);
-  const MixDraw half{.kind = MixDraw::Kind::kMixup, .lambda = 0.5, .box = {}};
-  const MixDraw box{.kind = MixDraw::Kind::kCutmix, .lambda = 0.5, .box = {0, 0, 10, 20}};
-  const auto partner = [&](const MixDraw& draw) { return SheetPartner{blue, {.record_id = 2}, draw}; };
+  const batch::MixDraw half{.kind = batch::MixDraw::Kind::kMixup, .lambda = 0.5, .box = {}};
+  const batch::MixDraw box{.kind = batch::MixDraw::Kind::kCutmix, .lambda = 0.5, .box = {0, 0, 10, 20}};
+  const auto partner = [&](const batch::MixDraw& draw) { return SheetPartner{blue, {.record_id = 2}, draw}; };
   SheetRecord record{red, {.record_id = 1}, "", {partner(half), partner(box), std::nullopt}};
   const auto sheet = RenderContactSheet(job, {record}, {.draws = 3, .cell = 40});
   ASSERT_TRUE(sheet.ok()) << sheet.status();

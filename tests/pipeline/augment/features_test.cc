@@ -19,7 +19,7 @@ struct MadeFeature {
   std::string error;
   std::vector<std::byte> fixed;
   std::string ragged;
-  RowSchema schema;
+  batch::RowSchema schema;
   template <typename T>
   std::vector<T> As() const {
     std::vector<T> values(fixed.size() / sizeof(T));
@@ -139,7 +139,7 @@ TEST(Features, OpsOnTensorsOfEveryOrigin) {
   const MadeFeature cast =
       MakeFeature("key: 'k' column: 'image' type: INT64 shape: 2", Ints({300, -1}), "ops { cast { to: UINT8 } }");
   EXPECT_EQ(cast.As<uint8_t>(), (std::vector<uint8_t>{255, 0}));
-  EXPECT_EQ(cast.schema.columns[0].dtype, DType::kUint8);
+  EXPECT_EQ(cast.schema.columns[0].dtype, batch::DType::kUint8);
   // A raw image is an image.
   const std::string pixels("\x00\x01\x02\x03\x04\x05", 6);
   const MadeFeature flipped = MakeFeature("key: 'k' column: 'image' type: BYTES decode_raw: UINT8 shape: [1, 2, 3]",

@@ -94,7 +94,7 @@ MadeMask MakeMask(const v1::JobSpec& job, const std::string& record, uint64_t ep
   if (!made.status.ok()) return made;
   EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record));
   made.image = row.As<uint8_t>(0);
-  if (pipeline->schema().columns[1].dtype == DType::kUint16) {
+  if (pipeline->schema().columns[1].dtype == batch::DType::kUint16) {
     made.mask = row.As<uint16_t>(1);
   } else {
     for (const uint8_t value : row.As<uint8_t>(1)) made.mask.push_back(value);
@@ -133,7 +133,7 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
       HasSubstr("ops[2].decode_image (column 'mask'): the PNG holds 16-bit classes, which do not fit uint8; write "
                 "decode_image { channels: GRAY depth: UINT16 }"));
   const auto pipeline = BuildPipeline(MaskJob(kSize, "depth: UINT16"));
-  EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kUint16);
+  EXPECT_EQ(pipeline->schema().columns[1].dtype, batch::DType::kUint16);
   EXPECT_THAT(pipeline->schema().columns[1].shape, ElementsAre(kMaskHeight, kMaskWidth, 1));
   EXPECT_EQ(MakeMask(MaskJob(kSize, "depth: UINT16"), record).mask, ids);
   // Masks with fewer bits keep their values.

@@ -43,9 +43,9 @@ std::vector<uint8_t> ImageOf(const Pipeline& pipeline, const std::string& record
 
 TEST(Pipeline, SchemaSaysWhatEachColumnBecomes) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
-  RowSchema expected;
-  expected.columns.push_back({"image", DType::kUint8, false, {48, 40, 3}, false});
-  expected.columns.push_back({"label", DType::kInt64, false, {}, false});
+  batch::RowSchema expected;
+  expected.columns.push_back({"image", batch::DType::kUint8, false, {48, 40, 3}, false});
+  expected.columns.push_back({"label", batch::DType::kInt64, false, {}, false});
   EXPECT_EQ(pipeline->schema(), expected);
 }
 

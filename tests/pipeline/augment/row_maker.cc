@@ -42,8 +42,8 @@ std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& recor
   return row.As<uint8_t>(0);
 }
 
-OwnedRow::OwnedRow(const RowSchema& schema) {
-  for (const ColumnSpec& column : schema.columns) {
+OwnedRow::OwnedRow(const batch::RowSchema& schema) {
+  for (const batch::ColumnSpec& column : schema.columns) {
     memory.emplace_back(column.ragged ? 0 : column.Bytes(), std::byte{0xCD});
     slot.fixed.push_back(column.ragged ? nullptr : memory.back().data());
     slot.ragged.emplace_back();

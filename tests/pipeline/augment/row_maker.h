@@ -28,9 +28,9 @@ std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& recor
 
 // A slot with its own memory, filled with 0xCD.
 struct OwnedRow {
-  explicit OwnedRow(const RowSchema& schema);
+  explicit OwnedRow(const batch::RowSchema& schema);
   std::vector<std::vector<std::byte>> memory;
-  RowSlot slot;
+  batch::RowSlot slot;
   // Column c as elements of T.
   template <typename T>
   std::vector<T> As(size_t c) const {

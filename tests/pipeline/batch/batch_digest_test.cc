@@ -8,7 +8,7 @@
 
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 TEST(BatchDigest, IsTheSha256OfTheDocumentedStream) {
@@ -64,4 +64,4 @@ TEST(BatchDigest, EveryPartCounts) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -15,7 +15,7 @@
 #include "pipeline/batch/mix_plan.h"
 #include "pipeline/batch/mix_rows.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 using ::testing::ElementsAre;
@@ -355,4 +355,4 @@ TEST(MixPlan, MistakesNameTheFieldTheColumnAndTheWayOut) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::batch

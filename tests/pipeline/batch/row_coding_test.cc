@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 using Row = std::pair<std::vector<uint8_t>, std::vector<std::string>>;
@@ -161,4 +161,4 @@ TEST(RowCoding, APromiseOfMoreThanTheLimitTakesNoMemory) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -8,7 +8,7 @@
 
 #include "penstock/v1/op.pb.h"
 
-namespace penstock {
+namespace penstock::batch {
 namespace {
 
 // The wire and saved files contain these numbers.
@@ -75,4 +75,4 @@ TEST(RowSlot, ARaggedHeaderIsALittleEndianCount) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::batch

@@ -30,7 +30,7 @@ TEST(NpyFile, ReadsItsRows) {
   dir.Write("a.npy", Npy("<f4", "3, 2", data));
   const auto npy = NpyFile::Open(LocalFiles(), dir.File("a.npy"));
   ASSERT_TRUE(npy.ok()) << npy.status();
-  EXPECT_EQ((*npy)->dtype(), DType::kFloat32);
+  EXPECT_EQ((*npy)->dtype(), batch::DType::kFloat32);
   EXPECT_EQ((*npy)->rows(), 3u);
   EXPECT_EQ((*npy)->row_shape(), std::vector<int64_t>{2});
   std::string row;
@@ -99,7 +99,7 @@ TEST(NpyLabels, AreIntegersOfAnyKind) {
 
 // Writes the arrays and reads them with the job of JobText, in order.
 std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> names, std::vector<int64_t> labels,
-                                   RowSchema* schema, std::vector<int64_t>* labels_back) {
+                                   batch::RowSchema* schema, std::vector<int64_t>* labels_back) {
   std::vector<std::unique_ptr<const NpyFile>> files;
   for (const std::string& name : names) files.push_back(*NpyFile::Open(LocalFiles(), dir.File(name)));
   const auto source = NpySource::Create({"data", std::move(files)}, std::move(labels));
@@ -138,7 +138,7 @@ TEST(NpySource, TheJobReadsTheRowsBack) {
   dir.Write("a.npy", Npy("|u1", "4, 4, 5, 3", data.substr(0, 240)));
   dir.Write("b.npy", Npy("|u1", "2, 4, 5, 3", data.substr(240)));
   const std::vector<int64_t> labels = {5, -6, 7, 8, 9, 1000000};
-  RowSchema schema;
+  batch::RowSchema schema;
   std::vector<int64_t> labels_back;
   const auto rows = RoundTrip(dir, {"a.npy", "b.npy"}, labels, &schema, &labels_back);
   ASSERT_EQ(rows.size(), 6u);
@@ -154,7 +154,7 @@ TEST(NpySource, BytesOfHeightByWidthAreGrayImages) {
   TempDir dir;
   const std::string data = Bytes(size_t{3} * 4 * 5);
   dir.Write("a.npy", Npy("|u1", "3, 4, 5", data));
-  RowSchema schema;
+  batch::RowSchema schema;
   std::vector<int64_t> none;
   const auto rows = RoundTrip(dir, {"a.npy"}, {}, &schema, &none);
   ASSERT_EQ(rows.size(), 3u);
@@ -164,20 +164,20 @@ TEST(NpySource, BytesOfHeightByWidthAreGrayImages) {
 }
 
 TEST(NpySource, EveryTypeComesBack) {
-  for (const auto& [descr, dtype] : {std::pair{"|u1", DType::kUint8},
-                                     {"|i1", DType::kInt8},
-                                     {"<u2", DType::kUint16},
-                                     {"<i2", DType::kInt16},
-                                     {"<i4", DType::kInt32},
-                                     {"<i8", DType::kInt64},
-                                     {"<f2", DType::kFloat16},
-                                     {"<f4", DType::kFloat32},
-                                     {"<f8", DType::kFloat64},
-                                     {"|b1", DType::kBool}}) {
+  for (const auto& [descr, dtype] : {std::pair{"|u1", batch::DType::kUint8},
+                                     {"|i1", batch::DType::kInt8},
+                                     {"<u2", batch::DType::kUint16},
+                                     {"<i2", batch::DType::kInt16},
+                                     {"<i4", batch::DType::kInt32},
+                                     {"<i8", batch::DType::kInt64},
+                                     {"<f2", batch::DType::kFloat16},
+                                     {"<f4", batch::DType::kFloat32},
+                                     {"<f8", batch::DType::kFloat64},
+                                     {"|b1", batch::DType::kBool}}) {
     TempDir dir;
-    const std::string data = Bytes(3 * DTypeSize(dtype));
+    const std::string data = Bytes(3 * batch::DTypeSize(dtype));
     dir.Write("a.npy", Npy(descr, "3,", data));
-    RowSchema schema;
+    batch::RowSchema schema;
     std::vector<int64_t> none;
     const auto rows = RoundTrip(dir, {"a.npy"}, {}, &schema, &none);
     ASSERT_EQ(rows.size(), 3u) << descr;

@@ -16,7 +16,7 @@ namespace penstock {
 
 inline PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
   PlainStep copy{step.span, {}};
-  const std::vector<ColumnSpec>& columns = job.pipeline().schema().columns;
+  const std::vector<batch::ColumnSpec>& columns = job.pipeline().schema().columns;
   for (size_t i = 0; i < step.rows->size(); ++i) {
     const RowResult& loaded = step.rows->row(i);
     PlainRow row;

@@ -81,18 +81,18 @@ class MemoryDataset final : public DatasetReader {
 class MemoryPipeline final : public Pipeline {
  public:
   explicit MemoryPipeline(int64_t row_bytes) {
-    ColumnSpec column;
+    batch::ColumnSpec column;
     column.name = "data";
-    column.dtype = DType::kUint8;
+    column.dtype = batch::DType::kUint8;
     column.shape = {row_bytes};
     schema_.columns.push_back(column);
   }
-  const RowSchema& schema() const override { return schema_; }
+  const batch::RowSchema& schema() const override { return schema_; }
   uint64_t fingerprint() const override { return 99; }
   size_t ScratchBytes(std::string_view record) const override {
     return scratch ? scratch(std::stoull(std::string(record))) : 0;
   }
-  absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
+  absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
                        RowScratch* row_scratch) const override {
     const uint64_t number = std::stoull(std::string(record));
     if (on_make) {
@@ -107,7 +107,7 @@ class MemoryPipeline final : public Pipeline {
     if (on_decode) on_decode();
     return std::string(decoded_bytes, record[0]);
   }
-  absl::Status MakeRowFromDecoded(std::string_view record, std::string_view, const SampleKey& key, RowSlot* slot,
+  absl::Status MakeRowFromDecoded(std::string_view record, std::string_view, const SampleKey& key, batch::RowSlot* slot,
                                   RowScratch* row_scratch) const override {
     if (on_decoded) on_decoded();
     const uint64_t number = std::stoull(std::string(record));
@@ -127,7 +127,7 @@ class MemoryPipeline final : public Pipeline {
     return static_cast<int>((number * 31 + drawn + key.record_id) & 0xff);
   }
 
-  RowSchema schema_;
+  batch::RowSchema schema_;
 };
 
 struct MemoryJob {

@@ -21,8 +21,8 @@ constexpr uint64_t kPreparedRecords = 100, kPreparedRowBytes = 8;
 class PreparedRows final : public StepTarget {
  public:
   explicit PreparedRows(size_t rows) : bytes_(rows * kPreparedRowBytes) {}
-  RowSlot Book(size_t row) override {
-    RowSlot slot;
+  batch::RowSlot Book(size_t row) override {
+    batch::RowSlot slot;
     slot.fixed.push_back(bytes_.data() + row * kPreparedRowBytes);
     return slot;
   }

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-void AddRow(const Batch& batch, size_t row, BatchDigest* digest) {
+void AddRow(const Batch& batch, size_t row, batch::BatchDigest* digest) {
   digest->BeginRow(batch.ids()[row].shard, batch.ids()[row].record, batch.valid()[row] != 0);
   for (const ColumnView& column : batch.columns()) {
     const ColumnInfo& info = column.info();
@@ -38,7 +38,7 @@ void AddRow(const Batch& batch, size_t row, BatchDigest* digest) {
 
 ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
   ReadResult result;
-  BatchDigest digest;
+  batch::BatchDigest digest;
   while (result.steps.size() < plan.max_steps) {
     if (plan.until && !result.steps.empty() && plan.until()) break;
     const Nanos before = Clock::Real()->Now();
@@ -56,7 +56,7 @@ ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
     }
     ReadStep step;
     step.epoch = batch->epoch();
-    BatchDigest step_digest;
+    batch::BatchDigest step_digest;
     for (size_t row = 0; row < batch->rows(); ++row) {
       AddRow(*batch, row, &digest);
       AddRow(*batch, row, &step_digest);

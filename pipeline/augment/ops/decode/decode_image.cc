@@ -85,7 +85,7 @@ std::unique_ptr<Op> MakeDecodeImage(const OpSetup& setup, ValueType* output) {
     return nullptr;
   }
   auto op = std::make_unique<DecodeImageOp>(spec, setup);
-  *output = {.dtype = spec.depth() == v1::UINT16 ? DType::kUint16 : DType::kUint8,
+  *output = {.dtype = spec.depth() == v1::UINT16 ? batch::DType::kUint16 : batch::DType::kUint8,
              .shape = {kAnySize, kAnySize, op->channels()}};
   return op;
 }

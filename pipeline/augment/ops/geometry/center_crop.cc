@@ -38,7 +38,7 @@ std::unique_ptr<Op> MakeCenterCrop(const OpSetup& setup, ValueType* output) {
   CheckSide(setup, "width", spec.width());
   const FillColor fill = ChooseFill(setup, {}, spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
+  *output = {.dtype = batch::DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<CenterCropOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()), fill);
 }
 

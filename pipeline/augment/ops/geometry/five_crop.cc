@@ -83,7 +83,7 @@ std::unique_ptr<Op> Make(const OpSetup& setup, const Spec& spec, Mirror mirror, 
   CheckSide(setup, "height", spec.height());
   CheckSide(setup, "width", spec.width());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8,
+  *output = {.dtype = batch::DType::kUint8,
              .shape = {mirror == Mirror::kNone ? 5 : 10, spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<CropsOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()), mirror);
 }

@@ -64,7 +64,7 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
   const PadMode mode = ChoosePadMode(setup, spec.mode());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
+  *output = {.dtype = batch::DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<RandomCropOp>(spec, mode, fill);
 }
 

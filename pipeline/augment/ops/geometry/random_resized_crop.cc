@@ -51,7 +51,7 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
   }
   const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter(), spec.no_antialias());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
+  *output = {.dtype = batch::DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<RandomResizedCropOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()), draw,
                                                choice);
 }

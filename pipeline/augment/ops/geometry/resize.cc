@@ -65,7 +65,7 @@ std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {
   }
   const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter(), spec.no_antialias());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
+  *output = {.dtype = batch::DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
   if (exact) {
     output->shape[0] = spec.height();
     output->shape[1] = spec.width();

@@ -60,7 +60,7 @@ std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
-  *output = {.dtype = DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
+  *output = {.dtype = batch::DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
   return std::make_unique<ZoomOutOp>(scale_min, scale_max, probability, fill, setup.limits);
 }
 

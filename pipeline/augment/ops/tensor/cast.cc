@@ -18,7 +18,7 @@ void ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
   }
 }
 
-Convert FindConvert(DType from, DType to) {
+Convert FindConvert(batch::DType from, batch::DType to) {
   return VisitDType(from, [&](auto source) {
     return VisitDType(to, [&](auto result) -> Convert { return ConvertAll<decltype(source), decltype(result)>; });
   });
@@ -30,7 +30,7 @@ class CastOp final : public Op {
       : input_(input),
         output_(output),
         convert_(FindConvert(input.dtype, output.dtype)),
-        size_(DTypeSize(output.dtype)) {}
+        size_(batch::DTypeSize(output.dtype)) {}
 
   bool MakesImage() const override { return output_.IsImage(); }
 
@@ -58,7 +58,7 @@ class CastOp final : public Op {
 std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   CheckDenseInput(setup);
-  const DType to = ChooseNumericType(setup, setup.spec->cast().to());
+  const batch::DType to = ChooseNumericType(setup, setup.spec->cast().to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;

@@ -38,7 +38,7 @@ struct Layout {
 
 class NormalizeOp final : public Op {
  public:
-  NormalizeOp(const ValueType& input, size_t channels, const Statistics& statistics, float scale, DType to,
+  NormalizeOp(const ValueType& input, size_t channels, const Statistics& statistics, float scale, batch::DType to,
               bool channels_first)
       : input_(input),
         channels_(channels),
@@ -49,9 +49,9 @@ class NormalizeOp final : public Op {
     bytes_.scale = scale;
     bytes_.mean = statistics.mean;
     bytes_.std = statistics.std;
-    bytes_.to = to == DType::kFloat32   ? FloatType::kFloat32
-                : to == DType::kFloat16 ? FloatType::kFloat16
-                                        : FloatType::kBfloat16;
+    bytes_.to = to == batch::DType::kFloat32   ? FloatType::kFloat32
+                : to == batch::DType::kFloat16 ? FloatType::kFloat16
+                                               : FloatType::kBfloat16;
     bytes_.channels_first = channels_first;
   }
 
@@ -59,7 +59,7 @@ class NormalizeOp final : public Op {
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
-    uint8_t* out = context->Output(tensor.count * DTypeSize(to_));
+    uint8_t* out = context->Output(tensor.count * batch::DTypeSize(to_));
     if (!context->dry()) {
       // Several images (five_crop) are normalized one at a time.
       size_t images = 1;
@@ -67,7 +67,8 @@ class NormalizeOp final : public Op {
       const size_t count = tensor.count / images;
       const Layout layout{channels_, count / channels_, channels_first_};
       for (size_t i = 0; i < images; ++i) {
-        NormalizeImage(tensor.data + i * count * DTypeSize(input_.dtype), layout, out + i * count * DTypeSize(to_));
+        NormalizeImage(tensor.data + i * count * batch::DTypeSize(input_.dtype), layout,
+                       out + i * count * batch::DTypeSize(to_));
       }
     }
     value->data = out;
@@ -78,7 +79,7 @@ class NormalizeOp final : public Op {
   float Compute(float x, size_t c) const { return (x * scale_ - statistics_.mean[c]) / statistics_.std[c]; }
 
   void NormalizeImage(const uint8_t* in, const Layout& layout, uint8_t* out) const {
-    if (input_.dtype == DType::kUint8) {
+    if (input_.dtype == batch::DType::kUint8) {
       NormalizeBytes(bytes_, in, layout.pixels, out);
     } else {
       ComputeAll(in, layout, out);
@@ -105,7 +106,7 @@ class NormalizeOp final : public Op {
   const size_t channels_;
   const Statistics statistics_;
   const float scale_;
-  const DType to_;
+  const batch::DType to_;
   const bool channels_first_;
   BytesToFloats bytes_;  // for uint8 input
 };
@@ -158,7 +159,7 @@ std::unique_ptr<Op> MakeNormalize(const OpSetup& setup, ValueType* output) {
   const Statistics statistics = FindStatistics(setup, spec, channels);
   const float scale = spec.scale() != 0 ? spec.scale() : 1.0f / 255.0f;
   if (!std::isfinite(scale)) setup.Error("scale", "must be finite");
-  const DType to = ChooseFloatType(setup, spec.to());
+  const batch::DType to = ChooseFloatType(setup, spec.to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;

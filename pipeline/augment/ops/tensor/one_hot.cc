@@ -16,8 +16,8 @@ constexpr uint32_t kMaxClasses = 1u << 24;
 
 class OneHotOp final : public Op {
  public:
-  OneHotOp(DType from, DType to, uint32_t classes, float smoothing)
-      : from_(from), classes_(classes), size_(DTypeSize(to)) {
+  OneHotOp(batch::DType from, batch::DType to, uint32_t classes, float smoothing)
+      : from_(from), classes_(classes), size_(batch::DTypeSize(to)) {
     const float off = smoothing / static_cast<float>(classes);
     VisitDType(to, [&](auto result) {
       using To = decltype(result);
@@ -47,14 +47,14 @@ class OneHotOp final : public Op {
   }
 
  private:
-  const DType from_;
+  const batch::DType from_;
   const size_t classes_, size_;
   std::vector<uint8_t> off_, on_;  // one element each
 };
 
-bool IsInteger(DType dtype) {
-  return dtype != DType::kString && dtype != DType::kBool && dtype != DType::kFloat16 && dtype != DType::kBfloat16 &&
-         dtype != DType::kFloat32 && dtype != DType::kFloat64;
+bool IsInteger(batch::DType dtype) {
+  return dtype != batch::DType::kString && dtype != batch::DType::kBool && dtype != batch::DType::kFloat16 &&
+         dtype != batch::DType::kBfloat16 && dtype != batch::DType::kFloat32 && dtype != batch::DType::kFloat64;
 }
 
 std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output) {
@@ -66,8 +66,8 @@ std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output) {
     setup.Error("classes", absl::StrCat("must be from 2 to ", kMaxClasses, ", not ", spec.classes()));
   }
   if (!(spec.smoothing() >= 0 && spec.smoothing() < 1)) setup.Error("smoothing", "must be from 0 to below 1");
-  const DType to = ChooseNumericType(setup, spec.to(), v1::FLOAT32);
-  if (spec.smoothing() > 0 && (IsInteger(to) || to == DType::kBool)) {
+  const batch::DType to = ChooseNumericType(setup, spec.to(), v1::FLOAT32);
+  if (spec.smoothing() > 0 && (IsInteger(to) || to == batch::DType::kBool)) {
     setup.Error("to", "must be a float type where there is smoothing");
   }
   if (setup.errors->size() != before) return nullptr;

@@ -12,14 +12,14 @@ namespace {
 
 class ScaleOp final : public Op {
  public:
-  ScaleOp(const ValueType& input, float factor, float offset, DType to)
+  ScaleOp(const ValueType& input, float factor, float offset, batch::DType to)
       : input_(input), factor_(factor), offset_(offset), to_(to) {}
 
   bool MakesImage() const override { return false; }
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
-    uint8_t* out = context->Output(tensor.count * DTypeSize(to_));
+    uint8_t* out = context->Output(tensor.count * batch::DTypeSize(to_));
     if (!context->dry()) {
       VisitDType(input_.dtype, [&](auto source) {
         VisitDType(to_, [&](auto result) {
@@ -39,7 +39,7 @@ class ScaleOp final : public Op {
  private:
   const ValueType input_;
   const float factor_, offset_;
-  const DType to_;
+  const batch::DType to_;
 };
 
 std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output) {
@@ -49,7 +49,7 @@ std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output) {
   const float factor = spec.has_factor() ? spec.factor() : 1.0f;
   if (!std::isfinite(factor)) setup.Error("factor", "must be finite");
   if (!std::isfinite(spec.offset())) setup.Error("offset", "must be finite");
-  const DType to = ChooseFloatType(setup, spec.to());
+  const batch::DType to = ChooseFloatType(setup, spec.to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;

@@ -8,32 +8,32 @@ namespace penstock {
 
 void CheckDenseInput(const OpSetup& setup) {
   if (setup.input.IsImage()) return;
-  if (setup.input.dtype == DType::kString || setup.input.ragged || !setup.input.HasFixedSize()) {
+  if (setup.input.dtype == batch::DType::kString || setup.input.ragged || !setup.input.HasFixedSize()) {
     setup.WrongInput("an image, or numbers of a fixed shape");
   }
 }
 
-DType ChooseNumericType(const OpSetup& setup, v1::DataType to, v1::DataType otherwise) {
+batch::DType ChooseNumericType(const OpSetup& setup, v1::DataType to, v1::DataType otherwise) {
   const v1::DataType type = to == v1::DATA_TYPE_UNSPECIFIED ? otherwise : to;
-  if (!IsDType(type) || type == v1::STRING) {
+  if (!batch::IsDType(type) || type == v1::STRING) {
     setup.Error("to", "must name a numeric type, such as FLOAT32");
-    return DType::kFloat32;
+    return batch::DType::kFloat32;
   }
-  return static_cast<DType>(type);
+  return static_cast<batch::DType>(type);
 }
 
-DType ChooseFloatType(const OpSetup& setup, v1::DataType to) {
+batch::DType ChooseFloatType(const OpSetup& setup, v1::DataType to) {
   switch (to) {
     case v1::DATA_TYPE_UNSPECIFIED:
     case v1::FLOAT32:
-      return DType::kFloat32;
+      return batch::DType::kFloat32;
     case v1::FLOAT16:
-      return DType::kFloat16;
+      return batch::DType::kFloat16;
     case v1::BFLOAT16:
-      return DType::kBfloat16;
+      return batch::DType::kBfloat16;
     default:
       setup.Error("to", "must be FLOAT32, FLOAT16 or BFLOAT16");
-      return DType::kFloat32;
+      return batch::DType::kFloat32;
   }
 }
 

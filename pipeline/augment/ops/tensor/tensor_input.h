@@ -20,9 +20,10 @@ struct DenseTensor {
 void CheckDenseInput(const OpSetup& setup);
 
 // Returns the type of a `to` field, or `otherwise` if it is not set. Adds an error unless it is a numeric type.
-DType ChooseNumericType(const OpSetup& setup, v1::DataType to, v1::DataType otherwise = v1::DATA_TYPE_UNSPECIFIED);
+batch::DType ChooseNumericType(const OpSetup& setup, v1::DataType to,
+                               v1::DataType otherwise = v1::DATA_TYPE_UNSPECIFIED);
 // Returns the type of a `to` field. Adds an error unless it is FLOAT32 (the default), FLOAT16 or BFLOAT16.
-DType ChooseFloatType(const OpSetup& setup, v1::DataType to);
+batch::DType ChooseFloatType(const OpSetup& setup, v1::DataType to);
 
 // Returns the elements of a value of type `input`. Realizes an image, and copies it densely if it is part of another.
 absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* context, Value* value);

@@ -49,7 +49,7 @@ const std::string kRaw(kPixels, 6);
 
 TEST(OneHot, IsOneAtTheLabelAndZeroElsewhere) {
   const auto pipeline = BuildPipeline(TensorJob("ops { column: 'label' one_hot { classes: 4 } }"));
-  EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kFloat32);
+  EXPECT_EQ(pipeline->schema().columns[1].dtype, batch::DType::kFloat32);
   EXPECT_THAT(pipeline->schema().columns[1].shape, ElementsAre(4));
   for (int64_t label = 0; label < 4; ++label) {
     OwnedRow row(pipeline->schema());
@@ -111,7 +111,7 @@ TEST(Scale, IsTheFormulaInFloat32OnRawTensors) {
   const auto floats = BuildPipeline(TensorJob("ops { scale { factor: 0.3 offset: -7.25 } }"));
   const auto halves = BuildPipeline(TensorJob("ops { scale { factor: 0.3 offset: -7.25 to: FLOAT16 } }"));
   const auto bfloats = BuildPipeline(TensorJob("ops { scale { factor: 0.3 offset: -7.25 to: BFLOAT16 } }"));
-  EXPECT_EQ(floats->schema().columns[0].dtype, DType::kFloat32);
+  EXPECT_EQ(floats->schema().columns[0].dtype, batch::DType::kFloat32);
   EXPECT_THAT(floats->schema().columns[0].shape, ElementsAre(2, 3));
   OwnedRow row(floats->schema()), half_row(halves->schema()), bfloat_row(bfloats->schema());
   const std::string record = TensorRecord(kRaw, 0);
@@ -149,7 +149,7 @@ TEST(Cast, BytesOfAnImagesShapeAreAnImageForTheOpsThatFollow) {
   const auto pipeline = BuildPipeline(RawImageJob(
       "ops { scale { factor: -1 offset: 255 } } ops { cast { to: UINT8 } }"
       "ops { random_vertical_flip { probability: 1 } } ops { resize { height: 4 width: 6 filter: NEAREST } }"));
-  EXPECT_EQ(pipeline->schema().columns[0].dtype, DType::kUint8);
+  EXPECT_EQ(pipeline->schema().columns[0].dtype, batch::DType::kUint8);
   OwnedRow row(pipeline->schema());
   ASSERT_TRUE(Make(*pipeline, TensorRecord(kRaw, 0), &row).ok());
   EXPECT_THAT(row.As<uint8_t>(0), ElementsAre(127, 127, 1, 1, 0, 0, 127, 127, 1, 1, 0, 0,  //

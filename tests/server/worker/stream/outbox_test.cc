@@ -183,14 +183,14 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
 }
 
 TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilItIsSent) {
-  RowSchema schema;
+  batch::RowSchema schema;
   std::vector<RowResult> rows;
   rows.push_back(Row(3, 0, 'a', 10));
   RowResult failed = Row(3, 0, 'c', 0);
   failed.status = absl::DataLossError("f, record 3: bad");
   rows.push_back(std::move(failed));
   rows.push_back(Row(3, 0, 'b', 100000));
-  RowEncoder encoder(schema);
+  batch::RowEncoder encoder(schema);
   RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);
   EXPECT_EQ(made.row_bytes, 100010u);
   EXPECT_LT(made.sent_bytes, 10000u);
@@ -206,7 +206,7 @@ TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilI
     std::vector<uint8_t> coded(payload.remaining());
     ASSERT_TRUE(payload.Read(coded.data(), coded.size()));
     const std::vector<uint32_t> lengths(out.payload_bytes().begin(), out.payload_bytes().end());
-    auto bytes = RowDecoder(schema).Decode(coded, lengths, 1 << 20);
+    auto bytes = batch::RowDecoder(schema).Decode(coded, lengths, 1 << 20);
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->get()), 100010),
               std::string(10, 'a') + std::string(100000, 'b'));
@@ -216,10 +216,10 @@ TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilI
 }
 
 TEST_F(OutboxTest, RowsThatDoNotGetSmallerGoAsTheyAre) {
-  RowSchema schema;
+  batch::RowSchema schema;
   std::vector<RowResult> rows;
   rows.push_back(Row(3, 0, 'a', 3));
-  RowEncoder encoder(schema);
+  batch::RowEncoder encoder(schema);
   const RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);
   EXPECT_EQ(made.sent_bytes, 3u);
   v1::ServerHeader header;
