@@ -36,7 +36,7 @@ constexpr size_t kRing = 256;  // slots for rows, as a batch has them
 
 struct Crop {
   size_t photo;
-  Rect rect;
+  image::Rect rect;
   bool flip;
 };
 
@@ -61,11 +61,11 @@ Work MakeWork(const std::string& folder, int crops) {
   if (work.paths.empty()) Die("no JPEGs in " + folder);
   for (size_t i = 0; i < work.paths.size(); ++i) {
     work.jpegs.push_back(ReadWholeFile(work.paths[i]).value());
-    const auto header = ProbeImage(work.jpegs[i]);
+    const auto header = image::ProbeImage(work.jpegs[i]);
     if (!header.ok()) Die(work.paths[i] + ": " + header.status().ToString());
     SampleRandom random(17, i, 0);
     for (int k = 0; k < crops; ++k) {
-      const Rect rect = DrawResizedCrop(CropDraw(), header->width, header->height, &random);
+      const image::Rect rect = DrawResizedCrop(CropDraw(), header->width, header->height, &random);
       work.crops.push_back({i, rect, random.Chance(0.5)});
     }
   }
@@ -75,17 +75,17 @@ Work MakeWork(const std::string& folder, int crops) {
 // Our own path, as a job's ops use it: it decodes nothing before it knows the row's place.
 class Recipe {
  public:
-  explicit Recipe(ResizeMethod method) : method_(method), ring_(kRing * kRowBytes) {}
+  explicit Recipe(image::ResizeMethod method) : method_(method), ring_(kRing * kRowBytes) {}
 
   void operator()(const Work& work) {
     for (size_t i = 0; i < work.crops.size(); ++i) {
       const Crop& crop = work.crops[i];
       const std::string& jpeg = work.jpegs[crop.photo];
-      const auto header = ProbeImage(jpeg);
+      const auto header = image::ProbeImage(jpeg);
       if (!header.ok()) Die(header.status().ToString());
       LazyImage image = LazyImage::Encoded({.bytes = jpeg, .header = *header});
       image.Crop(crop.rect);
-      image.Resize(kSide, kSide, method_, ResizeFilter::kBilinear);
+      image.Resize(kSide, kSide, method_, image::ResizeFilter::kBilinear);
       if (crop.flip) image.Flip();
       bool damaged = false;
       const absl::Status status = image.Store(&tools_, ring_.data() + i % kRing * kRowBytes, kSide * 3, &damaged);
@@ -95,7 +95,7 @@ class Recipe {
   }
 
  private:
-  const ResizeMethod method_;
+  const image::ResizeMethod method_;
   ImageTools tools_;
   std::vector<uint8_t> ring_;
 };
@@ -123,7 +123,7 @@ class OpencvRecipe {
   }
 
  private:
-  JpegDecoder decoder_;
+  image::JpegDecoder decoder_;
   std::vector<uint8_t> pixels_, ring_;
   cv::Mat resized_{kSide, kSide, CV_8UC3};
 };
@@ -163,17 +163,18 @@ void Print(const char* title, const std::vector<Side>& sides) {
   }
 }
 
-Side ResizeSide(const std::string& name, ResizeMethod method, ResizeFilter filter, const ImageView& view, int repeats) {
-  auto resizer = std::make_shared<Resizer>();
+Side ResizeSide(const std::string& name, image::ResizeMethod method, image::ResizeFilter filter,
+                const image::ImageView& view, int repeats) {
+  auto resizer = std::make_shared<image::Resizer>();
   auto out = std::make_shared<std::vector<uint8_t>>(kRowBytes);
   return {name, [=] {
-            const ResizePlan plan{.box_width = kCropSide,
-                                  .box_height = kCropSide,
-                                  .out_width = kSide,
-                                  .out_height = kSide,
-                                  .window = {0, 0, kSide, kSide},
-                                  .method = method,
-                                  .filter = filter};
+            const image::ResizePlan plan{.box_width = kCropSide,
+                                         .box_height = kCropSide,
+                                         .out_width = kSide,
+                                         .out_height = kSide,
+                                         .window = {0, 0, kSide, kSide},
+                                         .method = method,
+                                         .filter = filter};
             const size_t row = static_cast<size_t>(kSide * view.channels);
             return CpuSeconds([&] {
                      for (int i = 0; i < repeats; ++i) {
@@ -185,7 +186,7 @@ Side ResizeSide(const std::string& name, ResizeMethod method, ResizeFilter filte
           }};
 }
 
-Side OpencvResizeSide(const std::string& name, int method, const ImageView& view, int repeats) {
+Side OpencvResizeSide(const std::string& name, int method, const image::ImageView& view, int repeats) {
   auto out = std::make_shared<cv::Mat>(kSide, kSide, CV_8UC(view.channels));
   return {name, [=] {
             const cv::Mat in(kCropSide, kCropSide, CV_8UC(view.channels), const_cast<uint8_t*>(view.data), view.stride);
@@ -201,15 +202,15 @@ int Main(int argc, char** argv) {
   const std::string only = Flag(argc, argv, "only", ""), python = Flag(argc, argv, "pillow", "");
   const Work work = MakeWork(Flag(argc, argv, "folder", ""), std::stoi(Flag(argc, argv, "crops", "2")));
   const double images = static_cast<double>(work.crops.size());
-  Recipe pil(ResizeMethod::kPil), tf(ResizeMethod::kTfBilinearAntialias);
+  Recipe pil(image::ResizeMethod::kPil), tf(image::ResizeMethod::kTfBilinearAntialias);
   OpencvRecipe opencv;
   std::vector<uint8_t> pixels(size_t{kCropSide} * kCropSide * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i % 251 + i / 1050 % 5);
-  const ImageView rgb{pixels.data(), kCropSide, kCropSide, 3, kCropSide * 3};
-  const ImageView gray{pixels.data(), kCropSide, kCropSide, 1, kCropSide};
+  const image::ImageView rgb{pixels.data(), kCropSide, kCropSide, 3, kCropSide * 3};
+  const image::ImageView gray{pixels.data(), kCropSide, kCropSide, 1, kCropSide};
 
   if (!only.empty()) {
-    Side resize = ResizeSide("", ResizeMethod::kPil, ResizeFilter::kBilinear, rgb, 2000);
+    Side resize = ResizeSide("", image::ResizeMethod::kPil, image::ResizeFilter::kBilinear, rgb, 2000);
     for (int turn = 0; turn < turns; ++turn) {
       const double seconds = only == "resize"   ? resize.turn()
                              : only == "opencv" ? CpuSeconds([&] { opencv(work); }) / images
@@ -249,26 +250,29 @@ int Main(int argc, char** argv) {
   const int repeats = 200;
   struct Case {
     const char* title;
-    ResizeFilter filter;
-    const ImageView* view;
+    image::ResizeFilter filter;
+    const image::ImageView* view;
     const char* pillow_words;  // filter and mode
     int opencv_method;
     bool tf;
   };
   const Case cases[] = {
-      {"350x350 to 224x224, RGB, bilinear", ResizeFilter::kBilinear, &rgb, "BILINEAR RGB", cv::INTER_LINEAR, true},
-      {"350x350 to 224x224, RGB, bicubic", ResizeFilter::kBicubic, &rgb, "BICUBIC RGB", cv::INTER_CUBIC, false},
-      {"350x350 to 224x224, RGB, Lanczos", ResizeFilter::kLanczos, &rgb, "LANCZOS RGB", cv::INTER_LANCZOS4, false},
-      {"350x350 to 224x224, gray, bilinear", ResizeFilter::kBilinear, &gray, "BILINEAR L", cv::INTER_LINEAR, false},
+      {"350x350 to 224x224, RGB, bilinear", image::ResizeFilter::kBilinear, &rgb, "BILINEAR RGB", cv::INTER_LINEAR,
+       true},
+      {"350x350 to 224x224, RGB, bicubic", image::ResizeFilter::kBicubic, &rgb, "BICUBIC RGB", cv::INTER_CUBIC, false},
+      {"350x350 to 224x224, RGB, Lanczos", image::ResizeFilter::kLanczos, &rgb, "LANCZOS RGB", cv::INTER_LANCZOS4,
+       false},
+      {"350x350 to 224x224, gray, bilinear", image::ResizeFilter::kBilinear, &gray, "BILINEAR L", cv::INTER_LINEAR,
+       false},
   };
   for (const Case& each : cases) {
-    sides = {ResizeSide("ours, PIL", ResizeMethod::kPil, each.filter, *each.view, repeats),
+    sides = {ResizeSide("ours, PIL", image::ResizeMethod::kPil, each.filter, *each.view, repeats),
              OpencvResizeSide("cv::resize, not antialiased", each.opencv_method, *each.view, repeats)};
     if (each.tf) {
-      sides.push_back(ResizeSide("ours, TF_BILINEAR antialias", ResizeMethod::kTfBilinearAntialias, each.filter,
+      sides.push_back(ResizeSide("ours, TF_BILINEAR antialias", image::ResizeMethod::kTfBilinearAntialias, each.filter,
                                  *each.view, repeats));
-      sides.push_back(
-          ResizeSide("ours, TF_BILINEAR no_antialias", ResizeMethod::kTfBilinear, each.filter, *each.view, repeats));
+      sides.push_back(ResizeSide("ours, TF_BILINEAR no_antialias", image::ResizeMethod::kTfBilinear, each.filter,
+                                 *each.view, repeats));
     }
     if (pillow) sides.push_back({"Pillow", ask(std::string("resize ") + each.pillow_words)});
     RunTurns(turns, &sides);

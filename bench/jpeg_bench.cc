@@ -26,17 +26,17 @@ namespace {
 
 struct Photo {
   std::string name, plain, indexed;
-  ImageHeader header = {};
+  image::ImageHeader header = {};
   double transcode_s = 0;
 };
 
 // Draws as torchvision's RandomResizedCrop with its defaults: area uniform in 0.08 to 1 of the image's, aspect
 // log-uniform in 3/4 to 4/3, ten tries, otherwise the largest centered square.
-Rect DrawCrop(int width, int height, SampleRandom* random) {
+image::Rect DrawCrop(int width, int height, SampleRandom* random) {
   for (int i = 0; i < 10; ++i) {
     const double area = width * height * random->Uniform(0.08, 1.0);
     const double aspect = std::exp(random->Uniform(std::log(3.0 / 4.0), std::log(4.0 / 3.0)));
-    Rect rect;
+    image::Rect rect;
     rect.width = static_cast<int>(std::lround(std::sqrt(area * aspect)));
     rect.height = static_cast<int>(std::lround(std::sqrt(area / aspect)));
     if (rect.width < 1 || rect.width > width || rect.height < 1 || rect.height > height) continue;
@@ -63,15 +63,15 @@ struct Times {
 };
 
 // Takes rows as a resize does, strip by strip, and drops them.
-struct Discard final : ImageSink {
-  void Rows(const ImageView& rows) override { taken += rows.height; }
+struct Discard final : image::ImageSink {
+  void Rows(const image::ImageView& rows) override { taken += rows.height; }
   void Restart() override { taken = 0; }
   int taken = 0;
 };
 
 class Decodes {
  public:
-  Times Measure(const Photo& photo, const std::vector<Rect>& rects, int rounds) {
+  Times Measure(const Photo& photo, const std::vector<image::Rect>& rects, int rounds) {
     Times times;
     times.best.fill(1e9);
     for (int round = 0; round < rounds; ++round) {
@@ -86,8 +86,8 @@ class Decodes {
   }
 
  private:
-  void Run(const Photo& photo, Side side, const std::vector<Rect>& rects) {
-    for (const Rect& rect : rects) {
+  void Run(const Photo& photo, Side side, const std::vector<image::Rect>& rects) {
+    for (const image::Rect& rect : rects) {
       const absl::StatusOr<bool> done = decoder_.Decode(side == kIndexed ? photo.indexed : photo.plain, rect,
                                                         {.libjpeg_alone = side == kAlone}, &rows_);
       if (!done.ok() || rows_.taken != rect.height) std::abort();
@@ -95,7 +95,7 @@ class Decodes {
     }
   }
 
-  JpegDecoder decoder_;
+  image::JpegDecoder decoder_;
   Discard rows_;
 };
 
@@ -134,14 +134,14 @@ std::vector<Photo> ReadPhotos(const std::string& folder) {
     Photo photo;
     photo.name = std::filesystem::path(path).filename().string();
     photo.plain = *std::move(bytes);
-    const auto header = ProbeImage(photo.plain);
+    const auto header = image::ProbeImage(photo.plain);
     if (!header.ok()) continue;
     photo.header = *header;
     absl::StatusOr<std::string> indexed;
     photo.transcode_s = 1e9;
     for (int i = 0; i < 3; ++i) {
-      photo.transcode_s =
-          std::min(photo.transcode_s, TimeOf([&] { indexed = AddRestartIndex(photo.plain, ImageLimits()); }).cpu);
+      photo.transcode_s = std::min(
+          photo.transcode_s, TimeOf([&] { indexed = image::AddRestartIndex(photo.plain, image::ImageLimits()); }).cpu);
     }
     if (!indexed.ok()) {
       std::printf("%s: %s\n", photo.name.c_str(), std::string(indexed.status().message()).c_str());
@@ -172,7 +172,7 @@ int Main(int argc, char** argv) {
   for (size_t i = 0; i < photos.size(); ++i) {
     const Photo& photo = photos[i];
     SampleRandom random(1, i, 0);
-    std::vector<Rect> rects;
+    std::vector<image::Rect> rects;
     for (int k = 0; k < crops; ++k) {
       rects.push_back(DrawCrop(photo.header.width, photo.header.height, &random));
     }

@@ -179,7 +179,7 @@ std::map<std::string, double> RunPillow(const std::string& python, const std::st
   return result;
 }
 
-double MeasureOurs(const Entry& entry, int turns, const ImageView& image) {
+double MeasureOurs(const Entry& entry, int turns, const image::ImageView& image) {
   v1::Op spec;
   if (!google::protobuf::TextFormat::ParseFromString(entry.name + " { " + entry.arguments + " }", &spec)) {
     Die(entry.name + ": no such op");
@@ -222,7 +222,7 @@ int Main(int argc, char** argv) {
           static_cast<uint8_t>(std::min(255, x / 6 + y / 2 + static_cast<int>(random.Below(20))));
     }
   }
-  const ImageView image{pixels.data(), kSide, kSide, 3, kSide * 3};
+  const image::ImageView image{pixels.data(), kSide, kSide, 3, kSide * 3};
   const cv::Mat mat(kSide, kSide, CV_8UC3, pixels.data());
   const auto pillow =
       RunPillow(FlagOf(argc, argv, "pillow", ""), FlagOf(argc, argv, "pillow_script", "bench/peers/pillow_ops.py"));

@@ -41,20 +41,20 @@ uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& 
   ring.resize(kRing * row_bytes);
   std::atomic<uint64_t> next{0}, total{0};
   const auto work = [&] {
-    JpegDecoder decoder;
+    image::JpegDecoder decoder;
     std::vector<uint8_t> pixels;
     cv::Mat resized(height, width, CV_8UC3);
     uint64_t sum = 0;
     for (uint64_t i = next.fetch_add(1); i < jpegs.size(); i = next.fetch_add(1)) {
-      const auto header = ProbeImage(jpegs[i]);
+      const auto header = image::ProbeImage(jpegs[i]);
       if (!header.ok()) std::abort();
       SampleRandom crop_random(HashWords({job.order().seed(), epoch, Hash64("1")}), i, 0);
       SampleRandom flip_random(HashWords({job.order().seed(), epoch, Hash64("2")}), i, 0);
-      const Rect crop = DrawResizedCrop(CropDraw(), header->width, header->height, &crop_random);
+      const image::Rect crop = DrawResizedCrop(CropDraw(), header->width, header->height, &crop_random);
       const bool flip = flip_random.Chance(0.5);
       const size_t stride = static_cast<size_t>(crop.width) * 3;
       pixels.resize(std::max(pixels.size(), stride * static_cast<size_t>(crop.height)));
-      if (!decoder.Decode(jpegs[i], crop, JpegOptions(), pixels.data(), stride).ok()) std::abort();
+      if (!decoder.Decode(jpegs[i], crop, image::JpegOptions(), pixels.data(), stride).ok()) std::abort();
       const cv::Mat source(crop.height, crop.width, CV_8UC3, pixels.data(), stride);
       uint8_t* slot = ring.data() + i % kRing * row_bytes;
       cv::Mat out(height, width, CV_8UC3, slot);

@@ -28,11 +28,11 @@ namespace {
 
 using Pixels = std::vector<uint8_t>;
 
-absl::Status Decode(const std::string& bytes, const ImageHeader& header, bool lenient, Pixels* pixels) {
+absl::Status Decode(const std::string& bytes, const image::ImageHeader& header, bool lenient, Pixels* pixels) {
   const size_t stride = static_cast<size_t>(header.width) * 3;
   pixels->assign(stride * static_cast<size_t>(header.height), 0);
-  if (header.format != ImageFormat::kJpeg) return DecodeOther(bytes, header, 3, pixels->data(), stride);
-  JpegDecoder decoder;
+  if (header.format != image::ImageFormat::kJpeg) return image::DecodeOther(bytes, header, 3, pixels->data(), stride);
+  image::JpegDecoder decoder;
   return decoder
       .Decode(bytes, {0, 0, header.width, header.height}, {.channels = 3, .lenient = lenient}, pixels->data(), stride)
       .status();
@@ -46,18 +46,18 @@ std::string OneLine(const absl::Status& status) {
   return text;
 }
 
-void SendUpright(const ImageHeader& header, const Pixels& pixels) {
-  const bool swap = SwapsSides(header.orientation);
+void SendUpright(const image::ImageHeader& header, const Pixels& pixels) {
+  const bool swap = image::SwapsSides(header.orientation);
   const int width = swap ? header.height : header.width, height = swap ? header.width : header.height;
   Pixels upright(pixels.size());
-  TurnUpright({pixels.data(), header.width, header.height, 3, static_cast<size_t>(header.width) * 3},
-              header.orientation, upright.data(), static_cast<size_t>(width) * 3);
+  image::TurnUpright({pixels.data(), header.width, header.height, 3, static_cast<size_t>(header.width) * 3},
+                     header.orientation, upright.data(), static_cast<size_t>(width) * 3);
   std::printf("upright %d %d %zu\n", width, height, upright.size());
   Send(upright.data(), upright.size());
 }
 
 void SendIndexed(const std::string& bytes) {
-  const auto indexed = AddRestartIndex(bytes);
+  const auto indexed = image::AddRestartIndex(bytes);
   if (!indexed.ok()) {
     std::printf("none\n");
     return;
@@ -69,8 +69,8 @@ void SendIndexed(const std::string& bytes) {
 void Answer(const std::string& path, bool index) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto header = ProbeImage(bytes);
-  const absl::Status readable = header.ok() ? CheckLimits(*header, {}) : header.status();
+  const auto header = image::ProbeImage(bytes);
+  const absl::Status readable = header.ok() ? image::CheckLimits(*header, {}) : header.status();
   if (!readable.ok()) {
     std::printf("refused %s\nnone\nnone\n", OneLine(readable).c_str());
     return;
@@ -89,7 +89,7 @@ void Answer(const std::string& path, bool index) {
   } else {
     std::printf("refused %s\nnone\n", OneLine(decoded).c_str());
   }
-  if (index && decoded.ok() && header->format == ImageFormat::kJpeg) {
+  if (index && decoded.ok() && header->format == image::ImageFormat::kJpeg) {
     SendIndexed(bytes);
   } else {
     std::printf("none\n");

@@ -15,8 +15,8 @@
 
 namespace {
 
-using penstock::ImageTarget;
-using penstock::ImageView;
+using penstock::image::ImageTarget;
+using penstock::image::ImageView;
 
 // Returns the squared distance of each pixel's center from the middle of a side. A distance of `scale` is 1.
 std::vector<double> SquaredDistances(int side, double scale) {

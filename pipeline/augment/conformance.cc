@@ -153,7 +153,7 @@ std::string Compute() {
   RowScratch scratch;
   // The digest is part of every job's fingerprint, even of jobs without warps. So it keeps the sampling of earlier
   // releases, which uses the same computation except for one rounding.
-  scratch.impl().tools.bilinear = WarpSampling::kBilinearDown;
+  scratch.impl().tools.bilinear = image::WarpSampling::kBilinearDown;
   for (const Case& each : cases) {
     for (const bool crop : {false, true}) {
       AddRows(MakeJob(each.method, each.filter, each.to, crop), records, 4, &scratch, &digest);

@@ -96,7 +96,7 @@ void Describe(const v1::Op& op, int number, const std::string& weight, size_t in
 }
 
 // Mixes a color into the pixels whose mask value is not 0.
-void Tint(const ImageView& mask, const cv::Scalar& color, cv::Mat* bgr) {
+void Tint(const image::ImageView& mask, const cv::Scalar& color, cv::Mat* bgr) {
   const cv::Mat classes(mask.height, mask.width, mask.channels == 2 ? CV_16U : CV_8U, const_cast<uint8_t*>(mask.data),
                         mask.stride);
   const cv::Mat where = classes != 0;
@@ -134,7 +134,7 @@ class Sheet {
     }
   }
   // Draws the picture with its boxes, if any, and its masks as tints.
-  void Picture(size_t row, int column, const ImageView& image, const AnnotationPlan& annotations,
+  void Picture(size_t row, int column, const image::ImageView& image, const AnnotationPlan& annotations,
                const Followers& followers) {
     const cv::Mat in(image.height, image.width, CV_MAKETYPE(CV_8U, image.channels), const_cast<uint8_t*>(image.data),
                      image.stride);
@@ -156,7 +156,7 @@ class Sheet {
   absl::StatusOr<std::string> Png() const {
     cv::Mat rgb;
     cv::cvtColor(mat_, rgb, cv::COLOR_BGR2RGB);
-    return EncodePng({rgb.data, rgb.cols, rgb.rows, 3, rgb.step});
+    return image::EncodePng({rgb.data, rgb.cols, rgb.rows, 3, rgb.step});
   }
 
  private:
@@ -215,16 +215,16 @@ class Pictures {
     if (pixels.size() != other.size()) return Show(row, draw + 1, absl::InternalError("its partner has another size"));
     Mix((*partner)->draw, *own, &pixels, &other);
     const auto row_bytes = static_cast<size_t>(own->width) * static_cast<size_t>(own->channels);
-    Show(row, draw + 1, ImageView{pixels.data(), own->width, own->height, own->channels, row_bytes});
+    Show(row, draw + 1, image::ImageView{pixels.data(), own->width, own->height, own->channels, row_bytes});
   }
 
  private:
-  absl::StatusOr<ImageView> Compute(std::string_view bytes, const SampleKey& key, size_t steps) {
+  absl::StatusOr<image::ImageView> Compute(std::string_view bytes, const SampleKey& key, size_t steps) {
     scratch_.impl().tools.arena.Reset(size_t{8} << 20);
     return plan_.ComputeImage(bytes, key, steps, /*strict=*/false, /*follow=*/true, &scratch_.impl());
   }
 
-  void Show(size_t row, int column, const absl::StatusOr<ImageView>& image) {
+  void Show(size_t row, int column, const absl::StatusOr<image::ImageView>& image) {
     if (image.ok()) {
       sheet_->Picture(row, column, *image, plan_.annotations(), scratch_.impl().followers);
     } else {
@@ -232,7 +232,7 @@ class Pictures {
     }
   }
 
-  static std::vector<uint8_t> Packed(const ImageView& image) {
+  static std::vector<uint8_t> Packed(const image::ImageView& image) {
     const size_t row = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
     std::vector<uint8_t> bytes(row * static_cast<size_t>(image.height));
     for (int y = 0; y < image.height; ++y) {
@@ -241,7 +241,7 @@ class Pictures {
     return bytes;
   }
 
-  static void Mix(const batch::MixDraw& draw, const ImageView& like, std::vector<uint8_t>* own,
+  static void Mix(const batch::MixDraw& draw, const image::ImageView& like, std::vector<uint8_t>* own,
                   std::vector<uint8_t>* other) {
     auto* const a = reinterpret_cast<std::byte*>(own->data());
     auto* const b = reinterpret_cast<std::byte*>(other->data());

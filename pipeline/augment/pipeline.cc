@@ -100,7 +100,7 @@ void CheckMix(const v1::JobSpec& job, const RowPlan& plan, std::vector<std::stri
   for (std::string& mistake : batch::CheckMixColumns(job.mix(), schema)) errors->push_back(std::move(mistake));
 }
 
-absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
+absl::StatusOr<image::ImageView> ViewDecoded(std::string_view decoded) {
   DecodedHeader header;
   if (decoded.size() < sizeof(header)) return absl::InvalidArgumentError("the decoded image is cut off");
   std::memcpy(&header, decoded.data(), sizeof(header));
@@ -113,8 +113,8 @@ absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
       (decoded.size() - sizeof(header)) % row != 0) {
     return absl::InvalidArgumentError("the decoded image is cut off");
   }
-  return ImageView{reinterpret_cast<const uint8_t*>(decoded.data()) + sizeof(header), header.width, header.height,
-                   header.channels, row};
+  return image::ImageView{reinterpret_cast<const uint8_t*>(decoded.data()) + sizeof(header), header.width,
+                          header.height, header.channels, row};
 }
 
 // Begins a row on a scratch, and frees excess memory at the end.
@@ -162,7 +162,7 @@ class PipelineImpl final : public Pipeline {
   absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const override {
     if (prefix_ == 0) return absl::FailedPreconditionError("the pipeline decodes no image");
     RowScope row(scratch);
-    PS_ASSIGN_OR_RETURN(const ImageView image,
+    PS_ASSIGN_OR_RETURN(const image::ImageView image,
                         plan_.ComputeImage(record, SampleKey(), prefix_, /*strict=*/true, /*follow=*/false, row.get()));
     const DecodedHeader header{.width = image.width, .height = image.height, .channels = image.channels};
     std::string bytes;
@@ -176,7 +176,7 @@ class PipelineImpl final : public Pipeline {
 
   absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,
                                   batch::RowSlot* slot, RowScratch* scratch) const override {
-    PS_ASSIGN_OR_RETURN(const ImageView image, ViewDecoded(decoded));
+    PS_ASSIGN_OR_RETURN(const image::ImageView image, ViewDecoded(decoded));
     return Make(record, &image, key, slot, scratch);
   }
 
@@ -208,7 +208,7 @@ size_t RowScratch::held_bytes() const {
   const Impl& s = *impl_;
   size_t bytes = sizeof(Impl) + s.tools.arena.held_bytes() + s.tools.resizer.held_bytes() + s.tools.jpeg.held_bytes() +
                  s.tools.png.held_bytes() + s.values.capacity() * sizeof(Value) +
-                 s.masks.capacity() * sizeof(ImageView) + s.followers.held_bytes();
+                 s.masks.capacity() * sizeof(image::ImageView) + s.followers.held_bytes();
   for (const FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
   for (const FeatureValue& value : s.parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +

@@ -21,7 +21,7 @@ constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
 constexpr size_t kBaseScratch = size_t{128} << 10;
 
 // Copies a mask to the arena as dense pixels of two bytes, widening it if it has one byte per pixel.
-ImageView DenseWideMask(const ImageView& mask, Arena* arena) {
+image::ImageView DenseWideMask(const image::ImageView& mask, Arena* arena) {
   const size_t width = static_cast<size_t>(mask.width), row = 2 * width;
   uint8_t* const pixels = arena->Acquire(row * static_cast<size_t>(mask.height));
   for (int y = 0; y < mask.height; ++y) {
@@ -44,7 +44,7 @@ void TakeMasks(const AnnotationPlan& annotations, RowScratch::Impl* scratch) {
   if (!annotations.active()) return;
   for (size_t i = 0; i < annotations.masks().size(); ++i) {
     Value& value = scratch->values[annotations.masks()[i]];
-    const ImageView& mask = scratch->followers.masks()[i];
+    const image::ImageView& mask = scratch->followers.masks()[i];
     if (annotations.mask_types()[i] == batch::DType::kUint8) {
       value.image = LazyImage::InMemory(mask);
     } else {
@@ -302,18 +302,18 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
     PS_RETURN_IF_ERROR(AtStep(step.label, mask.Realize(&scratch->tools, &scratch->damaged)));
   }
   for (size_t i = 0; i < annotations_.masks().size(); ++i) {
-    const ImageView& mask = scratch->values[annotations_.masks()[i]].image.view();
+    const image::ImageView& mask = scratch->values[annotations_.masks()[i]].image.view();
     const bool widen = annotations_.mask_types()[i] == batch::DType::kUint16 && mask.channels == 1;
     scratch->masks.push_back(widen ? DenseWideMask(mask, &scratch->tools.arena) : mask);
   }
   // The first op of the image is decode_image, so an unreadable header gets that op's error.
-  const auto header = ProbeImage(scratch->values[annotations_.image()].bytes);
+  const auto header = image::ProbeImage(scratch->values[annotations_.image()].bytes);
   if (!header.ok()) return AtStep(steps_[image_begin_].label, WithFault(Fault::kNoImage, header.status()));
   return annotations_.Start(*header, scratch->parsed_boxes, scratch->masks, &scratch->tools.arena, &scratch->followers);
 }
 
-absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
-                                                bool strict, bool follow, RowScratch::Impl* scratch) const {
+absl::StatusOr<image::ImageView> RowPlan::ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
+                                                       bool strict, bool follow, RowScratch::Impl* scratch) const {
   const size_t c = static_cast<size_t>(picture_column());
   PS_CHECK(c < types_.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));

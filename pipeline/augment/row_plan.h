@@ -22,7 +22,7 @@ struct RowScratch::Impl {
   ParsedExample parsed;
   ParsedExample parsed_boxes;
   std::vector<Value> values;
-  std::vector<ImageView> masks;
+  std::vector<image::ImageView> masks;
   Followers followers;
   bool damaged = false;
 };
@@ -56,7 +56,7 @@ class RowPlan {
   int picture_column() const;
 
   // The pixels that replace the image column's feature and prefix, or null.
-  using Decoded = const ImageView*;
+  using Decoded = const image::ImageView*;
 
   // Parses and reads all columns. Writes columns without ops to the slot.
   absl::Status Read(std::string_view record, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
@@ -64,8 +64,8 @@ class RowPlan {
   absl::Status Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the first `steps` steps of the picture column. The result points into record, scratch or slot. With `follow`,
   // also moves its boxes and masks, which are then in scratch->followers.
-  absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
-                                         bool follow, RowScratch::Impl* scratch) const;
+  absl::StatusOr<image::ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
+                                                bool strict, bool follow, RowScratch::Impl* scratch) const;
 
   size_t ScratchBytes(std::string_view record) const;
 
@@ -96,7 +96,7 @@ class RowPlan {
   size_t image_begin_ = 0, image_end_ = 0;
   batch::RowSchema schema_;
   int image_column_ = -1;
-  ImageLimits limits_;
+  image::ImageLimits limits_;
 };
 
 }  // namespace penstock

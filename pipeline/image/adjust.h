@@ -12,7 +12,7 @@
 
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct ImageTarget {
   uint8_t* data = nullptr;
@@ -48,6 +48,6 @@ void ShuffleChannels(const ImageView& in, const int order[3], ImageTarget out);
 // Adds offset[c] to channel c. Results are rounded to nearest and clamped to 0..255.
 void AddToChannels(const ImageView& in, const float offset[3], ImageTarget out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_ADJUST_H_

@@ -4,7 +4,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/adjust_loops.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Blends every value with `degenerate`.
@@ -55,4 +55,4 @@ void AdjustSharpness(const ImageView& in, float factor, ImageTarget out) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -2,7 +2,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/adjust_loops.h"
 
-namespace penstock {
+namespace penstock::image {
 
 void ToGrayscale(const ImageView& in, ImageTarget out) {
   if (in.channels == 1) return CopyPixels(in, out);
@@ -32,4 +32,4 @@ void ShuffleChannels(const ImageView& in, const int order[3], ImageTarget out) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -14,7 +14,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 
 #if PENSTOCK_VECTOR_ADJUST
@@ -296,13 +296,13 @@ void DoBlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* b
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #undef PENSTOCK_VECTOR_ADJUST
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(DoMaskAndInvert);
 HWY_EXPORT(DoLookUp);
@@ -337,5 +337,5 @@ void BlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* bel
 }
 void TurnHue(const ImageView& in, uint8_t shift, ImageTarget out) { TurnHueScalar(in, shift, out); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

@@ -13,7 +13,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Lookup tables, one per channel.
 struct PointTables {
@@ -67,6 +67,6 @@ void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_
 void TurnHue(const ImageView& in, uint8_t shift, ImageTarget out);
 void TurnHueScalar(const ImageView& in, uint8_t shift, ImageTarget out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_ADJUST_LOOPS_H_

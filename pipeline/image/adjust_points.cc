@@ -6,7 +6,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/adjust_loops.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 void LookUpEach(const ImageView& in, const PointTables& tables, ImageTarget out) {
@@ -119,4 +119,4 @@ void AddToChannels(const ImageView& in, const float offset[3], ImageTarget out) 
   LookUpEach(in, tables, out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

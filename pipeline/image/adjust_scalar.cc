@@ -5,7 +5,7 @@
 #include "pipeline/image/adjust_loops.h"
 #include "pipeline/image/color.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Calls f(from, to) for each row.
@@ -161,4 +161,4 @@ void TurnHueScalar(const ImageView& in, uint8_t shift, ImageTarget out) {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/portable_math.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kOne = 1 << 14;
@@ -84,4 +84,4 @@ void BlurAlongScalar(const int16_t* row, const int16_t* weights, size_t radius, 
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -11,7 +11,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 constexpr int kMaxBlurSize = 127;
 
@@ -34,6 +34,6 @@ void BlurAlong(const int16_t* row, const int16_t* weights, size_t radius, size_t
 void BlurAlongScalar(const int16_t* row, const int16_t* weights, size_t radius, size_t channels, size_t count,
                      uint8_t* out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_BLUR_H_

@@ -16,7 +16,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 
 #if PENSTOCK_VECTOR_BLUR
@@ -103,13 +103,13 @@ void Along(const int16_t* row, const int16_t* weights, size_t radius, size_t cha
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #undef PENSTOCK_VECTOR_BLUR
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(Rows);
 HWY_EXPORT(Along);
@@ -122,5 +122,5 @@ void BlurAlong(const int16_t* row, const int16_t* weights, size_t radius, size_t
   HWY_DYNAMIC_DISPATCH(Along)(row, weights, radius, channels, count, out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

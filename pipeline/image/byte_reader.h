@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns the unsigned integer of `count` (1 to 4) bytes at `offset`, or -1 if it exceeds the bytes.
 inline int64_t ReadBigEndian(std::string_view bytes, size_t offset, size_t count) {
@@ -28,6 +28,6 @@ inline std::string_view Slice(std::string_view bytes, size_t offset, size_t coun
   return offset > bytes.size() ? std::string_view() : bytes.substr(offset, count);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_BYTE_READER_H_

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns the ITU-R 601-2 luma of Pillow's convert("L"): (19595 R + 38470 G + 7471 B + 32768) >> 16.
 inline uint8_t Luma(int r, int g, int b) {
@@ -42,6 +42,6 @@ inline void RowInvertedCmykToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_COLOR_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
@@ -43,4 +43,4 @@ void ImageCopier::Rows(const ImageView& rows) {
   next_ += static_cast<size_t>(rows.height) * stride_;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -8,7 +8,7 @@
 #include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Copies `image` to rows at `stride` bytes, mirroring each left to right if `mirror` is set. Images have 1 or 3
 // channels. The memory must not overlap.
@@ -28,6 +28,6 @@ class ImageCopier final : public ImageSink {
   uint8_t* next_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_

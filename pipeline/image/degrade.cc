@@ -7,7 +7,7 @@
 
 #include "base/portable_math.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kPoints = 4096;
@@ -126,4 +126,4 @@ void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t c
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

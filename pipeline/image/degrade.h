@@ -13,7 +13,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Adds round(sigma * z) to every value and clamps the result. With `same_for_all_channels`, all channels of a pixel
 // share one z. z is one of 4096 equally likely points of the standard normal distribution: the middles of its 4096
@@ -38,6 +38,6 @@ struct GridOfSquares {
 };
 void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t color[3], ImageTarget out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_DEGRADE_H_

@@ -16,7 +16,7 @@
 #include "pipeline/image/headers/vp8l_walk.h"
 #include "pipeline/image/headers/webp_file.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 absl::Status CutOff(std::string_view format) {
@@ -179,4 +179,4 @@ absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

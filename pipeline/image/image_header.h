@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::image {
 
 enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp, kBmp, kGif };
 
@@ -45,6 +45,6 @@ absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
 // Returns ResourceExhausted, with the size and the limit, if the image exceeds a limit.
 absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_

@@ -5,7 +5,7 @@
 
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 class ImageSink {
  public:
@@ -16,6 +16,6 @@ class ImageSink {
   virtual void Restart() = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_IMAGE_SINK_H_

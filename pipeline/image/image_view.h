@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 // Columns [x, x + width) and rows [y, y + height).
 struct Rect {
@@ -38,6 +38,6 @@ struct ImageView {
 // Returns the value of 0 to 255 that is nearest to `value`.
 inline uint8_t ClipToByte(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_IMAGE_VIEW_H_

@@ -12,7 +12,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
@@ -145,11 +145,11 @@ size_t Normalize(const BytesToFloats&, const uint8_t*, size_t, uint8_t*) { retur
 #endif
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Normalizes the pixels from `first` on, one number at a time.
@@ -181,5 +181,5 @@ void NormalizeBytesScalar(const BytesToFloats& how, const uint8_t* in, size_t pi
   Rest(how, in, 0, pixels, out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 
 enum class FloatType : uint8_t { kFloat32, kFloat16, kBfloat16 };
 
@@ -26,6 +26,6 @@ struct BytesToFloats {
 void NormalizeBytes(const BytesToFloats& how, const uint8_t* in, size_t pixels, uint8_t* out);
 void NormalizeBytesScalar(const BytesToFloats& how, const uint8_t* in, size_t pixels, uint8_t* out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_NORMALIZE_BYTES_H_

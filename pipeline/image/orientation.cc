@@ -1,6 +1,6 @@
 #include "pipeline/image/orientation.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Maps upright coordinates to stored ones: swap first, then mirror. The values follow EXIF's table of where the stored
@@ -58,4 +58,4 @@ void TurnUpright(const ImageView& stored, int orientation, uint8_t* out, size_t 
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

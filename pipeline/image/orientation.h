@@ -7,7 +7,7 @@
 
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns whether the orientation (1 to 8, EXIF 2.32 4.6.4) exchanges width and height.
 inline bool SwapsSides(int orientation) { return orientation >= 5; }
@@ -19,6 +19,6 @@ Rect StoredRect(const Rect& upright, int orientation, int stored_width, int stor
 // orientation requires it. `out` must not overlap `stored`.
 void TurnUpright(const ImageView& stored, int orientation, uint8_t* out, size_t stride);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_ORIENTATION_H_

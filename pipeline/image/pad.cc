@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Returns the source of position i in a side of n pixels, or -1 if it is constant fill.
@@ -90,4 +90,4 @@ void FlipVertically(const ImageView& in, ImageTarget out) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -7,7 +7,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Values outside the image: NumPy's pad modes of the same names, which torchvision uses for PIL images. They apply at
 // any distance from the border.
@@ -20,6 +20,6 @@ void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uin
 // Writes the image with its rows in reverse order.
 void FlipVertically(const ImageView& in, ImageTarget out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PAD_H_

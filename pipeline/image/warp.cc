@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 template <int kChannels>
@@ -293,4 +293,4 @@ void Warp(const ImageView& in, const WarpMap& map, WarpSampling sampling, const 
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

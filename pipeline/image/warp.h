@@ -9,7 +9,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Maps a pixel of the result to its source. The pixel center (x, y) of the result, at (x + 0.5, y + 0.5), maps to ((a x
 // + b y + c) / w, (d x + e y + f) / w) in the input's pixels, where w = g x + h y + 1. Affine maps have g = h = 0. The
@@ -54,6 +54,6 @@ WarpMap RotateMap(double degrees, int width, int height);
 // no map exists because three corners are on a line.
 WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<double, 8>& to);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_WARP_H_

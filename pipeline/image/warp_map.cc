@@ -5,7 +5,7 @@
 #include "base/portable_math.h"
 #include "pipeline/image/warp.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr double kPi = 0x1.921fb54442d18p+1;
@@ -72,4 +72,4 @@ WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<doubl
   return map;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

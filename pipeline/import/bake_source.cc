@@ -97,9 +97,9 @@ class BakeMaker final : public RecordMaker {
       const int height = static_cast<int>(column.shape[0]), width = static_cast<int>(column.shape[1]);
       const int channels = static_cast<int>(column.shape[2]);
       PS_ASSIGN_OR_RETURN(const std::string jpeg,
-                          EncodeJpeg({reinterpret_cast<const uint8_t*>(elements.data()), width, height, channels,
-                                      static_cast<size_t>(width) * static_cast<size_t>(channels)},
-                                     {.quality = options_.quality}));
+                          image::EncodeJpeg({reinterpret_cast<const uint8_t*>(elements.data()), width, height, channels,
+                                             static_cast<size_t>(width) * static_cast<size_t>(channels)},
+                                            {.quality = options_.quality}));
       example->Bytes(column.name, jpeg);
     } else if (column.dtype == batch::DType::kInt64) {
       example->Int64List(column.name, Elements<int64_t>(elements));

@@ -42,7 +42,7 @@ class FileMaker final : public RecordMaker {
     example.Bytes("image/encoded", image->bytes);
     if (files_.labeled()) example.Int64("image/class/label", files_.label(item));
     example.Bytes("image/filename", files_.name(item))
-        .Bytes("image/format", ImageFormatName(image->format))
+        .Bytes("image/format", image::ImageFormatName(image->format))
         .Int64("image/height", image->height)
         .Int64("image/width", image->width);
     if (!files_.class_name(item).empty()) example.Bytes("image/class/text", files_.class_name(item));

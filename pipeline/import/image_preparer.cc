@@ -16,7 +16,7 @@ namespace {
 // run.
 constexpr size_t kMaxHeldBytes = size_t{64} << 20;
 
-int ChannelsOf(const ImageHeader& header) { return header.components <= 2 ? 1 : 3; }
+int ChannelsOf(const image::ImageHeader& header) { return header.components <= 2 ? 1 : 3; }
 
 void Grow(size_t bytes, std::vector<uint8_t>* buffer) {
   if (buffer->capacity() > kMaxHeldBytes && bytes <= kMaxHeldBytes) std::vector<uint8_t>().swap(*buffer);
@@ -41,8 +41,8 @@ std::vector<std::pair<std::string, std::string>> PrepareOptions::Arguments() con
 }
 
 absl::StatusOr<PreparedImage> ImagePreparer::Prepare(std::string_view encoded) {
-  PS_ASSIGN_OR_RETURN(const ImageHeader header, ProbeImage(encoded));
-  if (const absl::Status fits = CheckLimits(header, options_.limits); !fits.ok()) {
+  PS_ASSIGN_OR_RETURN(const image::ImageHeader header, image::ProbeImage(encoded));
+  if (const absl::Status fits = image::CheckLimits(header, options_.limits); !fits.ok()) {
     return absl::InvalidArgumentError(fits.message());
   }
   PreparedImage image{.bytes = encoded, .format = header.format, .width = header.width, .height = header.height};
@@ -50,7 +50,7 @@ absl::StatusOr<PreparedImage> ImagePreparer::Prepare(std::string_view encoded) {
       static_cast<uint32_t>(std::max(header.width, header.height)) > options_.longer_side) {
     PS_RETURN_IF_ERROR(Shrink(encoded, header, &image));
   }
-  if (options_.restart_index && image.format == ImageFormat::kJpeg) {
+  if (options_.restart_index && image.format == image::ImageFormat::kJpeg) {
     const absl::Status indexed = AddIndex(&image);
     if (absl::IsDataLoss(indexed) && (options_.lenient || !options_.check)) return image;
     PS_RETURN_IF_ERROR(indexed);
@@ -61,7 +61,7 @@ absl::StatusOr<PreparedImage> ImagePreparer::Prepare(std::string_view encoded) {
 }
 
 absl::Status ImagePreparer::AddIndex(PreparedImage* image) {
-  auto indexed = AddRestartIndex(image->bytes, options_.limits);
+  auto indexed = image::AddRestartIndex(image->bytes, options_.limits);
   if (absl::IsFailedPrecondition(indexed.status())) return absl::OkStatus();  // its kind has no such form
   if (absl::IsResourceExhausted(indexed.status())) return absl::InvalidArgumentError(indexed.status().message());
   PS_RETURN_IF_ERROR(indexed.status());
@@ -71,23 +71,23 @@ absl::Status ImagePreparer::AddIndex(PreparedImage* image) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ImageView> ImagePreparer::Decode(std::string_view encoded, const ImageHeader& header) {
+absl::StatusOr<image::ImageView> ImagePreparer::Decode(std::string_view encoded, const image::ImageHeader& header) {
   const int channels = ChannelsOf(header);
   const size_t stride = static_cast<size_t>(header.width) * static_cast<size_t>(channels);
   Grow(stride * static_cast<size_t>(header.height), &pixels_);
-  if (header.format == ImageFormat::kJpeg) {
+  if (header.format == image::ImageFormat::kJpeg) {
     const auto damaged = decoder_.Decode(encoded, {0, 0, header.width, header.height},
                                          {.channels = channels, .lenient = options_.lenient, .limits = options_.limits},
                                          pixels_.data(), stride);
     PS_RETURN_IF_ERROR(damaged.status());
   } else {
-    PS_RETURN_IF_ERROR(DecodeOther(encoded, header, channels, pixels_.data(), stride));
+    PS_RETURN_IF_ERROR(image::DecodeOther(encoded, header, channels, pixels_.data(), stride));
   }
-  return ImageView{pixels_.data(), header.width, header.height, channels, stride};
+  return image::ImageView{pixels_.data(), header.width, header.height, channels, stride};
 }
 
-absl::Status ImagePreparer::Check(std::string_view encoded, const ImageHeader& header) {
-  if (header.format != ImageFormat::kJpeg) return Decode(encoded, header).status();
+absl::Status ImagePreparer::Check(std::string_view encoded, const image::ImageHeader& header) {
+  if (header.format != image::ImageFormat::kJpeg) return Decode(encoded, header).status();
   // The pixels are not needed, so every row overwrites the previous row.
   Grow(static_cast<size_t>(header.width) * 3, &pixels_);
   return decoder_
@@ -96,24 +96,25 @@ absl::Status ImagePreparer::Check(std::string_view encoded, const ImageHeader& h
       .status();
 }
 
-absl::Status ImagePreparer::Shrink(std::string_view encoded, const ImageHeader& header, PreparedImage* image) {
-  PS_ASSIGN_OR_RETURN(const ImageView pixels, Decode(encoded, header));
+absl::Status ImagePreparer::Shrink(std::string_view encoded, const image::ImageHeader& header, PreparedImage* image) {
+  PS_ASSIGN_OR_RETURN(const image::ImageView pixels, Decode(encoded, header));
   const int longer = std::max(header.width, header.height);
   image->width = Scaled(header.width, longer, options_.longer_side);
   image->height = Scaled(header.height, longer, options_.longer_side);
   const size_t stride = static_cast<size_t>(image->width) * static_cast<size_t>(pixels.channels);
   Grow(stride * static_cast<size_t>(image->height), &smaller_);
-  const ResizePlan plan{.box_width = header.width,
-                        .box_height = header.height,
-                        .out_width = image->width,
-                        .out_height = image->height,
-                        .window = {0, 0, image->width, image->height}};
+  const image::ResizePlan plan{.box_width = header.width,
+                               .box_height = header.height,
+                               .out_width = image->width,
+                               .out_height = image->height,
+                               .window = {0, 0, image->width, image->height}};
   PS_RETURN_IF_ERROR(resizer_.Run(plan, pixels, {0, 0, header.width, header.height}, smaller_.data(), stride));
   if (resizer_.held_bytes() > kMaxHeldBytes) resizer_.Clear();
-  PS_ASSIGN_OR_RETURN(encoded_, EncodeJpeg({smaller_.data(), image->width, image->height, pixels.channels, stride},
-                                           {.quality = options_.quality, .orientation = header.orientation}));
+  PS_ASSIGN_OR_RETURN(encoded_,
+                      image::EncodeJpeg({smaller_.data(), image->width, image->height, pixels.channels, stride},
+                                        {.quality = options_.quality, .orientation = header.orientation}));
   image->bytes = encoded_;
-  image->format = ImageFormat::kJpeg;
+  image->format = image::ImageFormat::kJpeg;
   image->treatment = ImageTreatment::kReencoded;
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ struct PrepareOptions {
   bool check = true;
   // Accepts damaged JPEGs as libjpeg decodes them.
   bool lenient = false;
-  ImageLimits limits;
+  image::ImageLimits limits;
 
   // Returns the options that change the written bytes, as (flag, value).
   std::vector<std::pair<std::string, std::string>> Arguments() const;
@@ -39,7 +39,7 @@ struct PrepareOptions {
 
 struct PreparedImage {
   std::string_view bytes;  // in the input, or in the preparer until its next call
-  ImageFormat format = ImageFormat::kJpeg;
+  image::ImageFormat format = image::ImageFormat::kJpeg;
   int width = 0, height = 0;  // pixels as stored
   ImageTreatment treatment = ImageTreatment::kKept;
 };
@@ -55,15 +55,15 @@ class ImagePreparer {
 
  private:
   // Decodes the whole image into pixels_, with 1 channel for gray images and 3 for others.
-  absl::StatusOr<ImageView> Decode(std::string_view encoded, const ImageHeader& header);
-  absl::Status Check(std::string_view encoded, const ImageHeader& header);
-  absl::Status Shrink(std::string_view encoded, const ImageHeader& header, PreparedImage* image);
+  absl::StatusOr<image::ImageView> Decode(std::string_view encoded, const image::ImageHeader& header);
+  absl::Status Check(std::string_view encoded, const image::ImageHeader& header);
+  absl::Status Shrink(std::string_view encoded, const image::ImageHeader& header, PreparedImage* image);
   // Adds the restart index to a JPEG if its kind can have one. DataLoss: the JPEG is damaged.
   absl::Status AddIndex(PreparedImage* image);
 
   const PrepareOptions options_;
-  JpegDecoder decoder_;
-  Resizer resizer_;
+  image::JpegDecoder decoder_;
+  image::Resizer resizer_;
   std::vector<uint8_t> pixels_, smaller_;
   std::string encoded_, indexed_;
 };

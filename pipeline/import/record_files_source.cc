@@ -77,7 +77,7 @@ class RecordFilesMaker final : public RecordMaker {
     if (image.treatment == ImageTreatment::kReencoded && image_key_ == "image/encoded") {
       patches.push_back({.key = "image/height", .value = int64_t{image.height}, .add = true});
       patches.push_back({.key = "image/width", .value = int64_t{image.width}, .add = true});
-      patches.push_back({.key = "image/format", .value = ImageFormatName(image.format), .add = true});
+      patches.push_back({.key = "image/format", .value = image::ImageFormatName(image.format), .add = true});
     }
     return PatchExample(record, patches, &out->bytes);
   }

@@ -129,7 +129,7 @@ void WriteShards(const std::string& folder) {
 
 void WriteImages(const std::string& folder) {
   const Seeds seeds(folder, "image");
-  const std::pair<const char*, JpegRecipe> jpegs[] = {
+  const std::pair<const char*, image::JpegRecipe> jpegs[] = {
       {"444", {.width = 33, .height = 21}},
       {"420", {.width = 90, .height = 70, .horizontal = 2, .vertical = 2}},
       {"422", {.width = 83, .height = 17, .horizontal = 2}},
@@ -148,7 +148,7 @@ void WriteImages(const std::string& folder) {
     for (const std::string_view choice :
          {std::string_view("\x30\x60\x50\x60", 4), std::string_view("\x90\x81\x00\xff", 4)}) {
       seeds.Write(std::string(name) + (choice[0] == '\x30' ? "" : "-corner") + ".jpg",
-                  MakeJpeg(recipe) + std::string(choice));
+                  image::MakeJpeg(recipe) + std::string(choice));
     }
   }
 }
@@ -218,15 +218,15 @@ void WritePngs(const std::string& folder) {
   const std::pair<int, int> kinds[] = {{2, 8}, {0, 8}, {6, 8}, {3, 8}, {0, 1}, {3, 4}, {2, 16}, {4, 8}};
   for (size_t k = 0; k < std::size(kinds); ++k) {
     const auto [color, depth] = kinds[k];
-    const std::string bytes = rows(PngRowBytes(20, color, depth));
-    std::string head = PngHeader(20, 12, color, depth, false);
-    if (color == 3) head += PngChunk("PLTE", std::string(48, '\x41'));
+    const std::string bytes = rows(image::PngRowBytes(20, color, depth));
+    std::string head = image::PngHeader(20, 12, color, depth, false);
+    if (color == 3) head += image::PngChunk("PLTE", std::string(48, '\x41'));
     const std::string name = absl::StrCat(color, "-", depth);
     // Whole files, and picture data alone, stored and deflated.
-    seeds.Write(name + "-file", place + std::string(4, '\1') + WrapPng(head, ZlibStream(bytes, 9), 40));
+    seeds.Write(name + "-file", place + std::string(4, '\1') + image::WrapPng(head, image::ZlibStream(bytes, 9), 40));
     const std::string kind = {static_cast<char>(4 * k + 2), 19, 11, 40};
-    seeds.Write(name + "-data", place + kind + ZlibStream(bytes, 9));
-    seeds.Write(name + "-stored", place + kind + ZlibStream(bytes, 0));
+    seeds.Write(name + "-data", place + kind + image::ZlibStream(bytes, 9));
+    seeds.Write(name + "-stored", place + kind + image::ZlibStream(bytes, 0));
   }
 }
 

@@ -44,7 +44,7 @@ class BadRecordsTest : public ::testing::Test {
     }
     const std::string text = "this is a text, no image";
     records[kTextRecord] = ExampleBuilder().Bytes("image/encoded", text).Int64("image/class/label", 1).Serialize();
-    const std::string jpeg = MakeJpeg({.width = 80, .height = 60});
+    const std::string jpeg = image::MakeJpeg({.width = 80, .height = 60});
     records[kCutRecord] =
         ExampleBuilder().Bytes("image/encoded", jpeg.substr(0, 900)).Int64("image/class/label", 1).Serialize();
     records[kLabelRecord] = ExampleBuilder().Bytes("image/encoded", text).Serialize();

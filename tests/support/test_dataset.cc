@@ -81,7 +81,7 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
   }
   cv::cvtColor(image, image, cv::COLOR_BGR2RGB);
   const auto jpeg =
-      EncodeJpeg({image.data, image.cols, image.rows, 3, image.step}, {.quality = quality, .optimize = false});
+      image::EncodeJpeg({image.data, image.cols, image.rows, 3, image.step}, {.quality = quality, .optimize = false});
   PS_CHECK(jpeg.ok());
   return *jpeg;
 }
@@ -93,7 +93,7 @@ std::string MakeMask(int width, int height, uint64_t number) {
   cv::Mat mask(height, width, CV_8UC1, cv::Scalar(0));
   const int shift = static_cast<int>(number % 10);
   cv::rectangle(mask, {shift, shift}, {width / 2, height / 2}, cv::Scalar(200), cv::FILLED);
-  const auto png = EncodePng({mask.data, width, height, 1, mask.step});
+  const auto png = image::EncodePng({mask.data, width, height, 1, mask.step});
   PS_CHECK(png.ok());
   return *png;
 }

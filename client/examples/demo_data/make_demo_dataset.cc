@@ -116,8 +116,8 @@ absl::Status WriteShard(const std::string& path, int shard, int shards, int64_t 
     SampleRandom random(kSeed, static_cast<uint64_t>(number), 0);
     cv::Mat rgb;
     cv::cvtColor(MakeImage(label, textures, &random), rgb, cv::COLOR_BGR2RGB);
-    PS_ASSIGN_OR_RETURN(const std::string encoded, EncodeJpeg({rgb.data, rgb.cols, rgb.rows, 3, rgb.step},
-                                                              {.quality = kQuality, .optimize = false}));
+    PS_ASSIGN_OR_RETURN(const std::string encoded, image::EncodeJpeg({rgb.data, rgb.cols, rgb.rows, 3, rgb.step},
+                                                                     {.quality = kQuality, .optimize = false}));
     *bytes += encoded.size();
     PS_RETURN_IF_ERROR(writer->Write(ExampleBuilder()
                                          .Bytes("image/encoded", encoded)

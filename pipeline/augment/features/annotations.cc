@@ -222,8 +222,9 @@ size_t AnnotationPlan::BoxBytes(const ParsedExample& parsed) const {
   return values * 4 + parsed[0].floats.size() * (2 * sizeof(Followers::Box) + 32);
 }
 
-absl::Status AnnotationPlan::Start(const ImageHeader& header, const ParsedExample& parsed,
-                                   const std::vector<ImageView>& masks, Arena* arena, Followers* followers) const {
+absl::Status AnnotationPlan::Start(const image::ImageHeader& header, const ParsedExample& parsed,
+                                   const std::vector<image::ImageView>& masks, Arena* arena,
+                                   Followers* followers) const {
   followers->Start(header.width, header.height);
   for (size_t i = 0; i < masks.size(); ++i) {
     if (masks[i].width != header.width || masks[i].height != header.height) {

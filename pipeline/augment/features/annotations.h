@@ -59,8 +59,8 @@ class AnnotationPlan {
 
   // Begins a row with the boxes of ParseBoxes on the image as stored, turned upright if the job requests it. Masks, in
   // the order of masks(), must have the stored image's size.
-  absl::Status Start(const ImageHeader& header, const ParsedExample& parsed, const std::vector<ImageView>& masks,
-                     Arena* arena, Followers* followers) const;
+  absl::Status Start(const image::ImageHeader& header, const ParsedExample& parsed,
+                     const std::vector<image::ImageView>& masks, Arena* arena, Followers* followers) const;
 
   // Returns whether enough of a box is left to include it in the row.
   bool Keeps(const Followers::Box& box) const;

@@ -149,7 +149,7 @@ void Followers::Apply(const ImageMove& move, Arena* arena) {
     const uint8_t low = static_cast<uint8_t>(outside), fill[3] = {low, static_cast<uint8_t>(outside >> 8), low};
     uint8_t* pixels = arena->Acquire(row * static_cast<size_t>(height));
     if (move.kind == ImageMove::Kind::kWindow) {
-      CopyWindow(mask, move.window, move.mode, fill, {pixels, row});
+      image::CopyWindow(mask, move.window, move.mode, fill, {pixels, row});
     } else {
       Warp(mask, move.map, WarpSampling::kNearest, fill, width, height, {pixels, row});
     }

@@ -57,7 +57,9 @@ class CroppingSink final : public ImageSink {
 };
 
 // Other formats are decoded completely.
-bool DecodesParts(ImageFormat format) { return format == ImageFormat::kJpeg || format == ImageFormat::kPng; }
+bool DecodesParts(image::ImageFormat format) {
+  return format == image::ImageFormat::kJpeg || format == image::ImageFormat::kPng;
+}
 
 absl::Status Labeled(std::string_view label, const absl::Status& status) {
   return WithFault(Fault::kDamagedImage, AtStep(label, status));
@@ -71,7 +73,7 @@ LazyImage LazyImage::Encoded(const Decoding& decoding) {
   image.decoding_ = decoding;
   if (!decoding.upright) image.decoding_.header.orientation = 1;
   const ImageHeader& header = image.decoding_.header;
-  const bool swap = SwapsSides(header.orientation);
+  const bool swap = image::SwapsSides(header.orientation);
   image.channels_ = decoding.channels;
   image.box_ = {0, 0, swap ? header.height : header.width, swap ? header.width : header.height};
   image.window_ = image.box_;
@@ -112,7 +114,7 @@ bool LazyImage::IsRealized() const {
   return !encoded_ && !resized_ && !flip_ && box_ == Rect{0, 0, memory_.width, memory_.height};
 }
 
-ResizePlan LazyImage::Plan() const {
+image::ResizePlan LazyImage::Plan() const {
   return {.box_width = box_.width,
           .box_height = box_.height,
           .out_width = resized_ ? resized_width_ : box_.width,
@@ -130,7 +132,7 @@ absl::Status LazyImage::StoreFrom(ImageTools* tools, const ImageView& source, co
 }
 
 bool LazyImage::TakesDecodedRows() const {
-  return DecodesParts(decoding_.header.format) && decoding_.header.orientation == 1 && TakesRows(Plan());
+  return DecodesParts(decoding_.header.format) && decoding_.header.orientation == 1 && image::TakesRows(Plan());
 }
 
 // Decodes the part `stored`, in coordinates of the stored image.
@@ -142,9 +144,9 @@ absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSin
 
 absl::Status LazyImage::DecodePart(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
   const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
-  if (decoding_.header.format == ImageFormat::kPng) {
+  if (decoding_.header.format == image::ImageFormat::kPng) {
     const absl::Status status =
-        DecodePng(&tools->png, decoding_.bytes, decoding_.header, stored, channels_, sink, decoding_.classes);
+        image::DecodePng(&tools->png, decoding_.bytes, decoding_.header, stored, channels_, sink, decoding_.classes);
     return status.ok() ? status : Labeled(decoding_.label, status);
   }
   const auto result = tools->jpeg.Decode(
@@ -157,17 +159,17 @@ absl::Status LazyImage::DecodePart(ImageTools* tools, const Rect& stored, ImageS
 // Decodes the part `rect`, in coordinates of the upright image.
 absl::Status LazyImage::Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const {
   const ImageHeader& header = decoding_.header;
-  const Rect stored = StoredRect(rect, header.orientation, header.width, header.height);
+  const Rect stored = image::StoredRect(rect, header.orientation, header.width, header.height);
   uint8_t* to = out;
   size_t to_stride = stride;
   if (header.orientation != 1) {
     to_stride = DenseBytes(stored.width, 1, channels_);
     to = tools->arena.Acquire(DenseBytes(stored.width, stored.height, channels_));
   }
-  ImageCopier copier(to, to_stride);
+  image::ImageCopier copier(to, to_stride);
   PS_RETURN_IF_ERROR(DecodeTo(tools, stored, &copier, damaged));
   if (header.orientation != 1) {
-    TurnUpright({to, stored.width, stored.height, channels_, to_stride}, header.orientation, out, stride);
+    image::TurnUpright({to, stored.width, stored.height, channels_, to_stride}, header.orientation, out, stride);
   }
   return absl::OkStatus();
 }
@@ -182,22 +184,23 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
     uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
     {
       const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
-      const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row, decoding_.classes);
+      const absl::Status status =
+          image::DecodeOther(decoding_.bytes, header, channels_, pixels, row, decoding_.classes);
       if (!status.ok()) return Labeled(decoding_.label, status);
     }
     ImageView view{pixels, header.width, header.height, channels_, row};
     if (header.orientation != 1) {
-      const bool swap = SwapsSides(header.orientation);
+      const bool swap = image::SwapsSides(header.orientation);
       const int width = swap ? header.height : header.width;
       const int height = swap ? header.width : header.height;
       uint8_t* turned = tools->arena.Acquire(DenseBytes(width, height, channels_));
-      TurnUpright(view, header.orientation, turned, DenseBytes(width, 1, channels_));
+      image::TurnUpright(view, header.orientation, turned, DenseBytes(width, 1, channels_));
       view = {turned, width, height, channels_, DenseBytes(width, 1, channels_)};
     }
     return StoreFrom(tools, view.Crop(box_), {0, 0, box_.width, box_.height}, out, stride);
   }
   if (!resized_ && !flip_) return Decode(tools, box_, out, stride, damaged);
-  const Rect needed = SourceNeeded(Plan());
+  const Rect needed = image::SourceNeeded(Plan());
   const Rect rect{box_.x + needed.x, box_.y + needed.y, needed.width, needed.height};
   if (TakesDecodedRows()) {
     ImageSink* const resizer = tools->resizer.Start(Plan(), channels_, out, stride);
@@ -225,14 +228,15 @@ absl::Status LazyImage::Realize(ImageTools* tools, bool* damaged) {
 }
 
 size_t LazyImage::StoreBytes() const {
-  size_t bytes = ResizeBytes(Plan(), channels_) + 3 * Arena::kSlack;
+  size_t bytes = image::ResizeBytes(Plan(), channels_) + 3 * Arena::kSlack;
   if (!encoded_) return bytes;
   const ImageHeader& header = decoding_.header;
   const size_t turned = header.orientation != 1 ? 2 : 1;
   if (!DecodesParts(header.format)) {
-    return bytes + DecodeOtherBytes(header) + turned * DenseBytes(header.width, header.height, channels_);
+    return bytes + image::DecodeOtherBytes(header) + turned * DenseBytes(header.width, header.height, channels_);
   }
-  bytes += header.format == ImageFormat::kJpeg ? JpegDecoderBytes(header) : DecodeOtherBytes(header);
+  bytes +=
+      header.format == image::ImageFormat::kJpeg ? image::JpegDecoderBytes(header) : image::DecodeOtherBytes(header);
   return TakesDecodedRows() ? bytes : bytes + turned * DenseBytes(box_.width, box_.height, channels_);
 }
 

@@ -24,9 +24,9 @@ namespace penstock {
 
 // The tools of one thread that realize a LazyImage.
 struct ImageTools {
-  JpegDecoder jpeg;
-  PngReader png;
-  Resizer resizer;
+  image::JpegDecoder jpeg;
+  image::PngReader png;
+  image::Resizer resizer;
   Arena arena;
   StageTimes times;
   // The sampling of ops with filter BILINEAR. Only ConformanceDigest uses another value than kBilinear.
@@ -83,7 +83,7 @@ class LazyImage {
   void PretendRealized(size_t* bytes);
 
  private:
-  ResizePlan Plan() const;
+  image::ResizePlan Plan() const;
   absl::Status StoreFrom(ImageTools* tools, const ImageView& source, const Rect& at, uint8_t* out, size_t stride) const;
   // Returns whether decoded rows go through the resize one by one, without an image in between.
   bool TakesDecodedRows() const;

@@ -8,7 +8,7 @@
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/bmp_file.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 absl::Status CutOff(int rows, const BmpFile& file) {
@@ -180,4 +180,4 @@ absl::Status DecodeBmp(std::string_view bytes, const ImageHeader& header, const 
   return RleDecoder(bytes, file, palette, canvas).Run();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

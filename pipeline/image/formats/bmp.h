@@ -7,11 +7,11 @@
 #include "pipeline/image/formats/pixels.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Decodes the whole picture, whose size must match `header`. Allocates nothing except an error message.
 absl::Status DecodeBmp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_BMP_H_

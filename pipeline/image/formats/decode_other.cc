@@ -6,7 +6,7 @@
 #include "pipeline/image/formats/png.h"
 #include "pipeline/image/formats/webp.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 absl::Status DecodeWholePng(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
@@ -51,4 +51,4 @@ absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int 
   return absl::InvalidArgumentError("a JPEG is decoded by JpegDecoder");
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

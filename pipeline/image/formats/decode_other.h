@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns an upper bound of the bytes that DecodeOther allocates besides `out`.
 size_t DecodeOtherBytes(const ImageHeader& header);
@@ -25,6 +25,6 @@ size_t DecodeOtherBytes(const ImageHeader& header);
 absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride,
                          bool classes = false);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_DECODE_OTHER_H_

@@ -9,7 +9,7 @@
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/gif_file.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kMaxCodeBits = 12;
@@ -168,4 +168,4 @@ absl::Status DecodeGif(std::string_view bytes, const ImageHeader& header, const 
   return DecodeFrame(bytes, file.data_at, &writer);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -10,7 +10,7 @@
 #include "pipeline/image/color.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // The destination of a decoder: rows with `channels` bytes per pixel (3: RGB, 1: gray, the luma of colors).
 struct Canvas {
@@ -47,6 +47,6 @@ struct Palette {
   }
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_PIXELS_H_

@@ -18,7 +18,7 @@
 #include "pipeline/image/png/png_chunks.h"
 #include "pipeline/image/png/png_store.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct FreeContext {
@@ -192,4 +192,4 @@ absl::StatusOr<std::string> EncodePng(const ImageView& image) {
   return std::string(static_cast<const char*>(buffer.get()), size);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

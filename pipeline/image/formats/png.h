@@ -13,7 +13,7 @@
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/png/png_reader.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns an upper bound of the bytes that DecodePng allocates, including those of the reader.
 size_t PngBytes(const ImageHeader& header);
@@ -33,6 +33,6 @@ absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, 
 // exceeds the size limits of PNG. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const ImageView& image);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_PNG_H_

@@ -14,7 +14,7 @@
 #include "pipeline/image/headers/vp8l_walk.h"
 #include "pipeline/image/headers/webp_file.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 const char* Reason(VP8StatusCode code) {
@@ -113,4 +113,4 @@ absl::Status DecodeWebp(std::string_view bytes, const ImageHeader& header, const
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -9,7 +9,7 @@
 #include "pipeline/image/formats/pixels.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns an upper bound of the bytes that DecodeWebp allocates.
 size_t WebpBytes(const ImageHeader& header);
@@ -18,6 +18,6 @@ size_t WebpBytes(const ImageHeader& header);
 // ignored.
 absl::Status DecodeWebp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_WEBP_H_

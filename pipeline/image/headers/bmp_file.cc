@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kFileHeader = 14;
@@ -137,4 +137,4 @@ absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes) {
   return file;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct BmpFile {
   enum class Coding : uint8_t { kPlain, kRle8, kRle4 };
@@ -34,6 +34,6 @@ struct BmpFile {
 // reason.
 absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_BMP_FILE_H_

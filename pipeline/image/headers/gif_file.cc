@@ -9,7 +9,7 @@
 #include "pipeline/image/byte_reader.h"
 
 // GIF89a specification: 18 screen, 20 image descriptor, 23 graphic control extension.
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 absl::Status GifCutOff() {
@@ -73,4 +73,4 @@ absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes) {
   return file;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct GifFile {
   // The screen, enlarged if the first frame extends beyond it, as Pillow and browsers do.
@@ -24,6 +24,6 @@ struct GifFile {
 // first frame's data, or has no frame.
 absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_GIF_FILE_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "pipeline/image/byte_reader.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Limit for a raw profile. The directory with the tag is near its beginning.
@@ -98,4 +98,4 @@ int OrientationTags::orientation() const {
   return value.has_value() && *value >= 1 && *value <= 8 ? *value : 1;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

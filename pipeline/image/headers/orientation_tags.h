@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns the value of the orientation tag in a TIFF block, even if it is invalid, or nullopt if it has none. The block
 // is the data after "Exif\0\0" in a JPEG's APP1, a PNG's eXIf chunk or a WebP's EXIF chunk, with or without that
@@ -33,6 +33,6 @@ class OrientationTags {
   std::string_view raw_profile_, xmp_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_ORIENTATION_TAGS_H_

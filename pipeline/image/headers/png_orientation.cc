@@ -9,7 +9,7 @@
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/orientation_tags.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr std::string_view kRawProfile = "Raw profile type exif", kXmpKeyword = "XML:com.adobe.xmp";
@@ -96,4 +96,4 @@ int PngOrientation(std::string_view png) {
   return tags.orientation();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

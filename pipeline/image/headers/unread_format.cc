@@ -5,7 +5,7 @@
 
 #include "pipeline/image/byte_reader.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using namespace std::string_view_literals;
@@ -48,4 +48,4 @@ std::string_view UnreadFormat(std::string_view bytes) {
   return FormatOfNetpbm(bytes);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

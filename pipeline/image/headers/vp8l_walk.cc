@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 // RFC 9649: 3.5 bit stream order, 4 transforms, 5 image data, 6 entropy codes.
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kLiterals = 256, kLengths = 24, kDistances = 40, kMaxCodeLength = 15, kMaxCacheBits = 11;
@@ -302,4 +302,4 @@ absl::StatusOr<size_t> PrefixCodeBytes(std::string_view stream) {
   return static_cast<size_t>(groups) * (kTableEntries[cache_bits] * kEntryBytes + kGroupBytes);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

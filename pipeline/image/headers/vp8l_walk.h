@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // The largest accepted number of prefix code groups. libwebp's own encoder writes at most this many
 // (MAX_HUFF_IMAGE_SIZE in its histogram_enc.c). The format allows 65536, of 12 to 21 KB each.
@@ -19,6 +19,6 @@ inline constexpr int kMaxPrefixCodeGroups = 2600;
 // InvalidArgument if that part is truncated or invalid, or has more groups than kMaxPrefixCodeGroups.
 absl::StatusOr<size_t> PrefixCodeBytes(std::string_view stream);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_VP8L_WALK_H_

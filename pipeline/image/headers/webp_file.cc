@@ -9,7 +9,7 @@
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/orientation_tags.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct Size {
@@ -151,4 +151,4 @@ absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes) {
   return file;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

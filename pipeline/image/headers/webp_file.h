@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct WebpFile {
   int width = 0, height = 0;  // the canvas
@@ -24,6 +24,6 @@ struct WebpFile {
 // Reads the headers. Allocates nothing except an error message. Returns InvalidArgument if the header is truncated.
 absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_WEBP_FILE_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kLooks = size_t{1} << HuffmanCode::kLookBits;
@@ -130,4 +130,4 @@ HuffmanCode::Symbol HuffmanCode::Find(uint64_t next_bits) const {
   return {};
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 // Coefficients of a block, 8 x 8 in natural order.
 constexpr int kBlockSize = 64;
@@ -87,6 +87,6 @@ class HuffmanCode {
   bool built_ = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_HUFFMAN_CODE_H_

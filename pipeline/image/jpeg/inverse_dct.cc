@@ -10,7 +10,7 @@
 
 #define PENSTOCK_DCT __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Factors multiplied by 2^13 and rounded.
@@ -174,16 +174,16 @@ PENSTOCK_DCT void InverseDct(const int16_t* coefficients, const uint16_t* quanti
   StoreRows(_mm512_extracti32x4_epi32(bytes, 3), rows[6] + column, rows[7] + column);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #else
 
-namespace penstock {
+namespace penstock::image {
 
 bool HasInverseDct() { return false; }
 
 void InverseDct(const int16_t*, const uint16_t*, uint8_t* const*, size_t) { PS_CHECK(false); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // defined(__x86_64__)

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns whether this CPU has the instructions and the system saves the registers. If not, InverseDct must not be
 // called.
@@ -20,6 +20,6 @@ bool HasInverseDct();
 // rows, starting at `column`.
 void InverseDct(const int16_t* coefficients, const uint16_t* quantization, uint8_t* const* rows, size_t column);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_INVERSE_DCT_H_

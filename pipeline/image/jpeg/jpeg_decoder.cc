@@ -14,7 +14,7 @@
 #include "pipeline/image/jpeg/jpeg_scan.h"
 #include "pipeline/image/jpeg/restart_table.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Fancy upsampling reads one chroma sample on each side: at most two pixels. Images and crops narrower than kNarrow
@@ -227,4 +227,4 @@ absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rec
   return s.errors.ToStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -20,7 +20,7 @@
 #include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct JpegOptions {
   int channels = 3;      // 3: RGB, 1: gray (Pillow's luma of the RGB pixels)
@@ -73,6 +73,6 @@ class JpegDecoder {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_DECODER_H_

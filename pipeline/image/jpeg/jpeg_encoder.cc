@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/image/jpeg/jpeg_errors.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // "Exif", then a TIFF block with the one entry 0x0112 (EXIF 2.32, 4.6.2; TIFF 6.0, section 2), little-endian.
@@ -95,4 +95,4 @@ size_t JpegBufferBytes(int width, int height) { return PadTo16(width) * PadTo16(
 // Two rows of MCUs per component in the color converter and the downsampler, and tables.
 size_t JpegCompressorBytes(int width) { return (size_t{64} << 10) + PadTo16(width) * 240; }
 
-}  // namespace penstock
+}  // namespace penstock::image

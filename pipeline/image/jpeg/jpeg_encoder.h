@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct JpegEncodeOptions {
   int quality = 90;  // 1 to 100, on libjpeg's and Pillow's scale
@@ -37,6 +37,6 @@ absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const Jp
 size_t JpegBufferBytes(int width, int height);
 size_t JpegCompressorBytes(int width);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_ENCODER_H_

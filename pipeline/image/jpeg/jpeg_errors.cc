@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kMaxScans = 500;
@@ -83,4 +83,4 @@ void StopAtManyScans(j_common_ptr cinfo) {
   std::longjmp(errors->back, 1);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

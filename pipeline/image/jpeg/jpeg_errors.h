@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct JpegErrors {
   jpeg_error_mgr base;  // first: libjpeg passes a pointer to it
@@ -39,6 +39,6 @@ struct JpegErrors {
 // Issues with the JPEG Standard".
 void StopAtManyScans(j_common_ptr cinfo);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_ERRORS_H_

@@ -6,7 +6,7 @@
 #include "pipeline/image/jpeg/mcu_decoder.h"
 #include "pipeline/image/jpeg/ycc_to_rgb.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 void Transform(j_decompress_ptr, jpeg_component_info* component, JCOEFPTR block, JSAMPARRAY rows, JDIMENSION column) {
@@ -121,4 +121,4 @@ bool JpegScan::Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, con
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -17,7 +17,7 @@
 #include "pipeline/image/jpeg/jpeg_errors.h"
 #include "pipeline/image/jpeg/restart_table.h"
 
-namespace penstock {
+namespace penstock::image {
 
 class JpegScan {
  public:
@@ -47,6 +47,6 @@ class JpegScan {
   std::unique_ptr<State> state_;  // null until Prepare() is called
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_SCAN_H_

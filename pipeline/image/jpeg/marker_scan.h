@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace penstock {
+namespace penstock::image {
 
 constexpr ptrdiff_t kScanStep = 16;
 
@@ -47,6 +47,6 @@ inline const uint8_t* FindMarker(const uint8_t* from, const uint8_t* end) {
   return from;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_MARKER_SCAN_H_

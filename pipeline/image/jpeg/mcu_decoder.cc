@@ -2,7 +2,7 @@
 
 #include "pipeline/image/jpeg/jpeg_markers.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Position in natural order of coefficient k of the zigzag (ITU-T T.81, figure A.6).
@@ -193,4 +193,4 @@ bool McuDecoder::Decode(Block* const* blocks) {
   return bits_.Sound(reader_);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -17,7 +17,7 @@
 #include "pipeline/image/jpeg/scan_bits.h"
 #include "pipeline/image/jpeg/tile_walker.h"
 
-namespace penstock {
+namespace penstock::image {
 
 struct ScanLayout {
   static constexpr size_t kMaxBlocks = 10, kMaxComponents = 4;  // per MCU; per scan
@@ -58,6 +58,6 @@ class McuDecoder {
   ScanBits bits_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_MCU_DECODER_H_

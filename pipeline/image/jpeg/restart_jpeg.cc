@@ -17,7 +17,7 @@
 // Must follow jpeglib.h.
 #include <jerror.h>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kWantedInterval = 4;
@@ -319,4 +319,4 @@ absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLi
   return result;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

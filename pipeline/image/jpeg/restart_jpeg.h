@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns the MCUs per tile for a file of `bytes` bytes with `rows` rows of `mcus_per_row` MCUs. The result is a
 // divisor of the row: the one nearest to 4, as a ratio, whose markers and table are small compared with the file. If
@@ -37,6 +37,6 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows);
 // After FailedPrecondition and DataLoss the caller keeps the file unchanged: the request has no error.
 absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits = {}, int interval = 0);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_RESTART_JPEG_H_

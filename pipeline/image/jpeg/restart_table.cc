@@ -6,7 +6,7 @@
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/jpeg/jpeg_markers.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kTableMarker = jpeg_marker::kApp0 + 9;
@@ -181,4 +181,4 @@ std::string WriteTileTable(int interval, const std::vector<uint16_t>& lengths) {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

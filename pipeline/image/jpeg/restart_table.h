@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 
 constexpr size_t kTableHeaderBytes = 17;
 constexpr size_t kTilesPerSegment = (65533 - kTableHeaderBytes) / 2;
@@ -91,6 +91,6 @@ std::optional<TileGrid> ReadTileGrid(std::string_view jpeg);
 // Returns the segments of a table with their markers, or "" if 255 segments cannot hold all tiles.
 std::string WriteTileTable(int interval, const std::vector<uint16_t>& lengths);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_RESTART_TABLE_H_

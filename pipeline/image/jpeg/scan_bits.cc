@@ -5,7 +5,7 @@
 
 #include "pipeline/image/jpeg/marker_scan.h"
 
-namespace penstock {
+namespace penstock::image {
 
 void ScanBits::Start(const uint8_t* from, const uint8_t* end, BitReader* reader) {
   source_ = from;
@@ -61,4 +61,4 @@ void ScanBits::More(BitReader* reader) {
   if (ended_) std::memset(at, 0, kZeros);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

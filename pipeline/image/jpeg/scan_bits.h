@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::image {
 
 // Reads the bits of a buffer. The next bit is the highest of `bits`.
 struct BitReader {
@@ -81,6 +81,6 @@ class ScanBits {
   std::array<uint8_t, 8192> buffer_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_SCAN_BITS_H_

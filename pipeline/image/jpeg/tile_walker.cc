@@ -3,7 +3,7 @@
 #include "pipeline/image/jpeg/jpeg_markers.h"
 #include "pipeline/image/jpeg/marker_scan.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Returns the marker that follows tile `tile`.
@@ -44,4 +44,4 @@ bool MarkersMatch(std::string_view jpeg, const TileTable& table, int64_t last) {
   return walker.GoTo(last).has_value();
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -9,7 +9,7 @@
 
 #include "pipeline/image/jpeg/restart_table.h"
 
-namespace penstock {
+namespace penstock::image {
 
 class TileWalker {
  public:
@@ -32,6 +32,6 @@ class TileWalker {
 // Returns whether GoTo finds every tile up to `last`.
 bool MarkersMatch(std::string_view jpeg, const TileTable& table, int64_t last);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_TILE_WALKER_H_

@@ -10,7 +10,7 @@
 
 #define PENSTOCK_COLORS __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kPixels = 64;  // per step
@@ -104,16 +104,16 @@ PENSTOCK_COLORS void YccToRgb(const uint8_t* y, const uint8_t* cb, const uint8_t
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #else
 
-namespace penstock {
+namespace penstock::image {
 
 bool HasYccToRgb() { return false; }
 
 void YccToRgb(const uint8_t*, const uint8_t*, const uint8_t*, size_t, uint8_t*) { PS_CHECK(false); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // defined(__x86_64__)

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns whether this CPU has the instructions and the system saves the registers. If not, YccToRgb must not be
 // called.
@@ -17,6 +17,6 @@ bool HasYccToRgb();
 // Converts `width` pixels of three rows to 3 * width bytes. Accesses nothing beyond them.
 void YccToRgb(const uint8_t* y, const uint8_t* cb, const uint8_t* cr, size_t width, uint8_t* rgb);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_YCC_TO_RGB_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Lengths of symbols 257 to 285, and distances of symbols 0 to 29 (RFC 1951, 3.2.5).
@@ -163,4 +163,4 @@ bool LengthsCode::Build(const uint8_t* lengths) {
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

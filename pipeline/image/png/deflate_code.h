@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 constexpr int kMaxDeflateCode = 15;
 constexpr size_t kLiteralSymbols = 288, kDistanceSymbols = 32;
@@ -82,6 +82,6 @@ class LengthsCode {
   std::array<DeflateEntry, 1 << kLookBits> entries_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_DEFLATE_CODE_H_

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kWindow = size_t{1} << 15;  // maximum distance of a match
@@ -395,4 +395,4 @@ uint32_t Inflater::ReadBits(int count) {
 
 bool Inflater::WithinInput() const { return real_end_ == nullptr || next_ - count_ / 8 <= real_end_; }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -11,7 +11,7 @@
 
 #include "pipeline/image/png/deflate_code.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // The source of a stream's bytes, piece by piece.
 class InflaterInput {
@@ -84,6 +84,6 @@ class Inflater {
   LengthsCode lengths_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_INFLATER_H_

@@ -7,7 +7,7 @@
 
 #include "pipeline/image/byte_reader.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr size_t kFrame = 12;  // length, type, CRC
@@ -116,4 +116,4 @@ std::string_view PngData::Next() {
   return {};
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

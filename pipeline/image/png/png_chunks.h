@@ -13,7 +13,7 @@
 
 #include "pipeline/image/png/inflater.h"
 
-namespace penstock {
+namespace penstock::image {
 
 enum class PngColor : uint8_t { kGray = 0, kRgb = 2, kPalette = 3, kGrayAlpha = 4, kRgba = 6 };
 
@@ -46,6 +46,6 @@ class PngData final : public InflaterInput {
   size_t at_ = 8;  // offset of the next chunk
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_PNG_CHUNKS_H_

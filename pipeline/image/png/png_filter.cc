@@ -10,7 +10,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
@@ -141,11 +141,11 @@ bool UndoTwice(size_t, const uint8_t*, const uint8_t*, const uint8_t*, size_t, u
 #endif
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(UndoFilter);
 HWY_EXPORT(UndoTwice);
@@ -189,5 +189,5 @@ void UndoPngFilterScalar(uint8_t filter, size_t step, const uint8_t* filtered, c
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

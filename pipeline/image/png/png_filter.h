@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 
 constexpr uint8_t kPngFilters = 5;  // none, Sub, Up, Average, Paeth
 // Bytes after a row's end that may be read and written.
@@ -26,6 +26,6 @@ void UndoPngFilters(size_t step, const uint8_t* upper, const uint8_t* lower, con
 void UndoPngFilterScalar(uint8_t filter, size_t step, const uint8_t* filtered, const uint8_t* above, size_t count,
                          uint8_t* row);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_PNG_FILTER_H_

@@ -8,7 +8,7 @@
 #include "pipeline/image/png/png_filter.h"
 #include "pipeline/image/png/png_store.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // The rows that a resize takes at once.
@@ -76,4 +76,4 @@ bool PngReader::ReadRows(const PngLayout& layout, const Rect& rect, int channels
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

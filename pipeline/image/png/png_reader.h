@@ -18,7 +18,7 @@
 #include "pipeline/image/png/inflater.h"
 #include "pipeline/image/png/png_chunks.h"
 
-namespace penstock {
+namespace penstock::image {
 
 class PngReader {
  public:
@@ -42,6 +42,6 @@ class PngReader {
   std::vector<uint8_t> strip_;          // rows of the rectangle
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_PNG_READER_H_

@@ -5,7 +5,7 @@
 
 #include "pipeline/image/color.h"
 
-namespace penstock {
+namespace penstock::image {
 
 void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, bool classes,
                     size_t step, uint8_t* out) {
@@ -52,4 +52,4 @@ void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int 
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -7,7 +7,7 @@
 
 #include "pipeline/image/png/png_chunks.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Writes pixels [first, first + count) of the stored row `raw` to `out`, with `step` pixels from one to the next. Alpha
 // is dropped, 16-bit values become their high byte, and values below 8 bits are scaled to 0 to 255. A color beyond the
@@ -18,6 +18,6 @@ namespace penstock {
 void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, bool classes,
                     size_t step, uint8_t* out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_PNG_PNG_STORE_H_

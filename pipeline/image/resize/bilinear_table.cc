@@ -9,7 +9,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -73,11 +73,11 @@ void FillBilinear(int in_size, int out_size, int begin, bool mirror, FilterTable
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(FillBilinear);
 
@@ -85,5 +85,5 @@ void FillBilinearTable(int in_size, int out_size, int begin, bool mirror, Filter
   HWY_DYNAMIC_DISPATCH(FillBilinear)(in_size, out_size, begin, mirror, table);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

@@ -5,13 +5,13 @@
 
 #include "pipeline/image/resize/resize_filter.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Fills `first`, `count` and `weight` for outputs [begin, begin + first.size()), mirrored if `mirror`. The vectors must
 // have their sizes, and the weights must be 0. On every CPU, the numbers equal those of BuildFilterTable's own loop,
 // through the same double operations in the same order.
 void FillBilinearTable(int in_size, int out_size, int begin, bool mirror, FilterTable* table);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_BILINEAR_TABLE_H_

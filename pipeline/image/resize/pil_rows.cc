@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "pipeline/image/copy_rows.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Rows per pass: a multiple of the rows that the horizontal pass takes, and few enough for the cache.
@@ -176,4 +176,4 @@ void PilRows::FinishRows(const ImageView& source, int first) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -15,7 +15,7 @@
 #include "pipeline/image/resize/resize_passes.h"
 #include "pipeline/image/resize/resize_plan.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Keeps its tables and rows between images.
 class PilRows final : public ImageSink {
@@ -79,6 +79,6 @@ class PilRows final : public ImageSink {
   std::vector<uint8_t> half_;  // outputs of the vertical pass, if it runs first
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_

@@ -8,7 +8,7 @@
 
 #if HWY_ARCH_X86_64
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kHalf = 1 << (kWeightBits - 1);
@@ -222,11 +222,11 @@ void VerticalQuads(const FilterTable& table, const QuadTable& quads, OutputRange
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #else
 
-namespace penstock {
+namespace penstock::image {
 
 bool HasQuadPasses() { return false; }
 
@@ -236,6 +236,6 @@ void VerticalQuads(const FilterTable&, const QuadTable&, OutputRange, const Imag
   PS_CHECK(false);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // HWY_ARCH_X86_64

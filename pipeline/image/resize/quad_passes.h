@@ -11,7 +11,7 @@
 #include "pipeline/image/resize/quad_table.h"
 #include "pipeline/image/resize/resize_passes.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns whether this CPU has these instructions and the system saves their registers. If not, the passes below must
 // not be called.
@@ -29,6 +29,6 @@ constexpr size_t kQuadRowBytes = 64;
 void VerticalQuads(const FilterTable& table, const QuadTable& quads, OutputRange range, const ImageView& source,
                    int first, uint8_t* out, size_t stride);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_PASSES_H_

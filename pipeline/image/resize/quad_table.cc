@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "pipeline/image/resize/quad_target.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Extra quads after the last one, which may be read.
@@ -20,10 +20,10 @@ size_t QuadTableBytes(size_t outputs, size_t taps, size_t channels) {
   return (outputs * words + kSlack) * sizeof(QuadWeights) + gathers * (sizeof(QuadGather) + sizeof(int32_t));
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #if HWY_ARCH_X86_64
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Adding it to a weight carries the borrow of each negative digit into the next digit.
@@ -148,16 +148,16 @@ bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int chan
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #else
 
-namespace penstock {
+namespace penstock::image {
 
 bool BuildQuadTable(const FilterTable&, QuadTable*) { PS_CHECK(false); }
 
 bool BuildQuadColumns(const FilterTable&, const QuadTable&, int, size_t, QuadColumns*) { PS_CHECK(false); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // HWY_ARCH_X86_64

@@ -12,7 +12,7 @@
 
 #include "pipeline/image/resize/resize_filter.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // The functions below require HasQuadPasses (quad_passes.h), because the same instructions build the tables.
 
@@ -59,6 +59,6 @@ bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int chan
 // Returns an upper bound of the bytes of both tables, for an axis of `outputs` outputs with up to `taps` taps.
 size_t QuadTableBytes(size_t outputs, size_t taps, size_t channels);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_TABLE_H_

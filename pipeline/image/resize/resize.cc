@@ -15,7 +15,7 @@
 #include "pipeline/image/resize/pil_rows.h"
 #include "pipeline/image/resize/tf_resize.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Copies one pixel of 1 or 3 channels.
@@ -168,4 +168,4 @@ ImageSink* Resizer::Start(const ResizePlan& plan, int channels, uint8_t* out, si
   return &state_->pil;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

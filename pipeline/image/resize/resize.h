@@ -12,7 +12,7 @@
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/resize/resize_plan.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns an upper bound of the bytes that Resizer::Run holds for a plan with these extents, whatever its window.
 size_t ResizeBytes(const ResizePlan& plan, int channels);
@@ -44,6 +44,6 @@ class Resizer {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_H_

@@ -6,7 +6,7 @@
 #include "base/portable_math.h"
 #include "pipeline/image/resize/bilinear_table.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -149,4 +149,4 @@ void BuildNearestTable(int in_size, int out_size, int begin, int end, bool mirro
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 
 enum class ResizeFilter : uint8_t { kBilinear, kBicubic, kLanczos, kBox, kHamming, kNearest };
 
@@ -48,6 +48,6 @@ size_t FilterTableBytes(ResizeFilter filter, int in_size, int out_size, int outp
 // Sets the input pixel of each output in [begin, end) for kNearest: the pixel under the output's center.
 void BuildNearestTable(int in_size, int out_size, int begin, int end, bool mirror, std::vector<int32_t>* index);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_FILTER_H_

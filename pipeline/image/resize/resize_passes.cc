@@ -17,7 +17,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 
 #if PENSTOCK_VECTOR_RESIZE
@@ -346,13 +346,13 @@ void Vertical(const FilterTable& table, const PairTable& pairs, OutputRange rang
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #undef PENSTOCK_VECTOR_RESIZE
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(Horizontal);
 HWY_EXPORT(Vertical);
@@ -367,5 +367,5 @@ void VerticalPass(const FilterTable& table, const PairTable& pairs, OutputRange 
   HWY_DYNAMIC_DISPATCH(Vertical)(table, pairs, range, source, first, out, stride);
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

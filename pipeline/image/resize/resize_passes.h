@@ -10,7 +10,7 @@
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/resize/resize_filter.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // A FilterTable in the layout of the vector loops. A weight w of 22 bits is split into w = hi * 2^15 + lo with 0 <= lo
 // < 2^15, so that both parts fit 16-bit multiply-adds. Two neighboring taps share a 32-bit word. Partial sums may wrap
@@ -48,6 +48,6 @@ void VerticalPass(const FilterTable& table, const PairTable& pairs, OutputRange 
 void VerticalPassScalar(const FilterTable& table, OutputRange range, const ImageView& source, int first, uint8_t* out,
                         size_t stride);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PASSES_H_

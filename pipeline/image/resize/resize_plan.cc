@@ -2,7 +2,7 @@
 
 #include "pipeline/image/resize/tf_resize.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct Span {
@@ -38,4 +38,4 @@ Rect SourceNeeded(const ResizePlan& plan) {
   return {x.begin, y.begin, x.end - x.begin, y.end - y.begin};
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

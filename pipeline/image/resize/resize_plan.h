@@ -7,7 +7,7 @@
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/resize/resize_filter.h"
 
-namespace penstock {
+namespace penstock::image {
 
 enum class ResizeMethod : uint8_t {
   // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, two passes with 8 bits in between. The
@@ -42,6 +42,6 @@ inline bool IsTf(const ResizePlan& plan) {
 }
 inline bool TfAntialias(const ResizePlan& plan) { return plan.method == ResizeMethod::kTfBilinearAntialias; }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PLAN_H_

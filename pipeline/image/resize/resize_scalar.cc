@@ -4,7 +4,7 @@
 
 #include "pipeline/image/resize/resize_passes.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 uint8_t Clip(int32_t sum) {
@@ -77,4 +77,4 @@ size_t PairTableBytes(const FilterTable& table, int group) {
   return table.first.size() * (static_cast<size_t>(table.taps) / 2 + 1 + static_cast<size_t>(group)) * 8;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -5,7 +5,7 @@
 
 #include "pipeline/image/resize/tf_resize_loops.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // The values that ScaleAndTranslate computes for one axis from its sizes, in the same types.
@@ -146,4 +146,4 @@ const float* TfRows::Row(int y) {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

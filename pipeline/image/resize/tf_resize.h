@@ -13,7 +13,7 @@
 
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // One axis. Output i, counted from the first requested one, depends on the inputs first[i] .. last[i]:
 //   antialias: the sum of input[first[i] + t] * weight[i * taps + t];
@@ -65,6 +65,6 @@ class TfRows {
 // Rounds to the nearest integer, ties to even, like tf.cast(tf.round(x), tf.uint8), and clips to 0 .. 255.
 void TfStore(const float* row, size_t values, uint8_t* out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_H_

@@ -10,7 +10,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace penstock {
+namespace penstock::image {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -120,11 +120,11 @@ void Store(const float* row, size_t values, uint8_t* out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace penstock
+}  // namespace penstock::image
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace penstock {
+namespace penstock::image {
 
 HWY_EXPORT(Widen);
 HWY_EXPORT(SumRows);
@@ -167,5 +167,5 @@ void TfColumnsScalar(const TfAxis& axis, int channels, const float* in, float* o
 
 void TfStore(const float* row, size_t values, uint8_t* out) { HWY_DYNAMIC_DISPATCH(Store)(row, values, out); }
 
-}  // namespace penstock
+}  // namespace penstock::image
 #endif  // HWY_ONCE

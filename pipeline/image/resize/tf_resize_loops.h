@@ -8,7 +8,7 @@
 
 #include "pipeline/image/resize/tf_resize.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Computes out[x] = in[x] for `values` bytes.
 void TfWiden(const uint8_t* in, size_t values, float* out);
@@ -24,6 +24,6 @@ void TfBlendRows(const float* a, const float* b, float t, size_t values, float* 
 void TfColumns(const TfAxis& axis, int channels, const float* in, float* out);
 void TfColumnsScalar(const TfAxis& axis, int channels, const float* in, float* out);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_LOOPS_H_

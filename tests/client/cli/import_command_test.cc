@@ -56,7 +56,7 @@ class ImportCommand : public CommandTest {
   void MakePhotos(int count) {
     for (int i = 0; i < count; ++i) {
       dir_.Write(absl::StrCat("photos/class ", i % 3, "/", i, ".jpg"),
-                 MakeJpeg({.width = 60 + i, .height = 50, .seed = static_cast<uint32_t>(i)}));
+                 image::MakeJpeg({.width = 60 + i, .height = 50, .seed = static_cast<uint32_t>(i)}));
     }
   }
 };

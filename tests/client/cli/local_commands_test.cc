@@ -220,7 +220,7 @@ TEST_F(LocalCommands, ASheetIsWrittenAsWhatItsNameSays) {
 }
 
 TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
-  dir_.Write("photo.jpg", MakeJpeg({.width = 40, .height = 30}));
+  dir_.Write("photo.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir_.Write("data.zip", std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14) + std::string(60, 'x'));
   for (const auto& [file, kind] : {std::pair("photo.jpg", "a JPEG image"), std::pair("data.zip", "a zip archive")}) {
     for (const char* command : {"init", "index", "verify"}) {

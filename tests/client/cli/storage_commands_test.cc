@@ -59,7 +59,8 @@ class StorageCommands : public ::testing::Test {
 TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   for (int i = 0; i < 12; ++i) {
     const std::string folder = absl::StrCat("photos/", i % 2 == 0 ? "cat" : "dog");
-    const std::string name = absl::StrCat(folder, "/", i, ".jpg"), jpeg = MakeJpeg({.width = 40 + i, .height = 30});
+    const std::string name = absl::StrCat(folder, "/", i, ".jpg"),
+                      jpeg = image::MakeJpeg({.width = 40 + i, .height = 30});
     ASSERT_TRUE(Memory()->Put("mem://bucket/" + name, jpeg).ok());
     std::filesystem::create_directories(home_.File(folder));
     ASSERT_TRUE(WriteFileAtomically(home_.File(name), jpeg).ok());

@@ -15,12 +15,12 @@
 
 namespace {
 
-using penstock::ImageHeader;
-using penstock::JpegDecoder;
-using penstock::JpegOptions;
-using penstock::Rect;
+using penstock::image::ImageHeader;
+using penstock::image::JpegDecoder;
+using penstock::image::JpegOptions;
+using penstock::image::Rect;
 
-constexpr penstock::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 4096};
+constexpr penstock::image::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 4096};
 // Fills the memory before and after the pixels, which must not change.
 constexpr uint8_t kGuard = 0xA5;
 
@@ -46,8 +46,8 @@ Picture Decode(std::string_view bytes, const ImageHeader& header, const Rect& re
     JpegDecoder decoder;
     picture.result =
         decoder.Decode(bytes, rect, {.channels = channels, .lenient = lenient, .limits = kLimits}, out.data(), stride);
-    PS_CHECK(peak.bytes() <= penstock::JpegDecoderBytes(header));
-    PS_CHECK(decoder.held_bytes() <= penstock::JpegDecoderBytes(header));
+    PS_CHECK(peak.bytes() <= penstock::image::JpegDecoderBytes(header));
+    PS_CHECK(decoder.held_bytes() <= penstock::image::JpegDecoderBytes(header));
   }
   if (!picture.ok()) {
     PS_CHECK(!picture.result.status().message().empty());
@@ -96,8 +96,8 @@ void CheckOther(std::string_view bytes, const ImageHeader& header) {
     absl::Status status;
     {
       const penstock::AllocationPeak peak;
-      status = penstock::DecodeOther(bytes, header, channels, out.data(), stride);
-      PS_CHECK(peak.bytes() <= penstock::DecodeOtherBytes(header));
+      status = penstock::image::DecodeOther(bytes, header, channels, out.data(), stride);
+      PS_CHECK(peak.bytes() <= penstock::image::DecodeOtherBytes(header));
     }
     if (!status.ok()) {
       PS_CHECK(!status.message().empty());
@@ -113,15 +113,15 @@ void CheckOther(std::string_view bytes, const ImageHeader& header) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto header = penstock::ProbeImage(bytes);
-  if (!header.ok() || !penstock::CheckLimits(*header, kLimits).ok()) {
+  const auto header = penstock::image::ProbeImage(bytes);
+  if (!header.ok() || !penstock::image::CheckLimits(*header, kLimits).ok()) {
     // libjpeg gets no memory for the image in any case: there is room for one pixel.
     uint8_t pixel[3];
     JpegDecoder decoder;
     (void)decoder.Decode(bytes, {0, 0, 1, 1}, {.lenient = true, .limits = {.max_pixels = 1, .max_side = 1}}, pixel, 3);
     return 0;
   }
-  if (header->format == penstock::ImageFormat::kJpeg) {
+  if (header->format == penstock::image::ImageFormat::kJpeg) {
     CheckJpeg(bytes, *header);
   } else {
     CheckOther(bytes, *header);

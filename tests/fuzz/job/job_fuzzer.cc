@@ -39,12 +39,13 @@ void CheckMistakes(const std::vector<Mistake>& mistakes, std::string_view text) 
 }
 
 void MakeRows(const penstock::v1::JobSpec& job) {
-  static const auto* const record = new std::string(
-      penstock::ExampleBuilder()
-          .Bytes("image/encoded", penstock::MakeJpeg({.width = 40, .height = 30, .horizontal = 2, .vertical = 2}))
-          .Int64("image/class/label", 3)
-          .Float("weight", 0.5f)
-          .Serialize());
+  static const auto* const record =
+      new std::string(penstock::ExampleBuilder()
+                          .Bytes("image/encoded",
+                                 penstock::image::MakeJpeg({.width = 40, .height = 30, .horizontal = 2, .vertical = 2}))
+                          .Int64("image/class/label", 3)
+                          .Float("weight", 0.5f)
+                          .Serialize());
   const auto pipeline = penstock::Pipeline::Create(job);
   PS_CHECK(pipeline.ok());
   (void)(*pipeline)->fingerprint();

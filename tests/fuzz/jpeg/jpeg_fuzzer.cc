@@ -19,10 +19,10 @@
 
 namespace {
 
-using penstock::Rect;
+using penstock::image::Rect;
 
 // Small, so that an input costs little.
-constexpr penstock::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 2048};
+constexpr penstock::image::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 2048};
 constexpr size_t kCropBytes = 8;
 
 struct Decoded {
@@ -30,8 +30,8 @@ struct Decoded {
   std::vector<uint8_t> pixels;
 };
 
-Decoded Decode(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect,
-               penstock::JpegOptions options) {
+Decoded Decode(penstock::image::JpegDecoder* decoder, std::string_view bytes, const Rect& rect,
+               penstock::image::JpegOptions options) {
   const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(options.channels);
   options.limits = kLimits;
   Decoded decoded;
@@ -62,22 +62,22 @@ Rect PlaceRect(const uint8_t* bytes, int width, int height) {
 }
 
 // Requires a file that decodes as a whole. The decoder may still switch to libjpeg in the middle.
-void CheckResizedRows(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect, const Decoded& crop,
-                      int channels, const uint8_t* numbers) {
-  static auto* const resizer = new penstock::Resizer;
-  const penstock::ResizePlan plan{.box_width = rect.width,
-                                  .box_height = rect.height,
-                                  .out_width = 1 + numbers[2] % 96,
-                                  .out_height = 1 + numbers[4] % 96,
-                                  .window = {0, 0, 1 + numbers[2] % 96, 1 + numbers[4] % 96},
-                                  .flip = numbers[6] % 2 == 1,
-                                  .filter = static_cast<penstock::ResizeFilter>(numbers[7] % 5)};
+void CheckResizedRows(penstock::image::JpegDecoder* decoder, std::string_view bytes, const Rect& rect,
+                      const Decoded& crop, int channels, const uint8_t* numbers) {
+  static auto* const resizer = new penstock::image::Resizer;
+  const penstock::image::ResizePlan plan{.box_width = rect.width,
+                                         .box_height = rect.height,
+                                         .out_width = 1 + numbers[2] % 96,
+                                         .out_height = 1 + numbers[4] % 96,
+                                         .window = {0, 0, 1 + numbers[2] % 96, 1 + numbers[4] % 96},
+                                         .flip = numbers[6] % 2 == 1,
+                                         .filter = static_cast<penstock::image::ResizeFilter>(numbers[7] % 5)};
   const size_t row = static_cast<size_t>(plan.out_width * channels);
   std::vector<uint8_t> wanted(row * static_cast<size_t>(plan.out_height)), got(wanted.size());
-  const penstock::ImageView image{crop.pixels.data(), rect.width, rect.height, channels,
-                                  static_cast<size_t>(rect.width * channels)};
+  const penstock::image::ImageView image{crop.pixels.data(), rect.width, rect.height, channels,
+                                         static_cast<size_t>(rect.width * channels)};
   PS_CHECK(resizer->Run(plan, image, {0, 0, rect.width, rect.height}, wanted.data(), row).ok());
-  const Rect needed = penstock::SourceNeeded(plan);
+  const Rect needed = penstock::image::SourceNeeded(plan);
   const Rect part{rect.x + needed.x, rect.y + needed.y, needed.width, needed.height};
   const auto decoded = decoder->Decode(bytes, part, {.channels = channels, .limits = kLimits},
                                        resizer->Start(plan, channels, got.data(), row));
@@ -90,18 +90,18 @@ void CheckResizedRows(penstock::JpegDecoder* decoder, std::string_view bytes, co
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < kCropBytes) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + kCropBytes, size - kCropBytes);
-  const auto header = penstock::ProbeImage(bytes);
-  if (!header.ok() || header->format != penstock::ImageFormat::kJpeg) return 0;
-  if (!penstock::CheckLimits(*header, kLimits).ok()) return 0;
+  const auto header = penstock::image::ProbeImage(bytes);
+  if (!header.ok() || header->format != penstock::image::ImageFormat::kJpeg) return 0;
+  if (!penstock::image::CheckLimits(*header, kLimits).ok()) return 0;
   const int width = header->width, height = header->height;
   const Rect rect = PlaceRect(data, width, height), whole{0, 0, width, height};
   const int channels = data[0] % 2 == 0 ? 3 : 1;
 
-  static auto* const decoder = new penstock::JpegDecoder;
+  static auto* const decoder = new penstock::image::JpegDecoder;
   const Decoded full = Decode(decoder, bytes, whole, {.channels = channels});
   const Decoded crop = Decode(decoder, bytes, rect, {.channels = channels});
   Decode(decoder, bytes, rect, {.channels = channels, .lenient = true});
-  PS_CHECK(decoder->held_bytes() <= penstock::JpegDecoderBytes(*header) + (size_t{1} << 20));
+  PS_CHECK(decoder->held_bytes() <= penstock::image::JpegDecoderBytes(*header) + (size_t{1} << 20));
   // A file that decodes as a whole decodes in every part, to the same pixels.
   if (full.ok) PS_CHECK(crop.ok && IsCropOf(crop, full, width, rect, channels));
 
@@ -113,11 +113,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Decoded alone = Decode(decoder, bytes, part, {.channels = channels, .libjpeg_alone = true});
     const Decoded& ours = is_whole ? full : crop;
     if (alone.ok) PS_CHECK(ours.ok && ours.pixels == alone.pixels);
-    if (!penstock::TileTable::Read(bytes)) PS_CHECK(ours.ok == alone.ok);
+    if (!penstock::image::TileTable::Read(bytes)) PS_CHECK(ours.ok == alone.ok);
   }
 
   // Tiles of the size that the transcoder chooses, and the smallest.
-  const auto indexed = penstock::AddRestartIndex(bytes, kLimits, data[1] % 2);
+  const auto indexed = penstock::image::AddRestartIndex(bytes, kLimits, data[1] % 2);
   if (!indexed.ok()) return 0;
   PS_CHECK(full.ok);
   const Decoded again = Decode(decoder, *indexed, rect, {.channels = channels});

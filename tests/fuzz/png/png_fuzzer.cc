@@ -21,10 +21,10 @@
 
 namespace {
 
-using penstock::ImageHeader;
-using penstock::Rect;
+using penstock::image::ImageHeader;
+using penstock::image::Rect;
 
-constexpr penstock::ImageLimits kLimits{.max_pixels = 1 << 14, .max_side = 1024};
+constexpr penstock::image::ImageLimits kLimits{.max_pixels = 1 << 14, .max_side = 1024};
 constexpr size_t kPlaceBytes = 8, kKindBytes = 4;
 
 struct Decoded {
@@ -47,19 +47,20 @@ Decoded DecodeTo(const Rect& rect, int channels, Decode decode) {
   Decoded decoded;
   const size_t row = static_cast<size_t>(rect.width * channels);
   decoded.pixels.resize(row * static_cast<size_t>(rect.height));
-  penstock::ImageCopier copier(decoded.pixels.data(), row);
+  penstock::image::ImageCopier copier(decoded.pixels.data(), row);
   decoded.ok = decode(&copier);
   return decoded;
 }
 
 void CheckPng(const std::string& png, const uint8_t* place) {
-  const auto header = penstock::ProbeImage(png);
-  if (!header.ok() || header->format != penstock::ImageFormat::kPng || !CheckLimits(*header, kLimits).ok()) return;
-  static auto* const reader = new penstock::PngReader;
+  const auto header = penstock::image::ProbeImage(png);
+  if (!header.ok() || header->format != penstock::image::ImageFormat::kPng || !CheckLimits(*header, kLimits).ok())
+    return;
+  static auto* const reader = new penstock::image::PngReader;
   const int channels = place[0] % 2 == 0 ? 3 : 1;
   const Rect whole{0, 0, header->width, header->height}, part = PlaceRect(place, *header);
   const auto slowly = [&](const Rect& rect) {
-    return DecodeTo(rect, channels, [&](penstock::ImageSink* sink) {
+    return DecodeTo(rect, channels, [&](penstock::image::ImageSink* sink) {
       return DecodePngSlowly(png, *header, rect, channels, sink).ok();
     });
   };
@@ -68,9 +69,10 @@ void CheckPng(const std::string& png, const uint8_t* place) {
   for (const bool is_whole : {true, false}) {
     const Rect& rect = is_whole ? whole : part;
     const Decoded& theirs = is_whole ? all : crop;
-    const Decoded ours = DecodeTo(
-        rect, channels, [&](penstock::ImageSink* sink) { return reader->Read(png, *header, rect, channels, sink); });
-    const Decoded either = DecodeTo(rect, channels, [&](penstock::ImageSink* sink) {
+    const Decoded ours = DecodeTo(rect, channels, [&](penstock::image::ImageSink* sink) {
+      return reader->Read(png, *header, rect, channels, sink);
+    });
+    const Decoded either = DecodeTo(rect, channels, [&](penstock::image::ImageSink* sink) {
       return DecodePng(reader, png, *header, rect, channels, sink).ok();
     });
     // The reader ignores data below a rectangle.
@@ -80,7 +82,7 @@ void CheckPng(const std::string& png, const uint8_t* place) {
   }
 }
 
-class OnePiece final : public penstock::InflaterInput {
+class OnePiece final : public penstock::image::InflaterInput {
  public:
   OnePiece(std::string_view bytes, size_t piece) : bytes_(bytes), piece_(piece) {}
   std::string_view Next() override {
@@ -106,7 +108,7 @@ void CheckStream(std::string_view stream, size_t piece) {
   theirs.resize(judge.total_out);
   inflateEnd(&judge);
 
-  static auto* const inflater = new penstock::Inflater;
+  static auto* const inflater = new penstock::image::Inflater;
   OnePiece input(stream, piece);
   inflater->Start(&input, 64, theirs.size(), true);
   for (size_t at = 0; at < theirs.size();) {
@@ -125,8 +127,8 @@ std::string PutRight(std::string png) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(png.data()) + at;
     const size_t length = size_t{bytes[0]} << 24 | size_t{bytes[1]} << 16 | size_t{bytes[2]} << 8 | bytes[3];
     if (length > png.size() - at - 12) break;
-    const std::string chunk =
-        penstock::PngChunk(std::string_view(png).substr(at + 4, 4), std::string_view(png).substr(at + 8, length));
+    const std::string chunk = penstock::image::PngChunk(std::string_view(png).substr(at + 4, 4),
+                                                        std::string_view(png).substr(at + 8, length));
     png.replace(at, chunk.size(), chunk);
     at += chunk.size();
   }
@@ -150,8 +152,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckStream(rest, 1 + kind[3]);
   static constexpr std::pair<int, int> kKinds[] = {{2, 8}, {0, 8}, {6, 8}, {3, 8}, {0, 1}, {3, 4}, {2, 16}, {4, 8}};
   const auto [color, depth] = kKinds[kind[0] / 4 % std::size(kKinds)];
-  std::string head = penstock::PngHeader(1u + kind[1], 1u + kind[2] % 64, color, depth, false);
-  if (color == 3) head += penstock::PngChunk("PLTE", std::string(3 * (1 + kind[2] / 64 * 5), '\x41'));
-  CheckPng(penstock::WrapPng(head, rest, 1u + kind[3]), data);
+  std::string head = penstock::image::PngHeader(1u + kind[1], 1u + kind[2] % 64, color, depth, false);
+  if (color == 3) head += penstock::image::PngChunk("PLTE", std::string(3 * (1 + kind[2] / 64 * 5), '\x41'));
+  CheckPng(penstock::image::WrapPng(head, rest, 1u + kind[3]), data);
   return 0;
 }

@@ -21,17 +21,17 @@ namespace {
 
 constexpr int kWidth = 120, kHeight = 90;
 
-std::string Png(int width, int height, const Rect& white, int channels) {
+std::string Png(int width, int height, const image::Rect& white, int channels) {
   cv::Mat picture = cv::Mat::zeros(height, width, channels == 3 ? CV_8UC3 : CV_8UC1);
   picture(cv::Rect(white.x, white.y, white.width, white.height)).setTo(cv::Scalar::all(255));
-  return *EncodePng({picture.data, width, height, channels, picture.step});
+  return *image::EncodePng({picture.data, width, height, channels, picture.step});
 }
 
-std::string Record(const std::vector<Rect>& boxes, const std::string& image, const std::string& mask) {
+std::string Record(const std::vector<image::Rect>& boxes, const std::string& image, const std::string& mask) {
   std::vector<float> sides[4];
   std::vector<int64_t> labels;
   std::vector<std::string> names;
-  for (const Rect& box : boxes) {
+  for (const image::Rect& box : boxes) {
     sides[0].push_back(static_cast<float>(box.x) / kWidth);
     sides[1].push_back(static_cast<float>(box.y) / kHeight);
     sides[2].push_back(static_cast<float>(box.x + box.width) / kWidth);
@@ -52,7 +52,7 @@ std::string Record(const std::vector<Rect>& boxes, const std::string& image, con
       .Serialize();
 }
 
-std::string Record(const Rect& rect) {
+std::string Record(const image::Rect& rect) {
   return Record({rect}, Png(kWidth, kHeight, rect, 3), Png(kWidth, kHeight, rect, 1));
 }
 
@@ -160,7 +160,7 @@ const std::string kMoves[] = {
 TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 12; ++id) {
-      const Rect rect{static_cast<int>(30 + id * 3 % 20), static_cast<int>(20 + id * 7 % 15), 34, 27};
+      const image::Rect rect{static_cast<int>(30 + id * 3 % 20), static_cast<int>(20 + id * 7 % 15), 34, 27};
       const Made made = Make(Job(move + kResizeAll), Record(rect), {.record_id = id});
       const std::vector<float> pixels = PixelsBox(made.image, made.width, 3);
       if (pixels[2] < 0) {
@@ -187,7 +187,7 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
 TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbor) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 6; ++id) {
-      const Made made = Make(Job(move + kResizeAll), Record(Rect{41, 22, 34, 27}), {.record_id = id});
+      const Made made = Make(Job(move + kResizeAll), Record(image::Rect{41, 22, 34, 27}), {.record_id = id});
       ASSERT_EQ(made.mask.size() * 3, made.image.size());
       size_t unlike = 0;
       for (size_t i = 0; i < made.mask.size(); ++i) unlike += made.mask[i] != made.image[3 * i];
@@ -206,7 +206,7 @@ TEST(Annotations, MasksTakePadModes) {
 
 TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   // The crop keeps columns 30 to 90 and rows 15 to 75.
-  const std::vector<Rect> boxes = {
+  const std::vector<image::Rect> boxes = {
       {0, 20, 20, 20},   // outside
       {20, 20, 20, 20},  // half of it
       {40, 40, 10, 10},  // entirely inside
@@ -242,21 +242,21 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
 
 TEST(Annotations, TurnsAreThoseOfOrientation) {
   const int width = 7, height = 5;
-  const std::vector<uint8_t> pixels = MakePixels(width, height, 1, 3);
-  const ImageView stored{pixels.data(), width, height, 1, static_cast<size_t>(width)};
+  const std::vector<uint8_t> pixels = image::MakePixels(width, height, 1, 3);
+  const image::ImageView stored{pixels.data(), width, height, 1, static_cast<size_t>(width)};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     Arena arena;
     Followers followers;
     followers.Start(width, height);
     followers.AddMask(stored, 0);
-    const Rect upright = SwapsSides(orientation) ? Rect{1, 2, 3, 4} : Rect{2, 1, 4, 3};
-    const Rect box = StoredRect(upright, orientation, width, height);
+    const image::Rect upright = image::SwapsSides(orientation) ? image::Rect{1, 2, 3, 4} : image::Rect{2, 1, 4, 3};
+    const image::Rect box = image::StoredRect(upright, orientation, width, height);
     followers.AddBox(box.x, box.y, box.x + box.width, box.y + box.height);
     followers.Apply(ImageMove::Turn(orientation, width, height), &arena);
     std::vector<uint8_t> turned(pixels.size());
-    const int turned_width = SwapsSides(orientation) ? height : width;
-    TurnUpright(stored, orientation, turned.data(), static_cast<size_t>(turned_width));
-    const ImageView& mask = followers.masks()[0];
+    const int turned_width = image::SwapsSides(orientation) ? height : width;
+    image::TurnUpright(stored, orientation, turned.data(), static_cast<size_t>(turned_width));
+    const image::ImageView& mask = followers.masks()[0];
     ASSERT_EQ(mask.width, turned_width);
     for (int y = 0; y < mask.height; ++y) {
       for (int x = 0; x < mask.width; ++x) {
@@ -284,8 +284,8 @@ TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
       slivers += corner(x) != x ? 1 : 0;
       for (const bool before : {true, false}) {
         const double from = corner(before ? x - 10 : x), to = corner(before ? x : x + 10);
-        const Rect window = before ? Rect{x, 0, side - x, side} : Rect{0, 0, x, side};
-        const auto crop = [&](const Rect& part, double x0, double y0, double x1, double y1) {
+        const image::Rect window = before ? image::Rect{x, 0, side - x, side} : image::Rect{0, 0, x, side};
+        const auto crop = [&](const image::Rect& part, double x0, double y0, double x1, double y1) {
           followers.Start(side, side);
           followers.AddBox(x0, y0, x1, y1);
           followers.Apply(ImageMove::Window(part), &arena);
@@ -301,7 +301,7 @@ TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
 
 TEST(Annotations, EveryDeliveredBoxHasAnAreaAndItsCompanions) {
   const v1::JobSpec job = Job("ops { random_crop { height: 70 width: 100 } } " + kResizeAll);
-  std::vector<Rect> boxes;
+  std::vector<image::Rect> boxes;
   for (int x = 0; x + 7 <= kWidth; x += 7) {
     for (int y = 0; y + 7 <= kHeight; y += 7) boxes.push_back({x, y, 7, 7});
   }
@@ -367,7 +367,7 @@ TEST(Annotations, AMaskMayBecomeNumbers) {
   EXPECT_EQ(pipeline->schema().columns[1].dtype, batch::DType::kInt32);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
-  const std::string record = Record(Rect{10, 10, 40, 30});
+  const std::string record = Record(image::Rect{10, 10, 40, 30});
   ASSERT_TRUE(pipeline->MakeRow(record, {}, &row.slot, &scratch).ok());
   EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record));
   EXPECT_EQ(row.As<int32_t>(1)[30 * 100 + 30], 255);

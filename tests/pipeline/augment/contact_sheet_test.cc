@@ -20,14 +20,14 @@ constexpr char kSheetOps[] =
     "ops { random_horizontal_flip { } } ops { normalize { preset: 'imagenet' } }";
 
 TEST(ContactSheet, IsAPngWithACellForEachDraw) {
-  const std::string good = ImageRecord(MakeJpeg({.width = 90, .height = 60}));
+  const std::string good = ImageRecord(image::MakeJpeg({.width = 90, .height = 60}));
   const std::string bad = ImageRecord("no image");
   const std::vector<SheetRecord> records = {{good, {.record_id = 1}, "first"}, {bad, {.record_id = 2}, "second"}};
   const auto sheet = RenderContactSheet(ImageJob(kSheetOps), records, {.draws = 3, .cell = 64});
   ASSERT_TRUE(sheet.ok()) << sheet.status();
-  const auto header = ProbeImage(*sheet);
+  const auto header = image::ProbeImage(*sheet);
   ASSERT_TRUE(header.ok()) << header.status();
-  EXPECT_EQ(header->format, ImageFormat::kPng);
+  EXPECT_EQ(header->format, image::ImageFormat::kPng);
   EXPECT_GT(header->width, 4 * 64);
   EXPECT_GT(header->height, 2 * 64);
   EXPECT_EQ(*sheet, *RenderContactSheet(ImageJob(kSheetOps), records, {.draws = 3, .cell = 64}));
@@ -36,7 +36,7 @@ TEST(ContactSheet, IsAPngWithACellForEachDraw) {
 TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
   const std::vector<float> low{0.2f}, high{0.7f};
   const std::string record = ExampleBuilder()
-                                 .Bytes("image/encoded", MakeJpeg({.width = 90, .height = 60}))
+                                 .Bytes("image/encoded", image::MakeJpeg({.width = 90, .height = 60}))
                                  .Int64("image/class/label", 1)
                                  .FloatList("image/object/bbox/xmin", low)
                                  .FloatList("image/object/bbox/ymin", low)
@@ -59,7 +59,7 @@ TEST(ContactSheet, ShowsRawPixelsToo) {
   const auto job = [](const std::string& ops) {
     return ParseJob("features { key: 'raw' column: 'pixels' type: BYTES decode_raw: UINT8 shape: [20, 30, 3] }" + ops);
   };
-  const std::vector<uint8_t> pixels = MakePixels(30, 20, 3, 5);
+  const std::vector<uint8_t> pixels = image::MakePixels(30, 20, 3, 5);
   const std::string record = ExampleBuilder().Bytes("raw", std::string(pixels.begin(), pixels.end())).Serialize();
   const auto sheet = [&](const std::string& ops) -> std::string {
     const auto png = RenderContactSheet(job(ops), {{record, {.record_id = 1}, ""}}, {.draws = 2});
@@ -81,11 +81,11 @@ std::string Plain(uint8_t r, uint8_t g, uint8_t b) {
 
 // The number of pixels of the sheet with this color.
 int CountColor(const std::string& png, uint8_t r, uint8_t g, uint8_t b) {
-  const auto header = ProbeImage(png);
+  const auto header = image::ProbeImage(png);
   EXPECT_TRUE(header.ok());
   const size_t row = static_cast<size_t>(header->width) * 3;
   std::vector<uint8_t> pixels(row * static_cast<size_t>(header->height));
-  EXPECT_TRUE(DecodeOther(png, *header, 3, pixels.data(), row).ok());
+  EXPECT_TRUE(image::DecodeOther(png, *header, 3, pixels.data(), row).ok());
   int count = 0;
   for (size_t i = 0; i < pixels.size(); i += 3) count += pixels[i] == r && pixels[i + 1] == g && pixels[i + 2] == b;
   return count;

@@ -22,7 +22,7 @@ absl::Status MadeStatus(const std::string& record, const std::string& more = "")
 }
 
 TEST(FaultClasses, OfRecordsAreKnown) {
-  const std::string jpeg = MakeJpeg({.width = 90, .height = 70});
+  const std::string jpeg = image::MakeJpeg({.width = 90, .height = 70});
   ASSERT_TRUE(MadeStatus(ImageRecord(jpeg)).ok());
   std::string rotten = jpeg;
   for (size_t i = rotten.size() / 2; i < rotten.size() / 2 + 60; ++i) rotten[i] = static_cast<char>(0xFF);

@@ -45,14 +45,15 @@ std::string MaskPng(int color, int depth, const std::vector<uint16_t>& values, c
       rows.back() = static_cast<char>(rows.back() | value << (bits == 0 ? 0 : 8 - bits));
     }
   }
-  return WrapPng(PngHeader(kMaskWidth, kMaskHeight, color, depth, interlaced) + more, ZlibStream(rows, 6), 5000);
+  return image::WrapPng(image::PngHeader(kMaskWidth, kMaskHeight, color, depth, interlaced) + more,
+                        image::ZlibStream(rows, 6), 5000);
 }
 
 // `count` colors, like VOC's: no color is the gray of its number.
 std::string Colors(int count) {
   std::string colors;
   for (int i = 0; i < count; ++i) colors += {static_cast<char>(i * 64 + 128), static_cast<char>(i * 32), '\x40'};
-  return PngChunk("PLTE", colors);
+  return image::PngChunk("PLTE", colors);
 }
 
 // White, so that pixels from outside also show in the image.
@@ -152,7 +153,8 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
 TEST(Masks, OfSixteenBitColorsAreBadRecords) {
   std::string rows;
   for (uint32_t y = 0; y < kMaskHeight; ++y) rows += '\0' + std::string(size_t{6} * kMaskWidth, '\1');
-  const std::string colors = WrapPng(PngHeader(kMaskWidth, kMaskHeight, 2, 16, false), ZlibStream(rows, 6), 5000);
+  const std::string colors =
+      image::WrapPng(image::PngHeader(kMaskWidth, kMaskHeight, 2, 16, false), image::ZlibStream(rows, 6), 5000);
   for (const char* depth : {"", "depth: UINT16"}) {
     EXPECT_THAT(std::string(MakeMask(MaskJob(kSize, depth), MaskRecord(colors)).status.message()),
                 HasSubstr("colors or alpha of 16 bits"));

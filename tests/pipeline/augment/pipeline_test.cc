@@ -30,7 +30,7 @@ constexpr char kEvaluate[] =
     "ops { center_crop { height: 56 width: 56 } }";
 
 std::string Photo(int width = 180, int height = 131, uint32_t seed = 1) {
-  return MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2, .seed = seed});
+  return image::MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2, .seed = seed});
 }
 
 std::vector<uint8_t> ImageOf(const Pipeline& pipeline, const std::string& record, const SampleKey& key) {
@@ -110,12 +110,12 @@ TEST(Pipeline, AWarmCacheOfDecodedImagesGivesTheBytesOfNone) {
       Photo(17, 17),
       Photo(1, 1),
       Photo(300, 3),
-      MakeJpeg({.width = 90, .height = 77, .components = 4}),
-      MakeJpeg({.width = 90, .height = 77, .components = 1}),
-      MakeJpeg({.width = 131, .height = 77, .horizontal = 2, .vertical = 1, .progressive = true})};
-  if (const auto folder = ReferenceFolder()) {
+      image::MakeJpeg({.width = 90, .height = 77, .components = 4}),
+      image::MakeJpeg({.width = 90, .height = 77, .components = 1}),
+      image::MakeJpeg({.width = 131, .height = 77, .horizontal = 2, .vertical = 1, .progressive = true})};
+  if (const auto folder = image::ReferenceFolder()) {
     for (const std::string name : {"exif_rotated.jpg", "palette.png", "lossless.webp", "cmyk.jpg", "thin.jpg"}) {
-      images.push_back(ReadBytes(*folder + "/odd/" + name));
+      images.push_back(image::ReadBytes(*folder + "/odd/" + name));
     }
   }
   RowScratch scratch;
@@ -198,7 +198,7 @@ std::string PngWithWrongRowsBelow(uint32_t width, uint32_t height) {
     rows.push_back(y < height / 2 ? '\0' : '\7');  // no filter has number 7
     for (uint32_t i = 0; i < 3 * width; ++i) rows.push_back(static_cast<char>(i * 5 + y * 3));
   }
-  return WrapPng(PngHeader(width, height, 2, 8, false), ZlibStream(rows, 6), 4000);
+  return image::WrapPng(image::PngHeader(width, height, 2, 8, false), image::ZlibStream(rows, 6), 4000);
 }
 
 TEST(Pipeline, DamageOutsideTheCropIsFoundInEachEpochWhereTheJobChecksWholeImages) {
@@ -227,9 +227,9 @@ TEST(Pipeline, DamageOutsideTheCropIsFoundInEachEpochWhereTheJobChecksWholeImage
     EXPECT_LT(by_crop, 60) << what;
     EXPECT_EQ(by_image, 0) << what;
   }
-  const std::vector<uint8_t> pixels = MakePixels(150, 120, 3, 4);
-  const std::string sound[] = {photo, MakeJpeg({.width = 90, .height = 140, .progressive = true}),
-                               *EncodePng({pixels.data(), 150, 120, 3, 450})};
+  const std::vector<uint8_t> pixels = image::MakePixels(150, 120, 3, 4);
+  const std::string sound[] = {photo, image::MakeJpeg({.width = 90, .height = 140, .progressive = true}),
+                               *image::EncodePng({pixels.data(), 150, 120, 3, 450})};
   for (const std::string& image : sound) {
     for (uint64_t epoch = 0; epoch < 20; ++epoch) {
       ASSERT_TRUE(good(*wanted, image, &row, epoch));

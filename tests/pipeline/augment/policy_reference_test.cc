@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-std::vector<uint8_t> MakePixelsOf(const RgbImage& in, const PolicyChoice& choice, WarpSampling sampling) {
+std::vector<uint8_t> MakePixelsOf(const image::RgbImage& in, const PolicyChoice& choice, image::WarpSampling sampling) {
   std::vector<uint8_t> out(in.rgb.size());
   MakePolicyPixels(choice, {.sampling = sampling, .fill = {}}, in.view(),
                    {out.data(), static_cast<size_t>(in.width) * 3});
@@ -41,29 +41,29 @@ bool IsEnhance(PolicyOp op) { return op >= PolicyOp::kBrightness && op <= Policy
 int Tolerance(PolicyOp op) { return IsEnhance(op) || op == PolicyOp::kAutoContrast ? 1 : 0; }
 
 TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
-  const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
-  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kIdentity, 0}, WarpSampling::kNearest), in.rgb);
-  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, WarpSampling::kNearest), in.rgb);
-  const std::vector<uint8_t> inverted = MakePixelsOf(in, {PolicyOp::kInvert, 0}, WarpSampling::kNearest);
-  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 0}, WarpSampling::kNearest), inverted);
+  const image::RgbImage in{60, 40, image::MakePixels(60, 40, 3, 5)};
+  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kIdentity, 0}, image::WarpSampling::kNearest), in.rgb);
+  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, image::WarpSampling::kNearest), in.rgb);
+  const std::vector<uint8_t> inverted = MakePixelsOf(in, {PolicyOp::kInvert, 0}, image::WarpSampling::kNearest);
+  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 0}, image::WarpSampling::kNearest), inverted);
   // int() rounds toward 0, and the picture moves to the right and down.
-  const std::vector<uint8_t> moved = MakePixelsOf(in, {PolicyOp::kTranslateX, 3.9}, WarpSampling::kNearest);
+  const std::vector<uint8_t> moved = MakePixelsOf(in, {PolicyOp::kTranslateX, 3.9}, image::WarpSampling::kNearest);
   EXPECT_EQ(moved[3 * 3], in.rgb[0]);
   EXPECT_EQ(moved[0], 0);
-  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kTranslateY, -0.9}, WarpSampling::kNearest), in.rgb);
+  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kTranslateY, -0.9}, image::WarpSampling::kNearest), in.rgb);
   // A threshold between two numbers acts as the upper one.
-  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 99.5}, WarpSampling::kNearest),
-            MakePixelsOf(in, {PolicyOp::kSolarize, 100}, WarpSampling::kNearest));
+  EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 99.5}, image::WarpSampling::kNearest),
+            MakePixelsOf(in, {PolicyOp::kSolarize, 100}, image::WarpSampling::kNearest));
 }
 
 TEST(PolicyReference, EveryOpIsTorchvisions) {
-  const auto folder = ReferenceFolder();
+  const auto folder = image::ReferenceFolder();
   if (!folder) {
     EXPECT_EQ(Ops().size(), 15u);
     return;
   }
   std::map<std::string, int> pictures;
-  const auto manifest = ReadJson(*folder + "/ops_torchvision/manifest.json");
+  const auto manifest = image::ReadJson(*folder + "/ops_torchvision/manifest.json");
   for (const auto& item : manifest.fields().at("ops").list_value().values()) {
     const auto& entry = item.struct_value().fields();
     std::string name = entry.at("op").string_value();
@@ -74,10 +74,10 @@ TEST(PolicyReference, EveryOpIsTorchvisions) {
     ++pictures[name];
     const double argument = entry.at("argument").number_value();
     const PolicyChoice choice{op->second, IsEnhance(op->second) ? argument - 1 : argument};
-    const RgbImage in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
-    const RgbImage theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    const image::RgbImage in = image::ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    const image::RgbImage theirs = image::ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
     const std::vector<uint8_t> ours =
-        MakePixelsOf(in, choice, bilinear ? WarpSampling::kBilinear : WarpSampling::kNearest);
+        MakePixelsOf(in, choice, bilinear ? image::WarpSampling::kBilinear : image::WarpSampling::kNearest);
     ASSERT_EQ(ours.size(), theirs.rgb.size());
     int worst = 0;
     size_t same = 0;

@@ -8,7 +8,7 @@
 #include "base/philox.h"
 #include "hwy/targets.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using Pixels = std::vector<uint8_t>;
@@ -115,4 +115,4 @@ TEST_P(AdjustLoops, EveryLumaIsTheSame) {
 INSTANTIATE_TEST_SUITE_P(Targets, AdjustLoops, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -12,7 +12,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Returns false if the op is not in adjust.h.
@@ -113,4 +113,4 @@ TEST(AdjustReference, GaussianBlurIsTorchvisionsOfTensorsToWithinOne) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

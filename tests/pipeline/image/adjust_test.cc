@@ -13,7 +13,7 @@
 #include "pipeline/image/color.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using Pixels = std::vector<uint8_t>;
@@ -269,4 +269,4 @@ TEST(Adjust, ShuffleTakesTheChannelsInThatOrder) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -12,7 +12,7 @@
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Result of a decode. It has pixels only if the status is good (or lenient).
 struct DecodedCrop {
@@ -58,6 +58,6 @@ inline std::string HideTable(std::string bytes) {
   return bytes;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_CROP_SUPPORT_H_

@@ -10,7 +10,7 @@
 #include "pipeline/image/blur.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using Pixels = std::vector<uint8_t>;
@@ -179,4 +179,4 @@ TEST(FillGrid, QuarterTurnsOfASquareTurnTheGrid) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

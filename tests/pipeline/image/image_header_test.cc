@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using ::testing::HasSubstr;
@@ -243,4 +243,4 @@ TEST(CheckLimits, NamesSizeAndLimit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

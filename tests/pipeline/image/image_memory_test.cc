@@ -18,7 +18,7 @@
 #include "tests/pipeline/image/reference.h"
 #include "tests/support/allocation_peak.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct Size {
@@ -197,4 +197,4 @@ TEST(AllocationPeak, CountsWhatLivesAtOneTime) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace penstock {
+namespace penstock::image {
 
 std::vector<uint8_t> MakePixels(int width, int height, int channels, uint32_t seed) {
   std::vector<uint8_t> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels));
@@ -67,4 +67,4 @@ std::string MakeJpeg(const JpegRecipe& recipe) {
   return bytes;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 
 struct JpegRecipe {
   int width = 0, height = 0;
@@ -26,6 +26,6 @@ std::string MakeJpeg(const JpegRecipe& recipe);
 // RGB pixels like those that MakeJpeg compresses, dense.
 std::vector<uint8_t> MakePixels(int width, int height, int channels, uint32_t seed);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_JPEG_MAKER_H_

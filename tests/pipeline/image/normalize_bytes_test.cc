@@ -6,7 +6,7 @@
 
 #include "hwy/targets.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // All 256 bytes in every channel and lane, sizes on both sides of the vectors' steps, and exact allocations.
@@ -47,4 +47,4 @@ TEST(NormalizeBytes, EveryVectorTargetGivesTheScalarBits) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 TEST(Orientation, PartsOfTheUprightImageComeFromTheirPartOfTheStored) {
@@ -40,4 +40,4 @@ TEST(Orientation, PartsOfTheUprightImageComeFromTheirPartOfTheStored) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 void AppendNumber(std::string* bytes, uint32_t value, int count) {
@@ -101,4 +101,4 @@ std::string MakeWebp(int width, int height, const WebpRecipe& recipe) {
   return bytes;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns MakePixels(width, height, 3, seed) with 24 bits per pixel.
 std::string MakeBmp(int width, int height, uint32_t seed);
@@ -23,6 +23,6 @@ struct WebpRecipe {
 // Returns MakePixels(width, height, channels, seed), compressed by libwebp.
 std::string MakeWebp(int width, int height, const WebpRecipe& recipe);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_PICTURE_MAKER_H_

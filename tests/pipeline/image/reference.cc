@@ -11,7 +11,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "pipeline/image/formats/decode_other.h"
 
-namespace penstock {
+namespace penstock::image {
 
 std::optional<std::string> ReferenceFolder() {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
@@ -64,4 +64,4 @@ std::string Sha256(std::string_view bytes) {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

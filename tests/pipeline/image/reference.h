@@ -11,7 +11,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns the folder, or nullopt.
 std::optional<std::string> ReferenceFolder();
@@ -39,6 +39,6 @@ inline std::string Sha256(const std::vector<uint8_t>& bytes) {
   return Sha256(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 class BitWriter {
@@ -88,4 +88,4 @@ std::string MakeVp8l(const Vp8lRecipe& recipe) {
   return file + stream;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image

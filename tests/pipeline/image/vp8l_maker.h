@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::image {
 
 struct Vp8lRecipe {
   int width = 0, height = 0;
@@ -17,6 +17,6 @@ struct Vp8lRecipe {
 // A whole file whose every pixel is black.
 std::string MakeVp8l(const Vp8lRecipe& recipe);
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_VP8L_MAKER_H_

@@ -10,7 +10,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 std::vector<uint8_t> RunWarp(const RgbImage& in, const WarpMap& map, WarpSampling sampling) {
@@ -75,4 +75,4 @@ TEST(WarpReference, ShearTranslateAndRotateAreTorchvisions) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

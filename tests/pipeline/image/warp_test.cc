@@ -9,7 +9,7 @@
 
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct WarpPicture {
@@ -216,4 +216,4 @@ TEST(WarpMap, ShearsAreAffinesAboutTheUpperLeftCorner) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

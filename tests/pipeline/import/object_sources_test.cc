@@ -48,7 +48,9 @@ class ObjectSources : public ::testing::Test {
   }
   ~ObjectSources() override { S3().fault = nullptr; }
 
-  void Put(const std::string& key, int width) { S3().Put(bucket_, key, MakeJpeg({.width = width, .height = 30})); }
+  void Put(const std::string& key, int width) {
+    S3().Put(bucket_, key, image::MakeJpeg({.width = width, .height = 30}));
+  }
   std::string At(const std::string& key) const { return absl::StrCat("s3://", bucket_, "/", key); }
   std::unique_ptr<RecordSource> Source() {
     auto found = ListClassFolders(Files(), At("photos"), nullptr);
@@ -109,7 +111,7 @@ TEST_F(ObjectSources, KeysThatEndMeanwhileAreNoFaultOfAnItem) {
 
 TEST_F(ObjectSources, ListsMayNameObjectsByTheirUrls) {
   TempDir dir;
-  dir.Write("here.jpg", MakeJpeg({.width = 40, .height = 30}));
+  dir.Write("here.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir.Write("list", absl::StrCat(At("photos/b/3.jpg"), " 3\nhere.jpg 4\n", At("photos/none.jpg"), " 5\n"));
   const auto files = ReadFileList(Files(), dir.File("list"), dir.path(), nullptr);
   ASSERT_TRUE(files.ok()) << files.status();

@@ -84,7 +84,7 @@ TEST(ClassFolders, WhatHoldsNoneIsSaid) {
 
 TEST(ClassFolders, AFlatFolderOfImagesHasNoLabels) {
   TempDir dir;
-  for (const char* name : {"flat/1.jpg", "flat/2.jpg"}) dir.Write(name, MakeJpeg({.width = 40, .height = 30}));
+  for (const char* name : {"flat/1.jpg", "flat/2.jpg"}) dir.Write(name, image::MakeJpeg({.width = 40, .height = 30}));
   auto found = ListClassFolders(LocalFiles(), dir.File("flat"), nullptr);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->files.labeled());
@@ -101,7 +101,7 @@ TEST(ClassFolders, AFlatFolderOfImagesHasNoLabels) {
 
 TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
   TempDir dir;
-  dir.Write("src/a/1.jpg", MakeJpeg({.width = 40, .height = 30}));
+  dir.Write("src/a/1.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir.Write("src/a/Thumbs.db", "no image");
   auto all = ListClassFolders(LocalFiles(), dir.File("src"), nullptr);
   ASSERT_TRUE(all.ok()) << all.status();
@@ -186,7 +186,7 @@ TEST(FileList, BadLinesAreNamed) {
 
 TEST(FileSource, WritesImageNetsKeys) {
   TempDir dir;
-  const std::string jpeg = MakeJpeg({.width = 40, .height = 30});
+  const std::string jpeg = image::MakeJpeg({.width = 40, .height = 30});
   dir.Write("src/tench/n1.JPEG", jpeg);
   auto found = ListClassFolders(LocalFiles(), dir.File("src"), nullptr);
   ASSERT_TRUE(found.ok());
@@ -216,7 +216,7 @@ TEST(FileSource, AChangedFileIsAnotherSource) {
 TEST(FileSource, BadFilesAreNamed) {
   TempDir dir;
   dir.Write("text.jpg", "no image at all, but text");
-  dir.Write("cut.jpg", MakeJpeg({.width = 40, .height = 30}).substr(0, 600));
+  dir.Write("cut.jpg", image::MakeJpeg({.width = 40, .height = 30}).substr(0, 600));
   dir.Write("list", "text.jpg 1\ncut.jpg 2\ngone.jpg 3\n");
   auto files = ReadFileList(LocalFiles(), dir.File("list"), dir.path(), nullptr);
   ASSERT_TRUE(files.ok());
@@ -267,9 +267,9 @@ TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {
       EXPECT_EQ(FeatureOf<std::string>(changed, "image/filename"), FeatureOf<std::string>(original, "image/filename"));
     }
     const std::string jpeg = *FeatureOf<std::string>(original, "image/encoded");
-    EXPECT_EQ(FeatureOf<std::string>(indexed[i], "image/encoded"), *AddRestartIndex(jpeg));
+    EXPECT_EQ(FeatureOf<std::string>(indexed[i], "image/encoded"), *image::AddRestartIndex(jpeg));
     EXPECT_EQ(FeatureOf<int64_t>(indexed[i], "image/width"), std::nullopt);
-    const auto header = ProbeImage(*FeatureOf<std::string>(resized[i], "image/encoded"));
+    const auto header = image::ProbeImage(*FeatureOf<std::string>(resized[i], "image/encoded"));
     ASSERT_TRUE(header.ok());
     EXPECT_EQ(header->width, 32);
     EXPECT_EQ(FeatureOf<int64_t>(resized[i], "image/width"), 32);

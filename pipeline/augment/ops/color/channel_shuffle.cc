@@ -13,7 +13,9 @@ constexpr std::array<int, 3> kOrders[6] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 
 
 struct Shuffle {
   std::array<int, 3> order;
-  void operator()(const ImageView& in, ImageTarget out) const { ShuffleChannels(in, order.data(), out); }
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::ShuffleChannels(in, order.data(), out);
+  }
 };
 
 std::unique_ptr<Op> MakeChannelShuffle(const OpSetup& setup, ValueType* output) {

@@ -16,19 +16,19 @@ struct Jitter {
   std::array<int, 4> order = {0, 1, 2, 3};
   std::array<std::optional<double>, 4> factor;
 
-  void operator()(const ImageView& in, ImageTarget out) const {
-    ImageView from = in;
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::ImageView from = in;
     for (const int step : order) {
       if (!factor[static_cast<size_t>(step)].has_value()) continue;
       const double by = *factor[static_cast<size_t>(step)];
-      if (step == 0) AdjustBrightness(from, static_cast<float>(by), out);
-      if (step == 1) AdjustContrast(from, static_cast<float>(by), out);
-      if (step == 2) AdjustSaturation(from, static_cast<float>(by), out);
-      if (step == 3) AdjustHue(from, by, out);
+      if (step == 0) image::AdjustBrightness(from, static_cast<float>(by), out);
+      if (step == 1) image::AdjustContrast(from, static_cast<float>(by), out);
+      if (step == 2) image::AdjustSaturation(from, static_cast<float>(by), out);
+      if (step == 3) image::AdjustHue(from, by, out);
       from.data = out.data;
       from.stride = out.stride;
     }
-    if (from.data != out.data) CopyPixels(from, out);
+    if (from.data != out.data) image::CopyPixels(from, out);
   }
 };
 

@@ -10,12 +10,12 @@ namespace {
 
 constexpr double kMaxFactor = 1000;
 
-using Adjust = void (*)(const ImageView&, float, ImageTarget);
+using Adjust = void (*)(const image::ImageView&, float, image::ImageTarget);
 
 struct AdjustBy {
   Adjust adjust;
   float factor;
-  void operator()(const ImageView& in, ImageTarget out) const { adjust(in, factor, out); }
+  void operator()(const image::ImageView& in, image::ImageTarget out) const { adjust(in, factor, out); }
 };
 
 auto DrawAdjust(const FactorRange& range, Adjust adjust) {
@@ -40,8 +40,9 @@ class SharpnessOp final : public Op {
       factor = static_cast<float>(range_.Draw(&context->random));
       if (factor == 1) return absl::OkStatus();
     }
-    return FilterPixels(context, &value->image,
-                        [&](const ImageView& in, ImageTarget out) { AdjustSharpness(in, factor, out); });
+    return FilterPixels(context, &value->image, [&](const image::ImageView& in, image::ImageTarget out) {
+      image::AdjustSharpness(in, factor, out);
+    });
   }
 
  private:
@@ -53,16 +54,16 @@ std::unique_ptr<Op> MakeBrightness(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Brightness& spec = setup.spec->brightness();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
-  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustBrightness),
-                     output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(),
+                     DrawAdjust(range, image::AdjustBrightness), output);
 }
 
 std::unique_ptr<Op> MakeContrast(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Contrast& spec = setup.spec->contrast();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
-  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustContrast),
-                     output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(),
+                     DrawAdjust(range, image::AdjustContrast), output);
 }
 
 std::unique_ptr<Op> MakeSaturation(const OpSetup& setup, ValueType* output) {
@@ -70,15 +71,15 @@ std::unique_ptr<Op> MakeSaturation(const OpSetup& setup, ValueType* output) {
   const v1::Saturation& spec = setup.spec->saturation();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
   return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(),
-                         DrawAdjust(range, AdjustSaturation), output);
+                         DrawAdjust(range, image::AdjustSaturation), output);
 }
 
 std::unique_ptr<Op> MakeGamma(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Gamma& spec = setup.spec->gamma();
   const FactorRange range = ChooseFactors(setup, spec, 0.01, 100);
-  const auto adjust = [](const ImageView& in, float gamma, ImageTarget out) {
-    AdjustGamma(in, static_cast<double>(gamma), out);
+  const auto adjust = [](const image::ImageView& in, float gamma, image::ImageTarget out) {
+    image::AdjustGamma(in, static_cast<double>(gamma), out);
   };
   return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, adjust), output);
 }

@@ -13,7 +13,7 @@ std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
       CheckRange(setup, static_cast<double>(spec.min()), static_cast<double>(spec.max()), -0.5, 0.5);
   const auto draw = [range](SampleRandom* random, int, int) {
     const double turn = range.Draw(random);
-    const auto change = [turn](const ImageView& in, ImageTarget out) { AdjustHue(in, turn, out); };
+    const auto change = [turn](const image::ImageView& in, image::ImageTarget out) { image::AdjustHue(in, turn, out); };
     return std::optional(change);
   };
   return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), draw, output);

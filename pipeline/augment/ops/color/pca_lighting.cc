@@ -16,7 +16,9 @@ constexpr double kVectors[3][3] = {{-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045,
 
 struct Light {
   std::array<float, 3> offset = {0, 0, 0};
-  void operator()(const ImageView& in, ImageTarget out) const { AddToChannels(in, offset.data(), out); }
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::AddToChannels(in, offset.data(), out);
+  }
 };
 
 std::unique_ptr<Op> MakePcaLighting(const OpSetup& setup, ValueType* output) {

@@ -23,9 +23,9 @@ absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& windo
     CropImage(context, image, window);
     return absl::OkStatus();
   }
-  PS_RETURN_IF_ERROR(
-      ReplacePixels(context, image, window.width, window.height, 0,
-                    [&](const ImageView& in, ImageTarget out) { CopyWindow(in, window, mode, fill.values, out); }));
+  PS_RETURN_IF_ERROR(ReplacePixels(
+      context, image, window.width, window.height, 0,
+      [&](const ImageView& in, ImageTarget out) { image::CopyWindow(in, window, mode, fill.values, out); }));
   context->Moved(ImageMove::Window(window, mode, fill.masks));
   return absl::OkStatus();
 }

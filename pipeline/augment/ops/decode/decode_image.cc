@@ -31,10 +31,10 @@ class DecodeImageOp final : public Op {
                                  .upright = upright_,
                                  .whole = whole_,
                                  .label = label_};
-    const absl::StatusOr<ImageHeader> header = ProbeImage(value->bytes);
+    const absl::StatusOr<image::ImageHeader> header = image::ProbeImage(value->bytes);
     if (!header.ok()) return WithFault(Fault::kNoImage, header.status());
     decoding.header = *header;
-    const absl::Status fits = CheckLimits(decoding.header, limits_);
+    const absl::Status fits = image::CheckLimits(decoding.header, limits_);
     if (!fits.ok()) return WithFault(Fault::kOverLimit, fits);
     if (mask_) {
       const absl::Status readable = CheckMask(decoding.header);
@@ -48,7 +48,7 @@ class DecodeImageOp final : public Op {
 
  private:
   // Rejects masks whose classes would lose bits.
-  absl::Status CheckMask(const ImageHeader& header) const {
+  absl::Status CheckMask(const image::ImageHeader& header) const {
     if (header.depth != 16) return absl::OkStatus();
     if (header.components != 1) {
       return absl::InvalidArgumentError(
@@ -62,7 +62,7 @@ class DecodeImageOp final : public Op {
   const int channels_;
   const bool upright_, lenient_, whole_;
   const bool mask_, wide_;  // wide: 16-bit classes
-  const ImageLimits limits_;
+  const image::ImageLimits limits_;
   const std::string label_;
 };
 

@@ -16,11 +16,11 @@ struct Cut {
   FillColor color;
   SampleRandom* random;
 
-  void operator()(const ImageView& in, ImageTarget out) const {
-    CopyPixels(in, out);
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::CopyPixels(in, out);
     for (int i = 0; i < count; ++i) {
       const int y = DrawInteger(0, in.height - 1, random), x = DrawInteger(0, in.width - 1, random);
-      FillRect(in, {x - size / 2, y - size / 2, size, size}, color.values, out);
+      image::FillRect(in, {x - size / 2, y - size / 2, size, size}, color.values, out);
     }
   }
 };

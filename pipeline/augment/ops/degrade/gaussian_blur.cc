@@ -18,17 +18,18 @@ class GaussianBlurOp final : public Op {
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     LazyImage& image = value->image;
-    const size_t scratch_bytes = GaussianBlurBytes(image.width(), image.channels(), size_);
+    const size_t scratch_bytes = image::GaussianBlurBytes(image.width(), image.channels(), size_);
     if (context->dry()) return ReplacePixels(context, &image, image.width(), image.height(), scratch_bytes, Nothing);
     if (!DrawChance(probability_, &context->random)) return absl::OkStatus();
-    const std::vector<int16_t> weights = GaussianWeights(size_, sigma_.Draw(&context->random));
+    const std::vector<int16_t> weights = image::GaussianWeights(size_, sigma_.Draw(&context->random));
     uint8_t* const scratch = context->tools->arena.Acquire(scratch_bytes);
-    return FilterPixels(context, &image,
-                        [&](const ImageView& in, ImageTarget out) { GaussianBlur(in, weights, scratch, out); });
+    return FilterPixels(context, &image, [&](const image::ImageView& in, image::ImageTarget out) {
+      image::GaussianBlur(in, weights, scratch, out);
+    });
   }
 
  private:
-  static void Nothing(const ImageView&, ImageTarget) {}
+  static void Nothing(const image::ImageView&, image::ImageTarget) {}
 
   const int size_;
   const FactorRange sigma_;
@@ -38,8 +39,8 @@ class GaussianBlurOp final : public Op {
 std::unique_ptr<Op> MakeGaussianBlur(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::GaussianBlur& spec = setup.spec->gaussian_blur();
-  if (spec.kernel_size() % 2 == 0 || spec.kernel_size() > static_cast<uint32_t>(kMaxBlurSize)) {
-    setup.Error("kernel_size", absl::StrCat("must be odd, from 1 to ", kMaxBlurSize));
+  if (spec.kernel_size() % 2 == 0 || spec.kernel_size() > static_cast<uint32_t>(image::kMaxBlurSize)) {
+    setup.Error("kernel_size", absl::StrCat("must be odd, from 1 to ", image::kMaxBlurSize));
   }
   const double low = spec.sigma_min() == 0 ? 0.1 : static_cast<double>(spec.sigma_min());
   const double high = spec.sigma_max() == 0 ? 2.0 : static_cast<double>(spec.sigma_max());

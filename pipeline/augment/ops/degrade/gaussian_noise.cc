@@ -13,7 +13,9 @@ struct Noise {
   double sigma;
   bool same;
   SampleRandom* random;
-  void operator()(const ImageView& in, ImageTarget out) const { AddNoise(in, sigma, same, random, out); }
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::AddNoise(in, sigma, same, random, out);
+  }
 };
 
 std::unique_ptr<Op> MakeGaussianNoise(const OpSetup& setup, ValueType* output) {

@@ -13,11 +13,11 @@ namespace penstock {
 namespace {
 
 struct Mask {
-  GridOfSquares grid;
+  image::GridOfSquares grid;
   FillColor color;
-  void operator()(const ImageView& in, ImageTarget out) const {
-    CopyPixels(in, out);
-    FillGrid(in, grid, color.values, out);
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::CopyPixels(in, out);
+    image::FillGrid(in, grid, color.values, out);
   }
 };
 
@@ -38,7 +38,7 @@ std::unique_ptr<Op> MakeGridMask(const OpSetup& setup, ValueType* output) {
   const auto draw = [=](SampleRandom* random, int, int) {
     Mask mask;
     mask.color = color;
-    GridOfSquares& grid = mask.grid;
+    image::GridOfSquares& grid = mask.grid;
     grid.unit = DrawInteger(static_cast<int>(low), static_cast<int>(high), random);
     grid.shift_x = DrawInteger(0, grid.unit - 1, random);
     grid.shift_y = DrawInteger(0, grid.unit - 1, random);

@@ -21,19 +21,21 @@ class JpegDistortionOp final : public Op {
     PS_RETURN_IF_ERROR(context->Realize(&image));
     const int width = image.width(), height = image.height(), channels = image.channels();
     const size_t stride = static_cast<size_t>(width) * static_cast<size_t>(channels);
-    const size_t buffer_bytes = JpegBufferBytes(width, height);
+    const size_t buffer_bytes = image::JpegBufferBytes(width, height);
     uint8_t* const pixels = context->Output(stride * static_cast<size_t>(height));
     if (context->dry()) {
-      ImageHeader header;
+      image::ImageHeader header;
       header.width = width;
       header.height = height;
-      *context->dry_bytes += buffer_bytes + Arena::kSlack + JpegCompressorBytes(width) + JpegDecoderBytes(header);
+      *context->dry_bytes +=
+          buffer_bytes + Arena::kSlack + image::JpegCompressorBytes(width) + image::JpegDecoderBytes(header);
     } else {
       const int quality = DrawInteger(low_, high_, &context->random);
       uint8_t* const buffer = context->tools->arena.Acquire(buffer_bytes);
       // The pixels do not depend on the Huffman tables.
-      const JpegEncodeOptions options = {.quality = quality, .optimize = false};
-      PS_ASSIGN_OR_RETURN(const std::string_view jpeg, EncodeJpegInto(image.view(), options, buffer, buffer_bytes));
+      const image::JpegEncodeOptions options = {.quality = quality, .optimize = false};
+      PS_ASSIGN_OR_RETURN(const std::string_view jpeg,
+                          image::EncodeJpegInto(image.view(), options, buffer, buffer_bytes));
       PS_RETURN_IF_ERROR(
           context->tools->jpeg.Decode(jpeg, {0, 0, width, height}, {.channels = channels}, pixels, stride).status());
     }

@@ -25,16 +25,16 @@ struct Eraser {
 };
 
 struct Erase {
-  Rect rect;
+  image::Rect rect;
   FillColor color;
   SampleRandom* pixels = nullptr;  // null: one color
 
-  void operator()(const ImageView& in, ImageTarget out) const {
-    CopyPixels(in, out);
+  void operator()(const image::ImageView& in, image::ImageTarget out) const {
+    image::CopyPixels(in, out);
     if (pixels != nullptr) {
-      FillRectRandomly(in, rect, pixels, out);
+      image::FillRectRandomly(in, rect, pixels, out);
     } else {
-      FillRect(in, rect, color.values, out);
+      image::FillRect(in, rect, color.values, out);
     }
   }
 };

@@ -31,7 +31,7 @@ struct AffineRanges {
 
 class AffineOp final : public Op {
  public:
-  AffineOp(const AffineRanges& ranges, WarpSampling sampling, const FillColor& fill)
+  AffineOp(const AffineRanges& ranges, image::WarpSampling sampling, const FillColor& fill)
       : ranges_(ranges), sampling_(sampling), fill_(fill) {}
 
   bool IsRandom() const override { return ranges_.Varies(); }
@@ -41,19 +41,19 @@ class AffineOp final : public Op {
     if (!context->dry() && !DrawChance(ranges_.probability, random)) return absl::OkStatus();
     LazyImage& image = value->image;
     const int width = image.width(), height = image.height();
-    AffineParameters p;
+    image::AffineParameters p;
     p.degrees = ranges_.degrees.Draw(random);
     p.translate_x = std::nearbyint(DrawUniform(-ranges_.translate_x * width, ranges_.translate_x * width, random));
     p.translate_y = std::nearbyint(DrawUniform(-ranges_.translate_y * height, ranges_.translate_y * height, random));
     p.scale = ranges_.scale.Draw(random);
     p.shear_x_degrees = ranges_.shear_x.Draw(random);
     p.shear_y_degrees = ranges_.shear_y.Draw(random);
-    return WarpImage(context, &image, AffineMap(p, width, height), sampling_, fill_, width, height);
+    return WarpImage(context, &image, image::AffineMap(p, width, height), sampling_, fill_, width, height);
   }
 
  private:
   const AffineRanges ranges_;
-  const WarpSampling sampling_;
+  const image::WarpSampling sampling_;
   const FillColor fill_;
 };
 
@@ -88,7 +88,7 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
   check_shear(ranges.shear_x, "min_shear_x_degrees", "max_shear_x_degrees");
   check_shear(ranges.shear_y, "min_shear_y_degrees", "max_shear_y_degrees");
   ranges.probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
-  const WarpSampling sampling = ChooseSampling(setup, spec.filter());
+  const image::WarpSampling sampling = ChooseSampling(setup, spec.filter());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

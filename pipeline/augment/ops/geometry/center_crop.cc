@@ -17,12 +17,12 @@ class CenterCropOp final : public Op {
     LazyImage& image = value->image;
     const int width = std::min(width_, image.width()), height = std::min(height_, image.height());
     // Crops in a dry run too, because the resulting size is exact.
-    const Rect rect = CenterRect(image.width(), image.height(), width, height);
+    const image::Rect rect = CenterRect(image.width(), image.height(), width, height);
     image.Crop(rect);
     context->Moved(ImageMove::Window(rect));
     if (width == width_ && height == height_) return absl::OkStatus();
-    const Rect window{-((width_ - width) / 2), -((height_ - height) / 2), width_, height_};
-    return WindowImage(context, &image, window, PadMode::kConstant, fill_);
+    const image::Rect window{-((width_ - width) / 2), -((height_ - height) / 2), width_, height_};
+    return WindowImage(context, &image, window, image::PadMode::kConstant, fill_);
   }
 
  private:

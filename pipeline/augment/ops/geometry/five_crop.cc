@@ -15,8 +15,8 @@ namespace {
 enum class Mirror : uint8_t { kNone, kLeftToRight, kTopToBottom };
 
 // Writes `rect`, itself mirrored, as dense pixels to `out`.
-void CopyMirrored(const ImageView& in, const Rect& rect, Mirror mirror, uint8_t* out) {
-  const ImageView part = in.Crop(rect);
+void CopyMirrored(const image::ImageView& in, const image::Rect& rect, Mirror mirror, uint8_t* out) {
+  const image::ImageView part = in.Crop(rect);
   const size_t row = part.row_bytes(), channels = static_cast<size_t>(part.channels);
   for (int y = 0; y < part.height; ++y, out += row) {
     const uint8_t* from = part.row(mirror == Mirror::kTopToBottom ? part.height - 1 - y : y);
@@ -55,14 +55,14 @@ class CropsOp final : public Op {
   }
 
  private:
-  uint8_t* CopyFive(const ImageView& in, Mirror mirror, size_t bytes, uint8_t* out) const {
+  uint8_t* CopyFive(const image::ImageView& in, Mirror mirror, size_t bytes, uint8_t* out) const {
     const int right = in.width - width_, bottom = in.height - height_;
-    Rect rects[5] = {{0, 0, width_, height_},
-                     {right, 0, width_, height_},
-                     {0, bottom, width_, height_},
-                     {right, bottom, width_, height_},
-                     CenterRect(in.width, in.height, width_, height_)};
-    for (Rect& rect : rects) {
+    image::Rect rects[5] = {{0, 0, width_, height_},
+                            {right, 0, width_, height_},
+                            {0, bottom, width_, height_},
+                            {right, bottom, width_, height_},
+                            CenterRect(in.width, in.height, width_, height_)};
+    for (image::Rect& rect : rects) {
       // A crop of the mirror image equals the mirrored crop at the mirrored position.
       if (mirror == Mirror::kLeftToRight) rect.x = right - rect.x;
       if (mirror == Mirror::kTopToBottom) rect.y = bottom - rect.y;

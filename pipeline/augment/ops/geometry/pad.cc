@@ -9,7 +9,7 @@ namespace {
 
 class PadOp final : public Op {
  public:
-  PadOp(const v1::Pad& spec, PadMode mode, const FillColor& fill, const ImageLimits& limits)
+  PadOp(const v1::Pad& spec, image::PadMode mode, const FillColor& fill, const image::ImageLimits& limits)
       : left_(static_cast<int>(spec.left())),
         top_(static_cast<int>(spec.top())),
         right_(static_cast<int>(spec.right())),
@@ -32,9 +32,9 @@ class PadOp final : public Op {
 
  private:
   const int left_, top_, right_, bottom_;
-  const PadMode mode_;
+  const image::PadMode mode_;
   const FillColor fill_;
-  const ImageLimits limits_;
+  const image::ImageLimits limits_;
 };
 
 std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
@@ -51,7 +51,7 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
   if (spec.left() + spec.top() + spec.right() + spec.bottom() == 0) {
     setup.Error("", "names no side; give left, top, right or bottom");
   }
-  const PadMode mode = ChoosePadMode(setup, spec.mode());
+  const image::PadMode mode = ChoosePadMode(setup, spec.mode());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

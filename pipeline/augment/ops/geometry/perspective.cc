@@ -11,7 +11,7 @@ namespace {
 
 class PerspectiveOp final : public Op {
  public:
-  PerspectiveOp(double distortion, double probability, WarpSampling sampling, const FillColor& fill)
+  PerspectiveOp(double distortion, double probability, image::WarpSampling sampling, const FillColor& fill)
       : distortion_(distortion), probability_(probability), sampling_(sampling), fill_(fill) {}
 
   bool IsRandom() const override { return true; }
@@ -34,13 +34,13 @@ class PerspectiveOp final : public Op {
     to[6] = low(in_x);
     to[7] = high(in_y, height);
     const double right = width - 1, bottom = height - 1;
-    const WarpMap map = PerspectiveMap({0, 0, right, 0, right, bottom, 0, bottom}, to);
+    const image::WarpMap map = image::PerspectiveMap({0, 0, right, 0, right, bottom, 0, bottom}, to);
     return WarpImage(context, &image, map, sampling_, fill_, width, height);
   }
 
  private:
   const double distortion_, probability_;
-  const WarpSampling sampling_;
+  const image::WarpSampling sampling_;
   const FillColor fill_;
 };
 
@@ -51,7 +51,7 @@ std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output) {
   const double distortion = spec.distortion() != 0 ? static_cast<double>(spec.distortion()) : 0.5;
   if (!(distortion > 0 && distortion <= 1)) setup.Error("distortion", "must be above 0 and at most 1");
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
-  const WarpSampling sampling = ChooseSampling(setup, spec.filter());
+  const image::WarpSampling sampling = ChooseSampling(setup, spec.filter());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

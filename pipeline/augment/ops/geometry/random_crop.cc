@@ -15,7 +15,7 @@ namespace {
 
 class RandomCropOp final : public Op {
  public:
-  RandomCropOp(const v1::RandomCrop& spec, PadMode mode, const FillColor& fill)
+  RandomCropOp(const v1::RandomCrop& spec, image::PadMode mode, const FillColor& fill)
       : width_(static_cast<int>(spec.width())),
         height_(static_cast<int>(spec.height())),
         padding_(static_cast<int>(spec.padding())),
@@ -50,7 +50,7 @@ class RandomCropOp final : public Op {
  private:
   const int width_, height_, padding_;
   const bool pad_if_needed_;
-  const PadMode mode_;
+  const image::PadMode mode_;
   const FillColor fill_;
 };
 
@@ -61,7 +61,7 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
   CheckSide(setup, "height", spec.height());
   CheckSide(setup, "width", spec.width());
   if (spec.padding() != 0) CheckSide(setup, "padding", spec.padding());
-  const PadMode mode = ChoosePadMode(setup, spec.mode());
+  const image::PadMode mode = ChoosePadMode(setup, spec.mode());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = batch::DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};

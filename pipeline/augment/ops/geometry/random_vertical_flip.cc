@@ -17,8 +17,8 @@ class RandomVerticalFlipOp final : public Op {
   absl::Status Apply(OpContext* context, Value* value) const override {
     if (!context->dry() && !DrawChance(probability_, &context->random)) return absl::OkStatus();
     LazyImage& image = value->image;
-    PS_RETURN_IF_ERROR(
-        FilterPixels(context, &image, [](const ImageView& in, ImageTarget out) { FlipVertically(in, out); }));
+    PS_RETURN_IF_ERROR(FilterPixels(
+        context, &image, [](const image::ImageView& in, image::ImageTarget out) { image::FlipVertically(in, out); }));
     context->Moved(ImageMove::UpsideDown(image.width(), image.height()));
     return absl::OkStatus();
   }

@@ -13,7 +13,7 @@ namespace {
 
 class ResizeOp final : public Op {
  public:
-  ResizeOp(const v1::Resize& spec, const ResizeChoice& choice, const ImageLimits& limits)
+  ResizeOp(const v1::Resize& spec, const ResizeChoice& choice, const image::ImageLimits& limits)
       : height_(static_cast<int>(spec.height())),
         width_(static_cast<int>(spec.width())),
         shorter_(spec.shorter_side()),
@@ -45,7 +45,7 @@ class ResizeOp final : public Op {
   const int height_, width_;
   const int64_t shorter_, longer_;
   const ResizeChoice choice_;
-  const ImageLimits limits_;
+  const image::ImageLimits limits_;
 };
 
 std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {

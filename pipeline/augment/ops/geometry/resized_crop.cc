@@ -13,7 +13,7 @@ double RoundEven(double x) { return std::nearbyint(x); }
 
 }  // namespace
 
-Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random) {
+image::Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random) {
   const double area = static_cast<double>(width) * height;
   const double log_min = PortableLog(draw.ratio_min), log_max = PortableLog(draw.ratio_max);
   for (int i = 0; i < 10; ++i) {
@@ -22,13 +22,13 @@ Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* 
     const double w = RoundEven(std::sqrt(target * aspect));
     const double h = RoundEven(std::sqrt(target / aspect));
     if (w > 0 && w <= width && h > 0 && h <= height) {
-      Rect rect{0, 0, static_cast<int>(w), static_cast<int>(h)};
+      image::Rect rect{0, 0, static_cast<int>(w), static_cast<int>(h)};
       rect.y = static_cast<int>(random->Below(static_cast<uint32_t>(height - rect.height + 1)));
       rect.x = static_cast<int>(random->Below(static_cast<uint32_t>(width - rect.width + 1)));
       return rect;
     }
   }
-  Rect rect{0, 0, width, height};
+  image::Rect rect{0, 0, width, height};
   const double aspect = static_cast<double>(width) / height;
   if (aspect < draw.ratio_min) {
     rect.height = static_cast<int>(std::clamp(RoundEven(width / draw.ratio_min), 1.0, 1.0 * height));

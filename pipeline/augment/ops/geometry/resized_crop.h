@@ -15,7 +15,7 @@ struct CropDraw {
   double scale_min = 0.08, scale_max = 1.0;
   double ratio_min = 3.0 / 4.0, ratio_max = 4.0 / 3.0;
 };
-Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random);
+image::Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random);
 
 }  // namespace penstock
 

@@ -13,7 +13,8 @@ namespace {
 
 class RotateOp final : public Op {
  public:
-  RotateOp(double min_degrees, double max_degrees, double probability, WarpSampling sampling, const FillColor& fill)
+  RotateOp(double min_degrees, double max_degrees, double probability, image::WarpSampling sampling,
+           const FillColor& fill)
       : min_degrees_(min_degrees),
         max_degrees_(max_degrees),
         probability_(probability),
@@ -27,12 +28,12 @@ class RotateOp final : public Op {
     LazyImage& image = value->image;
     const double degrees = DrawUniform(min_degrees_, max_degrees_, &context->random);
     const int width = image.width(), height = image.height();
-    return WarpImage(context, &image, RotateMap(degrees, width, height), sampling_, fill_, width, height);
+    return WarpImage(context, &image, image::RotateMap(degrees, width, height), sampling_, fill_, width, height);
   }
 
  private:
   const double min_degrees_, max_degrees_, probability_;
-  const WarpSampling sampling_;
+  const image::WarpSampling sampling_;
   const FillColor fill_;
 };
 
@@ -45,7 +46,7 @@ std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output) {
   if (!(spec.max_degrees() >= spec.min_degrees() && spec.max_degrees() <= 3600)) {
     setup.Error("max_degrees", "must be at least min_degrees and at most 3600");
   }
-  const WarpSampling sampling = ChooseSampling(setup, spec.filter());
+  const image::WarpSampling sampling = ChooseSampling(setup, spec.filter());
   const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
   if (setup.errors->size() != before) return nullptr;

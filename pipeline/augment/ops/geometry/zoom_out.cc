@@ -16,7 +16,8 @@ namespace {
 
 class ZoomOutOp final : public Op {
  public:
-  ZoomOutOp(double scale_min, double scale_max, double probability, const FillColor& fill, const ImageLimits& limits)
+  ZoomOutOp(double scale_min, double scale_max, double probability, const FillColor& fill,
+            const image::ImageLimits& limits)
       : scale_min_(scale_min), scale_max_(scale_max), probability_(probability), fill_(fill), limits_(limits) {}
 
   bool IsRandom() const override { return true; }
@@ -38,13 +39,13 @@ class ZoomOutOp final : public Op {
     const int canvas_height = std::max(height, static_cast<int>(height * scale));
     const int left = static_cast<int>((canvas_width - width) * random->UniformDouble());
     const int top = static_cast<int>((canvas_height - height) * random->UniformDouble());
-    return WindowImage(context, &image, {-left, -top, canvas_width, canvas_height}, PadMode::kConstant, fill_);
+    return WindowImage(context, &image, {-left, -top, canvas_width, canvas_height}, image::PadMode::kConstant, fill_);
   }
 
  private:
   const double scale_min_, scale_max_, probability_;
   const FillColor fill_;
-  const ImageLimits limits_;
+  const image::ImageLimits limits_;
 };
 
 std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {

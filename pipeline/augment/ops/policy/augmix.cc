@@ -42,7 +42,7 @@ std::vector<double> DrawDirichlet(double alpha, size_t parts, SampleRandom* rand
   return draw;
 }
 
-void AddWeighted(const ImageView& in, float weight, float* mix) {
+void AddWeighted(const image::ImageView& in, float weight, float* mix) {
   for (int y = 0; y < in.height; ++y) {
     const uint8_t* row = in.row(y);
     for (size_t i = 0; i < in.row_bytes(); ++i) *mix++ += weight * static_cast<float>(row[i]);
@@ -62,29 +62,30 @@ class AugMixOp final : public Op {
     const size_t bytes = row * static_cast<size_t>(image->height());
     // Two buffers that a chain alternates between, and the sum.
     const size_t scratch = 2 * (bytes + Arena::kSlack) + bytes * sizeof(float) + Arena::kSlack + 4 * row;
-    return ReplacePixels(
-        context, image, image->width(), image->height(), scratch, [&](const ImageView& in, ImageTarget out) {
-          Arena& arena = context->tools->arena;
-          uint8_t* const buffers[2] = {arena.Acquire(bytes), arena.Acquire(bytes)};
-          float* const mix = reinterpret_cast<float*>(arena.Acquire(bytes * sizeof(float)));
-          std::fill_n(mix, bytes, 0.0f);
-          WarpStyle style = spec_.style;
-          style.sampling = context->tools->Sampling(style.sampling);
-          Mix(in, style, buffers, &context->random, mix);
-          std::transform(mix, mix + bytes, out.data,
-                         [](float sum) { return static_cast<uint8_t>(std::clamp(sum, 0.0f, 255.0f)); });
-        });
+    return ReplacePixels(context, image, image->width(), image->height(), scratch,
+                         [&](const image::ImageView& in, image::ImageTarget out) {
+                           Arena& arena = context->tools->arena;
+                           uint8_t* const buffers[2] = {arena.Acquire(bytes), arena.Acquire(bytes)};
+                           float* const mix = reinterpret_cast<float*>(arena.Acquire(bytes * sizeof(float)));
+                           std::fill_n(mix, bytes, 0.0f);
+                           WarpStyle style = spec_.style;
+                           style.sampling = context->tools->Sampling(style.sampling);
+                           Mix(in, style, buffers, &context->random, mix);
+                           std::transform(mix, mix + bytes, out.data, [](float sum) {
+                             return static_cast<uint8_t>(std::clamp(sum, 0.0f, 255.0f));
+                           });
+                         });
   }
 
  private:
-  void Mix(const ImageView& in, const WarpStyle& style, uint8_t* const buffers[2], SampleRandom* random,
+  void Mix(const image::ImageView& in, const WarpStyle& style, uint8_t* const buffers[2], SampleRandom* random,
            float* mix) const {
     const std::vector<double> share = DrawDirichlet(spec_.alpha, 2, random);
     const std::vector<double> weights = DrawDirichlet(spec_.alpha, spec_.width, random);
     AddWeighted(in, static_cast<float>(share[0]), mix);
     for (const double weight : weights) {
       const uint32_t depth = spec_.depth > 0 ? spec_.depth : 1 + random->Below(3);
-      ImageView chain = in;
+      image::ImageView chain = in;
       for (uint32_t i = 0; i < depth; ++i) {
         const PolicyOp op = kAugMixOps[random->Below(spec_.ops)];
         const PolicyChoice choice =

@@ -30,19 +30,19 @@ constexpr Properties kProperties[] = {
 
 const Properties& Of(PolicyOp op) { return kProperties[static_cast<size_t>(op)]; }
 
-WarpMap MoveMap(const PolicyChoice& choice, int width, int height) {
+image::WarpMap MoveMap(const PolicyChoice& choice, int width, int height) {
   const double magnitude = choice.magnitude;
   switch (choice.op) {
     case PolicyOp::kShearX:
-      return ShearMap(magnitude, 0);
+      return image::ShearMap(magnitude, 0);
     case PolicyOp::kShearY:
-      return ShearMap(0, magnitude);
+      return image::ShearMap(0, magnitude);
     case PolicyOp::kTranslateX:
-      return AffineMap({.translate_x = std::trunc(magnitude)}, width, height);
+      return image::AffineMap({.translate_x = std::trunc(magnitude)}, width, height);
     case PolicyOp::kTranslateY:
-      return AffineMap({.translate_y = std::trunc(magnitude)}, width, height);
+      return image::AffineMap({.translate_y = std::trunc(magnitude)}, width, height);
     default:
-      return RotateMap(magnitude, width, height);
+      return image::RotateMap(magnitude, width, height);
   }
 }
 
@@ -122,37 +122,38 @@ bool ChangesNothing(const PolicyChoice& choice) {
   }
 }
 
-void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const ImageView& in, ImageTarget out) {
+void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const image::ImageView& in,
+                      image::ImageTarget out) {
   // torchvision adds in double, but Pillow's blend takes a float.
   const float factor = static_cast<float>(1.0 + choice.magnitude);
   switch (choice.op) {
     case PolicyOp::kIdentity:
-      return AdjustBrightness(in, 1.0f, out);
+      return image::AdjustBrightness(in, 1.0f, out);
     case PolicyOp::kShearX:
     case PolicyOp::kShearY:
     case PolicyOp::kTranslateX:
     case PolicyOp::kTranslateY:
     case PolicyOp::kRotate:
-      return Warp(in, MoveMap(choice, in.width, in.height), style.sampling, style.fill.values, in.width, in.height,
-                  out);
+      return image::Warp(in, MoveMap(choice, in.width, in.height), style.sampling, style.fill.values, in.width,
+                         in.height, out);
     case PolicyOp::kBrightness:
-      return AdjustBrightness(in, factor, out);
+      return image::AdjustBrightness(in, factor, out);
     case PolicyOp::kColor:
-      return AdjustSaturation(in, factor, out);
+      return image::AdjustSaturation(in, factor, out);
     case PolicyOp::kContrast:
-      return AdjustContrast(in, factor, out);
+      return image::AdjustContrast(in, factor, out);
     case PolicyOp::kSharpness:
-      return AdjustSharpness(in, factor, out);
+      return image::AdjustSharpness(in, factor, out);
     case PolicyOp::kPosterize:
-      return Posterize(in, static_cast<int>(choice.magnitude), out);
+      return image::Posterize(in, static_cast<int>(choice.magnitude), out);
     case PolicyOp::kSolarize:
-      return Solarize(in, SolarizeThreshold(choice.magnitude), out);
+      return image::Solarize(in, SolarizeThreshold(choice.magnitude), out);
     case PolicyOp::kAutoContrast:
-      return Autocontrast(in, out);
+      return image::Autocontrast(in, out);
     case PolicyOp::kEqualize:
-      return Equalize(in, out);
+      return image::Equalize(in, out);
     case PolicyOp::kInvert:
-      return Invert(in, out);
+      return image::Invert(in, out);
   }
 }
 
@@ -169,11 +170,12 @@ absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpSty
     const int width = image->width(), height = image->height();
     // A move needs the most memory, because its masks move too.
     if (context->dry() || MovesPixels(choice.op)) {
-      PS_RETURN_IF_ERROR(WarpImage(&step, image, context->dry() ? WarpMap() : MoveMap(choice, width, height),
+      PS_RETURN_IF_ERROR(WarpImage(&step, image, context->dry() ? image::WarpMap() : MoveMap(choice, width, height),
                                    style.sampling, style.fill, width, height));
     } else {
-      PS_RETURN_IF_ERROR(FilterPixels(
-          &step, image, [&](const ImageView& in, ImageTarget out) { MakePolicyPixels(choice, style, in, out); }));
+      PS_RETURN_IF_ERROR(FilterPixels(&step, image, [&](const image::ImageView& in, image::ImageTarget out) {
+        MakePolicyPixels(choice, style, in, out);
+      }));
     }
   }
   return absl::OkStatus();

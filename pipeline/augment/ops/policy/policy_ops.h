@@ -44,7 +44,7 @@ bool MovesPixels(PolicyOp op);
 
 // The sampling of geometric ops, and their fill for pixels from outside.
 struct WarpStyle {
-  WarpSampling sampling = WarpSampling::kBilinear;
+  image::WarpSampling sampling = image::WarpSampling::kBilinear;
   FillColor fill;
 };
 
@@ -63,7 +63,8 @@ struct PolicyChoice {
 //   Posterize               keeps int(magnitude) bits
 //   Solarize                inverts values that are at least magnitude
 //   AutoContrast, Equalize, Invert, Identity  no magnitude
-void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const ImageView& in, ImageTarget out);
+void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const image::ImageView& in,
+                      image::ImageTarget out);
 
 // Returns whether the op leaves every pixel unchanged: Identity, a factor of 1, or a move by zero.
 bool ChangesNothing(const PolicyChoice& choice);

@@ -49,9 +49,9 @@ class NormalizeOp final : public Op {
     bytes_.scale = scale;
     bytes_.mean = statistics.mean;
     bytes_.std = statistics.std;
-    bytes_.to = to == batch::DType::kFloat32   ? FloatType::kFloat32
-                : to == batch::DType::kFloat16 ? FloatType::kFloat16
-                                               : FloatType::kBfloat16;
+    bytes_.to = to == batch::DType::kFloat32   ? image::FloatType::kFloat32
+                : to == batch::DType::kFloat16 ? image::FloatType::kFloat16
+                                               : image::FloatType::kBfloat16;
     bytes_.channels_first = channels_first;
   }
 
@@ -80,7 +80,7 @@ class NormalizeOp final : public Op {
 
   void NormalizeImage(const uint8_t* in, const Layout& layout, uint8_t* out) const {
     if (input_.dtype == batch::DType::kUint8) {
-      NormalizeBytes(bytes_, in, layout.pixels, out);
+      image::NormalizeBytes(bytes_, in, layout.pixels, out);
     } else {
       ComputeAll(in, layout, out);
     }
@@ -108,7 +108,7 @@ class NormalizeOp final : public Op {
   const float scale_;
   const batch::DType to_;
   const bool channels_first_;
-  BytesToFloats bytes_;  // for uint8 input
+  image::BytesToFloats bytes_;  // for uint8 input
 };
 
 Statistics FindStatistics(const OpSetup& setup, const v1::Normalize& spec, size_t channels) {

@@ -45,7 +45,7 @@ absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* contex
   }
   LazyImage& image = value->image;
   PS_RETURN_IF_ERROR(context->Realize(&image));
-  const ImageView& view = image.view();
+  const image::ImageView& view = image.view();
   const size_t row = view.row_bytes(), height = static_cast<size_t>(view.height);
   DenseTensor tensor{view.data, row * height, view.width, view.height};
   if (view.stride != row) {

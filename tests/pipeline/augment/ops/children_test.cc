@@ -166,7 +166,7 @@ TEST(OneOf, TakesOpsThatLeaveTheSameSize) {
     const auto pipeline = BuildPipeline(ImageJob("ops { decode_image { } }\n" + before + crops));
     EXPECT_EQ(pipeline->schema().columns[0].shape, (std::vector<int64_t>{24, 32, 3}));
     // Each choice makes the rows of its op alone.
-    const std::string record = ImageRecord(MakeJpeg({.width = 60, .height = 50}));
+    const std::string record = ImageRecord(image::MakeJpeg({.width = 60, .height = 50}));
     const auto center = ImageAfter(before + "ops { center_crop { height: 24 width: 32 } }", record);
     const auto resized = ImageAfter(before + "ops { resize { height: 24 width: 32 } }", record);
     int centered = 0, whole = 0;
@@ -212,7 +212,7 @@ TEST(Children, AnErrorNamesTheChild) {
                              "ops { random_apply { probability: 1 ops { random_horizontal_flip { probability: 1 } }\n"
                              "      ops { resize { height: 4 width: 4 } } } }\n"
                              "ops { resize { height: 4 width: 4 } }"));
-  std::string jpeg = MakeJpeg({.width = 32, .height = 32});
+  std::string jpeg = image::MakeJpeg({.width = 32, .height = 32});
   jpeg.resize(jpeg.size() / 2);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
@@ -222,7 +222,7 @@ TEST(Children, AnErrorNamesTheChild) {
 
 TEST(Children, ScratchCoversEveryOutcome) {
   // The booked bytes suffice for every child, and are a little more than the largest child needs.
-  const std::string jpeg = MakeJpeg({.width = 300, .height = 200});
+  const std::string jpeg = image::MakeJpeg({.width = 300, .height = 200});
   const std::string record = ImageRecord(jpeg);
   const auto scratch_of = [&](const std::string& ops) {
     return BuildPipeline(ImageJob("ops { decode_image { } }\n" + ops + "ops { resize { height: 9 width: 9 } }"))
@@ -249,7 +249,7 @@ TEST(Children, OnlyWhatDrawsIsKeptOutOfTheDecodedPrefix) {
                              "ops { random_apply { probability: 1 ops { resize { height: 20 width: 20 } } } }\n"
                              "ops { random_apply { ops { random_horizontal_flip { } } } }\n"
                              "ops { resize { height: 8 width: 8 } }"));
-  const std::string record = ImageRecord(MakeJpeg({.width = 40, .height = 30}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 40, .height = 30}));
   RowScratch scratch;
   const auto decoded = pipeline->MakeDecoded(record, &scratch);
   ASSERT_TRUE(decoded.ok());

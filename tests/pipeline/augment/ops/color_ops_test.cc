@@ -50,7 +50,8 @@ using Pixels = std::vector<uint8_t>;
 constexpr int kColorWidth = 48, kColorHeight = 40;
 
 std::string Record(int channels) {
-  return ImageRecord(MakeJpeg({.width = kColorWidth, .height = kColorHeight, .components = channels, .seed = 5}));
+  return ImageRecord(
+      image::MakeJpeg({.width = kColorWidth, .height = kColorHeight, .components = channels, .seed = 5}));
 }
 
 // A pipeline of decode_image, a resize to the image's own size (which fixes it), and `ops`.
@@ -189,7 +190,7 @@ TEST(ColorOps, AnOpThatIsNotAppliedLeavesFusionAsItIs) {
 // ---- Draws
 
 TEST(ColorOps, BrightnessIsUniformBetweenItsEnds) {
-  const std::string record = ImageRecord(MakeJpeg({.width = 16, .height = 16, .seed = 2}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 16, .height = 16, .seed = 2}));
   const auto plain = BuildPipeline(ImageJob("ops { decode_image { } } ops { resize { height: 16 width: 16 } }"));
   const auto pipeline = BuildPipeline(ImageJob(
       "ops { decode_image { } } ops { resize { height: 16 width: 16 } } ops { brightness { min: 0.5 max: 1 } }"));
@@ -223,7 +224,7 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   const auto pipeline = Build("ops { color_jitter { brightness: 0.9 contrast: 0.9 } }");
   const std::string record = Record(3);
   const Pixels plain = RowOf("");
-  const ImageView view{plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3};
+  const image::ImageView view{plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3};
   std::set<Pixels> seen;
   for (uint64_t id = 0; id < 40; ++id) seen.insert(RowOf(*pipeline, record, id));
   EXPECT_EQ(seen.size(), 40u);
@@ -232,7 +233,7 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   bool found = false;
   for (int i = 0; i <= 4000 && !found; ++i) {
     Pixels out(plain.size());
-    AdjustBrightness(view, 0.5f + static_cast<float>(i) / 4000, {out.data(), kColorWidth * 3});
+    image::AdjustBrightness(view, 0.5f + static_cast<float>(i) / 4000, {out.data(), kColorWidth * 3});
     // Steps this small change no value by more than one.
     found = std::equal(out.begin(), out.end(), one.begin(), [](int a, int b) { return std::abs(a - b) <= 1; });
   }
@@ -368,12 +369,12 @@ TEST(ColorOps, JpegDistortionIsWhatADecoderMakesOfTheCompressedImage) {
   const Pixels low = RowOf("ops { jpeg_distortion { quality_min: 5 quality_max: 5 } }");
   const Pixels high = RowOf("ops { jpeg_distortion { quality_min: 95 quality_max: 95 } }");
   EXPECT_GT(loss(plain, low), 2 * loss(plain, high));
-  std::vector<uint8_t> buffer(JpegBufferBytes(kColorWidth, kColorHeight));
-  const auto jpeg = EncodeJpegInto({plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3},
-                                   {.quality = 95, .optimize = false}, buffer.data(), buffer.size());
+  std::vector<uint8_t> buffer(image::JpegBufferBytes(kColorWidth, kColorHeight));
+  const auto jpeg = image::EncodeJpegInto({plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3},
+                                          {.quality = 95, .optimize = false}, buffer.data(), buffer.size());
   ASSERT_TRUE(jpeg.ok());
   Pixels decoded(plain.size());
-  JpegDecoder decoder;
+  image::JpegDecoder decoder;
   ASSERT_TRUE(decoder.Decode(*jpeg, {0, 0, kColorWidth, kColorHeight}, {}, decoded.data(), kColorWidth * 3).ok());
   EXPECT_EQ(high, decoded);
 }

@@ -41,7 +41,7 @@ TEST(RandomResizedCrop, DrawsFitTheImageAndTheBounds) {
   constexpr int kDraws = 4000;
   for (int i = 0; i < kDraws; ++i) {
     SampleRandom random(1, static_cast<uint64_t>(i), 0);
-    const Rect rect = DrawResizedCrop(draw, 500, 375, &random);
+    const image::Rect rect = DrawResizedCrop(draw, 500, 375, &random);
     ASSERT_TRUE(rect.Inside(500, 375));
     const double area = rect.width * rect.height / (500.0 * 375), aspect = 1.0 * rect.width / rect.height;
     mean_area += area / kDraws;
@@ -57,13 +57,13 @@ TEST(RandomResizedCrop, DrawsFitTheImageAndTheBounds) {
 
 TEST(RandomResizedCrop, FallsBackToTheCenterWhenNothingFits) {
   SampleRandom random(1, 2, 3);
-  EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3000, 3, &random), (Rect{1498, 0, 4, 3}));
-  EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3, 3000, &random), (Rect{0, 1498, 3, 4}));
+  EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3000, 3, &random), (image::Rect{1498, 0, 4, 3}));
+  EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3, 3000, &random), (image::Rect{0, 1498, 3, 4}));
   EXPECT_TRUE(DrawResizedCrop({}, 1, 1, &random).Inside(1, 1));
 }
 
 std::vector<uint8_t> CroppedPixels(const std::string& ops, int width, int height) {
-  return ImageAfter(ops, ImageRecord(MakeJpeg({.width = width, .height = height})));
+  return ImageAfter(ops, ImageRecord(image::MakeJpeg({.width = width, .height = height})));
 }
 
 TEST(CenterCrop, OffsetsRoundHalfToEven) {
@@ -101,7 +101,7 @@ TEST(Flip, HappensWithItsProbability) {
   const auto pipeline = BuildPipeline(
       ImageJob("ops { decode_image { } } ops { resize { height: 1 width: 4 } } ops { random_horizontal_flip { "
                "probability: 0.25 } }"));
-  const std::string record = ImageRecord(MakeJpeg({.width = 4, .height = 1}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 4, .height = 1}));
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
   const std::vector<uint8_t> straight = CroppedPixels("ops { resize { height: 1 width: 4 } }", 4, 1);

@@ -30,8 +30,8 @@ std::string Label(const OpExample& example) { return absl::StrCat(example.name, 
 uint64_t DigestOf(const OpExample& example) {
   const auto pipeline = BuildPipeline(ExampleJob(example));
   const std::string records[] = {
-      ImageRecord(MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2})),
-      ImageRecord(MakeJpeg({.width = 150, .height = 173, .restart_interval = 3, .seed = 9})),
+      ImageRecord(image::MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2})),
+      ImageRecord(image::MakeJpeg({.width = 150, .height = 173, .restart_interval = 3, .seed = 9})),
   };
   Fingerprint digest;
   RowScratch scratch;
@@ -69,7 +69,7 @@ TEST(Determinism, EveryOpHasAnExample) {
 }
 
 TEST(Determinism, RowsOfAPipelineThatSaysThatItDrawsNothingAreAlike) {
-  const std::string record = ImageRecord(MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2}));
   for (const OpExample& example : OpExamples()) {
     const auto pipeline = BuildPipeline(ExampleJob(example));
     if (!pipeline->IsDeterministic()) continue;

@@ -43,12 +43,12 @@ struct Picture {
   int width = 0, height = 0;
   std::vector<uint8_t> pixels;
   int at(int x, int y, int c = 0) const { return pixels[static_cast<size_t>((y * width + x) * 3 + c)]; }
-  ImageView view() const { return {pixels.data(), width, height, 3, static_cast<size_t>(width) * 3}; }
+  image::ImageView view() const { return {pixels.data(), width, height, 3, static_cast<size_t>(width) * 3}; }
   bool operator==(const Picture&) const = default;
 };
 
 Picture Input(int width = kGeometryWidth, int height = kGeometryHeight) {
-  return {width, height, MakePixels(width, height, 3, 9)};
+  return {width, height, image::MakePixels(width, height, 3, 9)};
 }
 
 absl::StatusOr<std::vector<uint8_t>> TryRun(const std::string& ops, const Picture& in, const SampleKey& key = {}) {
@@ -122,8 +122,8 @@ TEST(RandomCrop, IsAWindowOfThePaddedImageAtEveryPlace) {
       for (int y = 0; y <= 3; ++y) {
         for (int x = 0; x <= 3; ++x) {
           Picture window{27, 21, std::vector<uint8_t>(27 * 21 * 3)};
-          CopyWindow(padded.view(), {x, y, 27, 21}, PadMode::kConstant, window.pixels.data(),
-                     {window.pixels.data(), 27 * 3});
+          image::CopyWindow(padded.view(), {x, y, 27, 21}, image::PadMode::kConstant, window.pixels.data(),
+                            {window.pixels.data(), 27 * 3});
           if (window == crop) {
             ++found;
             places.insert({x, y});
@@ -167,23 +167,24 @@ TEST(Flips, TwiceIsTheIdentity) {
   EXPECT_NEAR(flipped, 100, 35);
 }
 
-Picture Warped(const Picture& in, const WarpMap& map, WarpSampling sampling) {
+Picture Warped(const Picture& in, const image::WarpMap& map, image::WarpSampling sampling) {
   constexpr uint8_t kFill[3] = {4, 4, 4};
   Picture out = in;
-  Warp(in.view(), map, sampling, kFill, in.width, in.height, {out.pixels.data(), static_cast<size_t>(in.width) * 3});
+  image::Warp(in.view(), map, sampling, kFill, in.width, in.height,
+              {out.pixels.data(), static_cast<size_t>(in.width) * 3});
   return out;
 }
 
 TEST(Warps, FixedParametersAreTheMapsOfTorchvision) {
   const Picture in = Input();
   EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 fill: 4 }"), in),
-            Warped(in, RotateMap(20, kGeometryWidth, kGeometryHeight), WarpSampling::kBilinear));
+            Warped(in, image::RotateMap(20, kGeometryWidth, kGeometryHeight), image::WarpSampling::kBilinear));
   EXPECT_EQ(
       RunOps(OpsOf("affine { min_degrees: 10 max_degrees: 10 scale_min: 0.5 scale_max: 0.5 min_shear_x_degrees: 5 "
                    "max_shear_x_degrees: 5 filter: NEAREST fill: 4 }"),
              in),
-      Warped(in, AffineMap({.degrees = 10, .scale = 0.5, .shear_x_degrees = 5}, kGeometryWidth, kGeometryHeight),
-             WarpSampling::kNearest));
+      Warped(in, image::AffineMap({.degrees = 10, .scale = 0.5, .shear_x_degrees = 5}, kGeometryWidth, kGeometryHeight),
+             image::WarpSampling::kNearest));
   EXPECT_EQ(RunOps(OpsOf("affine { }"), in), in);
   EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 probability: 0 }"), in), in);
 }
@@ -210,7 +211,8 @@ TEST(Warps, AffineShiftsAreWholePixelsWithinTheirBounds) {
     const Picture out = RunOps(OpsOf("affine { translate_x: 0.125 fill: 0 }"), in, {.record_id = record});
     int found = 99;
     for (int shift = -3; shift <= 3; ++shift) {
-      if (Warped(in, AffineMap({.translate_x = 1.0 * shift}, kGeometryWidth, kGeometryHeight), WarpSampling::kNearest)
+      if (Warped(in, image::AffineMap({.translate_x = 1.0 * shift}, kGeometryWidth, kGeometryHeight),
+                 image::WarpSampling::kNearest)
                   .at(10, 7, 2) == out.at(10, 7, 2) &&
           out.at(12, 9, 1) == in.at(12 - shift, 9, 1)) {
         found = shift;
@@ -339,7 +341,7 @@ TEST(Geometry, MistakesAreNamedByField) {
 
 // The header alone bounds the bytes of a row for every draw.
 TEST(Geometry, ScratchIsBoundedBeforehand) {
-  const std::string record = ImageRecord(MakeJpeg({.width = 200, .height = 150}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 200, .height = 150}));
   for (const std::string op :
        {"random_crop { height: 300 width: 64 pad_if_needed: true }", "rotate { max_degrees: 30 }", "pad { left: 100 }",
         "zoom_out { }", "perspective { }", "affine { scale_max: 2 }", "random_vertical_flip { }"}) {

@@ -18,13 +18,13 @@ const OpExampleRegistration kNormalizeExamples{
 };
 
 std::vector<uint8_t> NormalizedPixels(const std::string& ops, int width, int height) {
-  return ImageAfter(ops, ImageRecord(MakeJpeg({.width = width, .height = height})));
+  return ImageAfter(ops, ImageRecord(image::MakeJpeg({.width = width, .height = height})));
 }
 
 TEST(Normalize, IsTheFormulaInFloat32) {
   const std::string resize = "ops { resize { height: 3 width: 5 } }";
   const std::vector<uint8_t> pixels = NormalizedPixels(resize, 40, 30);
-  const std::string record = ImageRecord(MakeJpeg({.width = 40, .height = 30}));
+  const std::string record = ImageRecord(image::MakeJpeg({.width = 40, .height = 30}));
   const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
   for (const bool first : {false, true}) {
     for (const std::string before : {"", "ops { cast { to: FLOAT32 } }"}) {

@@ -157,7 +157,7 @@ TEST(PolicyOps, PixelsAreTorchvisionsAtEveryMagnitude) {
       choice.magnitude = PolicyMagnitude(SpaceOf(policy), choice.op, bin, bins, kWidth, kHeight);
     }
     if (sign == "-") choice.magnitude = -choice.magnitude;
-    MakePolicyPixels(choice, {.sampling = WarpSampling::kNearest, .fill = {}},
+    MakePolicyPixels(choice, {.sampling = image::WarpSampling::kNearest, .fill = {}},
                      {picture.data(), kWidth, kHeight, 3, kWidth * 3}, {out.data(), kWidth * 3});
     EXPECT_EQ(crc32(0, out.data(), static_cast<uInt>(out.size())), wanted) << line;
   }
@@ -283,7 +283,7 @@ TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
 
 // These ops make the same rows in every release: states of running jobs depend on it.
 TEST(Policies, RowsArePinned) {
-  const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
+  const std::vector<uint8_t> pixels = image::MakePixels(40, 32, 3, 11);
   const auto digest = [&](const std::string& op) {
     const auto pipeline = BuildPipeline(PolicyJob(op));
     Fingerprint fingerprint;
@@ -302,7 +302,7 @@ TEST(Policies, RowsArePinned) {
 }
 
 TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
-  const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
+  const std::vector<uint8_t> pixels = image::MakePixels(40, 32, 3, 11);
   const auto pipeline = BuildPipeline(PolicyJob("rand_augment { magnitude: 0 num_ops: 1 }"));
   int same = 0;
   for (uint64_t record = 0; record < 200; ++record) same += Row(*pipeline, pixels, record) == pixels ? 1 : 0;
@@ -332,7 +332,7 @@ TEST(Policies, GrayImagesWork) {
         "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 32 shape: 40 shape: 1 }\n"
         "ops { ",
         op, " }")));
-    const std::vector<uint8_t> gray = MakePixels(40, 32, 1, 3);
+    const std::vector<uint8_t> gray = image::MakePixels(40, 32, 1, 3);
     for (uint64_t record = 0; record < 40; ++record) EXPECT_EQ(Row(*pipeline, gray, record).size(), gray.size());
   }
 }

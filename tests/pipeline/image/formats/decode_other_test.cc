@@ -17,7 +17,7 @@
 #include "tests/pipeline/image/picture_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using ::testing::HasSubstr;
@@ -233,4 +233,4 @@ TEST(EncodePng, RefusesWhatIsNoPicture) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

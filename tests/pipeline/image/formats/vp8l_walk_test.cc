@@ -13,7 +13,7 @@
 #include "tests/pipeline/image/vp8l_maker.h"
 #include "tests/support/allocation_peak.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using ::testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(PrefixCodeBytes, EveryPrefixIsRefusedOrHasTheSameBound) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using CodeLengths = std::array<uint8_t, HuffmanCode::kMaxLength + 1>;
@@ -216,4 +216,4 @@ TEST(HuffmanCode, RefusesWhatIsNoTree) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

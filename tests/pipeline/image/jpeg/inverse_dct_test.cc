@@ -12,7 +12,7 @@
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using Block = std::array<int16_t, 64>;
@@ -156,4 +156,4 @@ TEST(InverseDct, OverflowsAreLibjpegs) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

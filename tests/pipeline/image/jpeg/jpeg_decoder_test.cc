@@ -11,7 +11,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 std::vector<uint8_t> DecodeRect(JpegDecoder* decoder, std::string_view bytes, const Rect& rect, int channels = 3) {
@@ -295,4 +295,4 @@ TEST(JpegDecoder, RefusesAFileMadeOfScans) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

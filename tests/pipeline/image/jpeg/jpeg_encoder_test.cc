@@ -7,7 +7,7 @@
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 using Pixels = std::vector<uint8_t>;
@@ -80,4 +80,4 @@ TEST(JpegEncoder, RefusesWhatNoJpegHolds) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -11,7 +11,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 void ExpectWhatLibjpegGives(JpegDecoder* decoder, std::string_view bytes, const Rect& rect, const std::string& what) {
@@ -147,4 +147,4 @@ TEST(JpegScan, KeepsNothingOfTheImageBefore) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

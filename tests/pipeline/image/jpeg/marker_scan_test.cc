@@ -6,7 +6,7 @@
 
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // An exact allocation on the heap, so that a sanitizer detects reads after its end.
@@ -52,4 +52,4 @@ TEST(MarkerScan, AStepCopiesAndSaysWhichBytesAreOnes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -11,7 +11,7 @@
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 constexpr int kWidth = 256, kHeight = 144;
@@ -200,4 +200,4 @@ TEST(RestartForgery, TablesOfSeveralSegmentsAreReadInOrderOnly) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -11,7 +11,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Whether the file is kept with its own bytes.
@@ -279,4 +279,4 @@ TEST(RestartJpeg, EveryPhotographGivesEveryCropOfItself) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

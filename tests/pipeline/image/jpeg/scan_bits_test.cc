@@ -9,7 +9,7 @@
 
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // `count` bytes, of which about one in `ones` is 0xFF, and the same bytes with stuffed zeros.
@@ -143,4 +143,4 @@ TEST(ScanBits, TheEndOfTheFileIsFelt) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

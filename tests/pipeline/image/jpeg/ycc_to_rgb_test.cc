@@ -11,7 +11,7 @@
 
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 uint8_t Clamp(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
@@ -64,4 +64,4 @@ TEST(YccToRgb, AnyWidthAndNothingBehindIt) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

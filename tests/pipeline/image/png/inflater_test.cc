@@ -16,7 +16,7 @@
 
 #include "tests/support/sanitizers.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 class Pieces final : public InflaterInput {
@@ -379,4 +379,4 @@ TEST(Inflater, BlocksAfterTheLastByteAreNotWalked) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

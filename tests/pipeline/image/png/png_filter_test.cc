@@ -7,7 +7,7 @@
 
 #include "hwy/targets.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 std::vector<uint8_t> Noise(size_t size, uint32_t seed) {
@@ -69,4 +69,4 @@ TEST_P(PngFilter, TwoRowsAreWhatOneAfterTheOtherGives) {
 INSTANTIATE_TEST_SUITE_P(Targets, PngFilter, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

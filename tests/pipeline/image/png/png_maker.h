@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::image {
 
 inline void AppendBigEndian(uint32_t number, std::string* to) {
   for (int shift = 24; shift >= 0; shift -= 8) to->push_back(static_cast<char>(number >> shift));
@@ -57,6 +57,6 @@ inline std::string ZlibStream(const std::string& bytes, int level) {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_PNG_PNG_MAKER_H_

@@ -16,7 +16,7 @@
 #include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Has 32 bits, unlike the result type of std::mt19937.
@@ -225,4 +225,4 @@ TEST(PngReader, FilesOfOtherProgramsHaveLibspngsPixels) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -10,7 +10,7 @@
 #include "hwy/targets.h"
 #include "tests/pipeline/image/resize/random_resizes.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Compares with Pillow's formula, output by output.
@@ -57,4 +57,4 @@ TEST(BilinearTable, IsTheFormulaOnEveryTarget) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -10,7 +10,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/resize/random_resizes.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct RowPixels {
@@ -146,4 +146,4 @@ TEST(PilRows, KeepsAFewRowsOnly) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

@@ -12,7 +12,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct Pixels {
@@ -171,4 +171,4 @@ TEST(Pillow, OddFilesDecodeOrAreRefusedAsTheManifestSays) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

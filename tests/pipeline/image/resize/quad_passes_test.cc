@@ -11,7 +11,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/resize/random_resizes.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 // Exactly as many bytes as the image has, so that a sanitizer detects a read after them.
@@ -144,4 +144,4 @@ TEST_F(QuadPasses, DigitsMakeTheWeight) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

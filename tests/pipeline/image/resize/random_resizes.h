@@ -7,7 +7,7 @@
 #include "base/philox.h"
 #include "pipeline/image/resize/resize_filter.h"
 
-namespace penstock {
+namespace penstock::image {
 
 // Returns a number in [low, high].
 inline int Pick(SampleRandom* random, int low, int high) {
@@ -18,6 +18,6 @@ inline int Pick(SampleRandom* random, int low, int high) {
 inline constexpr ResizeFilter kFilters[] = {ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos,
                                             ResizeFilter::kBox, ResizeFilter::kHamming};
 
-}  // namespace penstock
+}  // namespace penstock::image
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_RESIZE_RANDOM_RESIZES_H_

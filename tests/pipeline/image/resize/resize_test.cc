@@ -14,7 +14,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/resize/random_resizes.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 std::vector<uint8_t> Resized(const ResizePlan& plan, const ImageView& source, const Rect& at) {
@@ -240,4 +240,4 @@ TEST(Resize, GoldenBytes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

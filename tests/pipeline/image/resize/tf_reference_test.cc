@@ -12,7 +12,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 std::vector<float> Resized(bool antialias, const ImageView& image, int width, int height) {
@@ -84,4 +84,4 @@ TEST(TfReference, ValuesAreWithinASixtyFourth) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image

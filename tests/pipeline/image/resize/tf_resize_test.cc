@@ -13,7 +13,7 @@
 #include "pipeline/image/resize/tf_resize_loops.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::image {
 namespace {
 
 struct TfImage {
@@ -219,4 +219,4 @@ TEST(TfResize, AWindowIsThatPartOfTheWholeResult) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::image
