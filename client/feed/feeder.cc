@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, Rea
   }
 }
 
-void AddCache(const std::string& name, const CacheStats& cache, Json* numbers) {
+void AddCache(const std::string& name, const cache::CacheStats& cache, Json* numbers) {
   if (cache.limit == 0) return;
   numbers->Field(name + "_bytes", cache.bytes)
       .Field(name + "_limit", cache.limit)

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 size_t ByteCache::Hasher::operator()(const CacheKey& key) const { return HashWords({key.space, key.record}); }
 
@@ -89,4 +89,4 @@ void ByteCache::DropSpace(uint64_t space) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

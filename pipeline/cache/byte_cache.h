@@ -19,7 +19,7 @@
 #include "base/mutex.h"
 #include "pipeline/cache/cache_stats.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 // Identifies an entry by its space and its record's number in the snapshot. Within a space, equal record numbers mean
 // equal bytes: a space is a snapshot, or a snapshot and a pipeline.
@@ -85,6 +85,6 @@ class ByteCache {
   std::array<Part, 64> parts_;  // more parts than threads, so that they rarely contend
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::cache {
 
 struct CacheStats {
   uint64_t limit = 0;  // bytes; 0: no cache
@@ -17,6 +17,6 @@ struct CacheStats {
   bool chosen = false;  // the limit is tuned at run time
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_CACHE_STATS_H_

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 namespace {
 
@@ -200,4 +200,4 @@ CacheStats RowCache::Stats() const {
   return {limit(), bytes_, hits_, misses_, served_, 0};
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

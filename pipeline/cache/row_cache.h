@@ -28,7 +28,7 @@
 #include "pipeline/cache/cache_stats.h"
 #include "pipeline/cache/row_files.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 // Equal keys mean equal bytes. For a kept row, `number` is its record's number and the epoch is always 0. For a shared
 // row, `number` is its position in the epoch.
@@ -132,6 +132,6 @@ class RowCache {
   uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_

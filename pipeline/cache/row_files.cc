@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 // Each file needs a descriptor here and a mapping in each trainer, so there are about 64 at most. Pages that no row has
@@ -51,4 +51,4 @@ RowFiles::Place RowFiles::Take(uint64_t bytes, uint64_t file_bytes) {
   return place;
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/shared_row_files.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 // Files only grow. Each place is written once, and its file is freed as a whole when no reader holds a row of it.
 // Thread-safe.
@@ -44,6 +44,6 @@ class RowFiles {
   uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;                    // bytes used of file_
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_

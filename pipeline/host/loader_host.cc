@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<LoaderHost>> LoaderHost::Create(LoaderHostOptions
     options.disk_cache.index_bytes = memory.disk_index;
     options.disk_cache.queue_bytes = memory.disk_queue;
     options.disk_cache.clock = loader.clock;
-    PS_ASSIGN_OR_RETURN(loader.disk_cache, DiskCache::Open(std::move(options.disk_cache)));
+    PS_ASSIGN_OR_RETURN(loader.disk_cache, cache::DiskCache::Open(std::move(options.disk_cache)));
   }
   PS_ASSIGN_OR_RETURN(host->loader_, Loader::Create(loader));
   options.tuning.limits.most_threads = loader.threads;

@@ -31,7 +31,7 @@ struct LoaderHostOptions {
   // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
   std::optional<int> read_threads = std::nullopt;
   // `folder` is only for this process; empty: no disk cache. The host sets the clock and the sizes in memory.
-  DiskCacheOptions disk_cache = {};
+  cache::DiskCacheOptions disk_cache = {};
   bool rings = false;             // the budget includes rings of shared memory for trainers on this host
   SelfTuningOptions tuning = {};  // the host sets the limits
 };

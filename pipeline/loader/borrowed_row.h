@@ -13,19 +13,19 @@ namespace penstock {
 class BorrowedRow final : public BlockMemory {
  public:
   // Returns the row's bytes, which the caller must not write to. The row is released when the block is freed.
-  static OwnedBlock Block(std::shared_ptr<const CachedRow> row) {
+  static OwnedBlock Block(std::shared_ptr<const cache::CachedRow> row) {
     const std::string_view bytes = row->bytes;
     auto* const data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes.data()));
     return OwnedBlock(data, FreeBlock(std::make_shared<BorrowedRow>(std::move(row)), bytes.size()));
   }
 
-  explicit BorrowedRow(std::shared_ptr<const CachedRow> row) : row_(std::move(row)) {}
+  explicit BorrowedRow(std::shared_ptr<const cache::CachedRow> row) : row_(std::move(row)) {}
   std::byte* Allocate(size_t) override { return nullptr; }
   void Deallocate(std::byte*, size_t) override { row_ = nullptr; }
   uint64_t bytes_for_blocks() const override { return 0; }
 
  private:
-  std::shared_ptr<const CachedRow> row_;
+  std::shared_ptr<const cache::CachedRow> row_;
 };
 
 }  // namespace penstock

@@ -69,7 +69,7 @@ std::optional<CacheJob> JobActivity::ForCaches() {
   }
   if (costs_.from_decoded().count() >= kMeasured) {
     use.from_decoded_seconds = costs_.from_decoded().mean();
-    use.decoded_bytes = costs_.decoded_bytes().mean() + ByteCache::kEntryOverhead;
+    use.decoded_bytes = costs_.decoded_bytes().mean() + cache::ByteCache::kEntryOverhead;
   }
   if (costs_.from_record().count() > 0) {
     use.from_record_seconds = costs_.from_record().mean();
@@ -78,10 +78,11 @@ std::optional<CacheJob> JobActivity::ForCaches() {
     use.from_record_seconds = from_decoded + kCropOfWhole * std::max(0.0, costs_.filled().mean() - from_decoded);
   }
   use.kept_seconds = costs_.kept().mean();
-  if (costs_.record_bytes().count() > 0) use.record_bytes = costs_.record_bytes().mean() + ByteCache::kEntryOverhead;
+  if (costs_.record_bytes().count() > 0)
+    use.record_bytes = costs_.record_bytes().mean() + cache::ByteCache::kEntryOverhead;
   if (costs_.row_bytes().count() > 0) {
     const auto row = static_cast<uint64_t>(costs_.row_bytes().mean());
-    use.row_bytes = static_cast<double>(RowFiles::Rounded(row) + RowCache::kEntryOverhead);
+    use.row_bytes = static_cast<double>(cache::RowFiles::Rounded(row) + cache::RowCache::kEntryOverhead);
   }
   return use;
 }

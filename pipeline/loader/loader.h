@@ -123,7 +123,7 @@ struct LoaderOptions {
   std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
   // Records on this machine's disk, which the loader reads after a miss of the record cache. Null: none. The caller
   // counts its memory.
-  std::shared_ptr<DiskCache> disk_cache;
+  std::shared_ptr<cache::DiskCache> disk_cache;
   // Records of each session that the loader announces to storage before it reads them, so that storage can fetch them.
   int read_ahead_rows = 32;
   // Largest number of records in flight from storage with high latency (Storage::HasLowLatency).

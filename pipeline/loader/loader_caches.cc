@@ -156,7 +156,7 @@ void LoaderCaches::ReleaseDisk() {
 }
 
 void LoaderCaches::AddTo(const RowCosts::Saved& saved, LoaderStats* stats) const {
-  const auto of = [](CacheStats cache, double seconds, bool chosen = false) {
+  const auto of = [](cache::CacheStats cache, double seconds, bool chosen = false) {
     cache.saved_seconds = std::max(0.0, seconds);
     cache.chosen = chosen;
     return cache;
@@ -165,7 +165,7 @@ void LoaderCaches::AddTo(const RowCosts::Saved& saved, LoaderStats* stats) const
   stats->decoded_cache = of(decoded_.Stats(), saved.decoded, !limits_.decoded_pinned);
   stats->row_cache = of(rows_.Stats(), saved.row, !limits_.rows_pinned);
   if (disk_ == nullptr) return;
-  const DiskCacheStats disk = disk_->Stats();
+  const cache::DiskCacheStats disk = disk_->Stats();
   const double mean = stats->storage_reads > 0 ? stats->storage_seconds / static_cast<double>(stats->storage_reads) : 0;
   stats->disk_cache = of({disk.limit_bytes, disk.bytes, disk.hits, disk.misses, disk.bytes_read, 0},
                          mean * static_cast<double>(disk.hits) - disk.read_seconds);

@@ -28,7 +28,7 @@ class LoaderCaches {
     uint64_t bytes = 0;  // for rows and caches together
     CacheLimits limits;
     std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
-    std::shared_ptr<DiskCache> disk;                   // null: none
+    std::shared_ptr<cache::DiskCache> disk;            // null: none
   };
   // The memory of rows. Calls come while sizes change, one at a time.
   class RowMemory {
@@ -45,10 +45,10 @@ class LoaderCaches {
   // `rows` must outlive this object.
   LoaderCaches(const Options& options, RowMemory* rows);
 
-  ByteCache* records() { return &records_; }
-  ByteCache* decoded() { return &decoded_; }
-  RowCache* rows() { return &rows_; }
-  DiskCache* disk() const { return disk_.get(); }  // null: none
+  cache::ByteCache* records() { return &records_; }
+  cache::ByteCache* decoded() { return &decoded_; }
+  cache::RowCache* rows() { return &rows_; }
+  cache::DiskCache* disk() const { return disk_.get(); }  // null: none
 
   const CacheLimits& limits() const { return limits_; }
   CacheSizes sizes() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
@@ -96,9 +96,9 @@ class LoaderCaches {
   const uint64_t all_bytes_;
   const CacheLimits limits_;
   RowMemory* const row_memory_;
-  std::shared_ptr<DiskCache> disk_;
-  ByteCache records_, decoded_;
-  RowCache rows_;
+  std::shared_ptr<cache::DiskCache> disk_;
+  cache::ByteCache records_, decoded_;
+  cache::RowCache rows_;
 
   // Held while sizes change. Acquired before the lock of the memory of rows, and before mutex_.
   Mutex sizing_;

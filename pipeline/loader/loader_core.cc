@@ -96,7 +96,7 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
 
 void LoaderCore::Start() {
   if (caches_.disk() == nullptr) return;
-  caches_.disk()->GrowIndexWith(std::shared_ptr<DiskIndexMemory>(shared_from_this(), &index_memory_));
+  caches_.disk()->GrowIndexWith(std::shared_ptr<cache::DiskIndexMemory>(shared_from_this(), &index_memory_));
 }
 
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,

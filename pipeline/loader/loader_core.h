@@ -109,11 +109,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     std::vector<RowRequest> ahead;  // rows whose records may be read ahead
     RequestedSpan requested;        // by the session so far
     std::shared_ptr<const ExpectedRows> expected;
-    uint64_t range_bytes = 0;      // bytes for ranges of all sessions
-    bool fetch_ahead = false;      // records of rows after this one may be fetched now
-    int sharers = 0;               // other sessions that read this row
-    std::optional<RowKey> making;  // the row for which they wait
-    RowResult result;              // for the sink
+    uint64_t range_bytes = 0;             // bytes for ranges of all sessions
+    bool fetch_ahead = false;             // records of rows after this one may be fetched now
+    int sharers = 0;                      // other sessions that read this row
+    std::optional<cache::RowKey> making;  // the row for which they wait
+    RowResult result;                     // for the sink
   };
   // Result of one try to make a row.
   struct Outcome {
@@ -151,7 +151,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     const bool ranges_;
   };
   // Counts the index of the disk cache as it grows, up to a quarter of the memory for rows and caches.
-  class IndexMemory final : public DiskIndexMemory {
+  class IndexMemory final : public cache::DiskIndexMemory {
    public:
     explicit IndexMemory(LoaderCore* core) : core_(core) {}
     bool ReserveIndex(uint64_t bytes) override { return core_->ReserveIndex(bytes); }
@@ -305,7 +305,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
   // Rows that makers have and that other sessions read, with the rows of those that wait for them.
-  std::unordered_map<RowKey, std::vector<TaskId>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<cache::RowKey, std::vector<TaskId>, cache::RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
   std::vector<Maker> makers_;
   MakerStates states_ ABSL_GUARDED_BY(mutex_);
   ReadSlots slots_ ABSL_GUARDED_BY(mutex_);

@@ -28,7 +28,7 @@ bool LoaderCore::WaitsForOther(Work* work) {
   work->making.reset();
   // A row that holds memory continues with it.
   if (work->sharers == 0 || caches_.rows()->limit() == 0 || work->row->held_bytes() > 0) return false;
-  const RowKey key{session.job->shared_space(), request.epoch, request.position};
+  const cache::RowKey key{session.job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
   if (first) {
     work->making = key;

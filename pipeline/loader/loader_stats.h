@@ -32,9 +32,9 @@ struct LoaderStats {
   double owing_seconds = 0;   // at least one thread had a row
   uint64_t memory_bytes = 0;  // part of the budget in use: rows, lists, caches and scratch memory of threads
   uint64_t memory_peak_bytes = 0;
-  CacheStats record_cache, decoded_cache, row_cache;  // in memory
+  cache::CacheStats record_cache, decoded_cache, row_cache;  // in memory
   // For misses of the record cache. Saved time is estimated by the mean of storage reads.
-  CacheStats disk_cache;
+  cache::CacheStats disk_cache;
 };
 
 }  // namespace penstock

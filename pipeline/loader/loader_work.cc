@@ -238,7 +238,7 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
     }
     return &*slot;
   }
-  bool Borrow(const std::shared_ptr<const CachedRow>& cached) override {
+  bool Borrow(const std::shared_ptr<const cache::CachedRow>& cached) override {
     using Borrow = LoaderSessionOptions::Borrow;
     const Borrow may = session_.options.books_slots ? Borrow::kNone : session_.options.borrow;
     if (may == Borrow::kNone || (may == Borrow::kSharedFiles && !cached->in_shared_file)) return false;

@@ -150,7 +150,7 @@ class RowMaker::Try {
     // The row that a substitute makes is not in the cache.
     if (!progress_.keyed || progress_.substitutes > 0 || decided_.Contains(record)) return std::nullopt;
     if (progress_.row_looked_up && !options_.rows->Contains(progress_.row_key)) return std::nullopt;
-    const std::shared_ptr<const CachedRow> row = options_.rows->Find(progress_.row_key);
+    const std::shared_ptr<const cache::CachedRow> row = options_.rows->Find(progress_.row_key);
     if (row == nullptr) {
       progress_.row_looked_up = true;
       return std::nullopt;
@@ -275,7 +275,7 @@ class RowMaker::Try {
   // Returns nullopt if the record must be fetched first.
   std::optional<absl::StatusOr<std::string_view>> Read(uint64_t length, std::shared_ptr<const std::string>* cached,
                                                        std::unique_ptr<RecordRanges::Taken>* taken) {
-    const CacheKey key{job_.record_space(), progress_.source};
+    const cache::CacheKey key{job_.record_space(), progress_.source};
     if (!progress_.record_looked_up || options_.records->Contains(key)) *cached = options_.records->Find(key);
     made_.cached_record = *cached != nullptr;
     progress_.record_looked_up = *cached == nullptr;
@@ -312,9 +312,9 @@ class RowMaker::Try {
     return bytes;
   }
 
-  std::optional<std::string_view> ReadDisk(const CacheKey& key, uint64_t length) {
+  std::optional<std::string_view> ReadDisk(const cache::CacheKey& key, uint64_t length) {
     const Nanos start = options_.clock->Now();
-    char* const room = context_.record.Get(length + DiskCache::kReadOverhead);
+    char* const room = context_.record.Get(length + cache::DiskCache::kReadOverhead);
     const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
     if (!found.has_value()) return std::nullopt;
     made_.read_began = start;
@@ -338,7 +338,7 @@ class RowMaker::Try {
     return bytes;
   }
 
-  void KeepRecord(const CacheKey& key, std::string_view bytes) {
+  void KeepRecord(const cache::CacheKey& key, std::string_view bytes) {
     if (!options_.records->HasRoomFor(bytes.size())) return;
     options_.records->Insert(key, std::make_shared<const std::string>(bytes));
   }
@@ -350,7 +350,7 @@ class RowMaker::Try {
     const uint64_t scratch = pipeline.ScratchBytes(record);
     std::shared_ptr<const std::string> decoded;
     bool decode = false;
-    const CacheKey decoded_key{job_.decoded_space(), progress_.source};
+    const cache::CacheKey decoded_key{job_.decoded_space(), progress_.source};
     if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
       if (!progress_.decoded_looked_up || options_.decoded->Contains(decoded_key)) {
         decoded = options_.decoded->Find(decoded_key);
@@ -424,7 +424,7 @@ RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
   if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) {
     return RecordPlace::kMemory;
   }
-  const CacheKey key{job.record_space(), record};
+  const cache::CacheKey key{job.record_space(), record};
   if (options_.records->Contains(key)) return RecordPlace::kMemory;
   return options_.disk != nullptr && options_.disk->Contains(key) ? RecordPlace::kDiskCache : RecordPlace::kStorage;
 }
@@ -456,8 +456,8 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowT
   // Whether other sessions read the row may change while it waits, and so may the size of the cache.
   progress.keyed = options_.rows->limit() > 0 && (job.pipeline().IsDeterministic() || sharers > 0);
   progress.row_key = job.pipeline().IsDeterministic()
-                         ? RowKey{job.decoded_space(), 0, progress.key.record_id}
-                         : RowKey{job.shared_space(), task->request.epoch, task->request.position};
+                         ? cache::RowKey{job.decoded_space(), 0, progress.key.record_id}
+                         : cache::RowKey{job.shared_space(), task->request.epoch, task->request.position};
   return true;
 }
 

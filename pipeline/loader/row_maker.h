@@ -66,11 +66,11 @@ struct MakerContext {
 };
 
 struct MakerOptions {
-  ByteCache* records = nullptr;  // never null
-  ByteCache* decoded = nullptr;
-  DiskCache* disk = nullptr;       // null: none
-  RowCache* rows = nullptr;        // never null
-  RecordRanges* ranges = nullptr;  // null: none
+  cache::ByteCache* records = nullptr;  // never null
+  cache::ByteCache* decoded = nullptr;
+  cache::DiskCache* disk = nullptr;  // null: none
+  cache::RowCache* rows = nullptr;   // never null
+  RecordRanges* ranges = nullptr;    // null: none
   // Scratch memory of each thread, not counted as bytes of a row.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;
@@ -124,7 +124,7 @@ class RowMaker {
     virtual batch::RowSlot* Slot() = 0;
     // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
     // into the slot.
-    virtual bool Borrow(const std::shared_ptr<const CachedRow>& row) = 0;
+    virtual bool Borrow(const std::shared_ptr<const cache::CachedRow>& row) = 0;
   };
 
   // Returns the nearest place that has the record, or a finished row of it.

@@ -84,9 +84,9 @@ class RowTask {
     bool decoded_looked_up = false;  // the cache of decoded images lacks `source`
     uint8_t substitutes = 0;         // that were tried, with the current one
     int failed_reads = 0;
-    uint64_t source = 0;  // the record that is tried: that of the position, or a substitute
-    RowKey row_key;       // in the cache of rows
-    absl::Status fault;   // fault of key.record_id, without the place; OK: none
+    uint64_t source = 0;    // the record that is tried: that of the position, or a substitute
+    cache::RowKey row_key;  // in the cache of rows
+    absl::Status fault;     // fault of key.record_id, without the place; OK: none
     std::optional<uint64_t> fault_offset;
     absl::Status damage;  // not OK: the next read of `source` goes past all caches
   };

@@ -352,7 +352,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.rows_for_slow_reads.store(RowsForReads(options.host.read_threads.value_or(0), threads));
   PS_ASSIGN_OR_RETURN(parts->host, LoaderHost::Create(options.host));
   if (const std::string& folder = options.host.disk_cache.folder; !folder.empty()) {
-    const CacheStats cache = parts->host->loader()->Stats().disk_cache;
+    const cache::CacheStats cache = parts->host->loader()->Stats().disk_cache;
     spdlog::info("disk cache {}: {} of {} bytes are in use", folder, cache.bytes, cache.limit);
   }
   parts->jobs = std::make_unique<ServedJobs>(parts->host->storage(), options.roots, parts->indexes.get(),

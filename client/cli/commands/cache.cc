@@ -56,10 +56,10 @@ class Cache final : public Command {
  private:
   absl::Status List(const std::string& folder) const {
     if (!dataset_.empty()) return UsageError("--dataset goes with clear");
-    PS_ASSIGN_OR_RETURN(const std::vector<DiskCacheEntry> entries, ListDiskCache(folder));
+    PS_ASSIGN_OR_RETURN(const std::vector<cache::DiskCacheEntry> entries, cache::ListDiskCache(folder));
     if (json_) {
       std::vector<std::string> items;
-      for (const DiskCacheEntry& entry : entries) {
+      for (const cache::DiskCacheEntry& entry : entries) {
         items.push_back(Json()
                             .Field("dataset", NameOf(entry.space))
                             .Field("shards", entry.about)
@@ -77,7 +77,7 @@ class Cache final : public Command {
     }
     Table table({"DATASET", "RECORDS", "BYTES", "LAST USED", "SHARDS"}, {1, 2});
     uint64_t bytes = 0;
-    for (const DiskCacheEntry& entry : entries) {
+    for (const cache::DiskCacheEntry& entry : entries) {
       table.Add(
           {NameOf(entry.space), Count(entry.records), HumanBytes(entry.bytes), Minute(entry.used_ns), entry.about});
       bytes += entry.bytes;
@@ -96,7 +96,7 @@ class Cache final : public Command {
       }
       space = number;
     }
-    PS_ASSIGN_OR_RETURN(const uint64_t freed, ClearDiskCache(folder, space));
+    PS_ASSIGN_OR_RETURN(const uint64_t freed, cache::ClearDiskCache(folder, space));
     if (json_) {
       std::printf("%s\n", Json().Field("folder", folder).Field("freed_bytes", freed).Object().c_str());
     } else {

@@ -19,7 +19,7 @@
 #include "base/status_macros.h"
 #include "pipeline/cache/disk/disk_entry.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ absl::StatusOr<uint64_t> ClearDiskCache(const std::string& folder, std::optional
   return freed;
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 // The lock of a process that writes to the folder. The system releases it when the process ends, however it ends.
 // Movable.
@@ -57,6 +57,6 @@ std::string SpaceFolder(const std::string& folder, uint64_t space);
 bool HasSpace(const std::string& folder, uint64_t space);
 absl::StatusOr<uint64_t> RemoveSpace(const std::string& folder, uint64_t space);
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_DISK_CACHE_FOLDER_H_

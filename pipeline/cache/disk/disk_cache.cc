@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/cache/disk/cache_folder.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 // Interval of checks whether another process removed a folder.
@@ -294,4 +294,4 @@ void DiskCache::Warn(const absl::Status& status) {
                              "; the worker reads from storage and stores nothing here until this works again"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -32,7 +32,7 @@
 #include "pipeline/cache/disk/cache_folder.h"
 #include "pipeline/cache/disk/disk_space.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 // Memory for the index of a disk cache, in addition to DiskCacheOptions::index_bytes. Thread-safe. Called on the
 // cache's thread, without its lock.
@@ -148,6 +148,6 @@ class DiskCache {
   ThreadPool writer_;  // one thread; last, so that it stops first
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_DISK_DISK_CACHE_H_

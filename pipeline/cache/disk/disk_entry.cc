@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 constexpr uint32_t kMagic = 0x31525350;  // "PSR1"
@@ -71,4 +71,4 @@ std::optional<DiskPlace> ParseDiskIndexEntry(uint64_t space, std::string_view by
   return place;
 }
 
-}  // namespace penstock
+}  // namespace penstock::cache

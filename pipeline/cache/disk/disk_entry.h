@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::cache {
 
 constexpr size_t kDiskHeaderBytes = 24;
 constexpr size_t kDiskIndexEntryBytes = 24;
@@ -42,6 +42,6 @@ std::string DiskIndexEntry(uint64_t space, const DiskPlace& place);
 // Parses the first kDiskIndexEntryBytes. Returns nullopt if they are not an entry of this space.
 std::optional<DiskPlace> ParseDiskIndexEntry(uint64_t space, std::string_view bytes);
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_DISK_DISK_ENTRY_H_

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 // Bytes of the index per read while it is loaded.
@@ -173,4 +173,4 @@ bool DiskSpace::IsInPlace() const {
 
 void DiskSpace::MarkUsed() const { utimensat(AT_FDCWD, folder_.c_str(), nullptr, 0); }
 
-}  // namespace penstock
+}  // namespace penstock::cache

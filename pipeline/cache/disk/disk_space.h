@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "pipeline/cache/disk/disk_entry.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 class DiskSpace {
  public:
@@ -74,6 +74,6 @@ class DiskSpace {
   absl::flat_hash_map<uint64_t, uint64_t> offsets_ ABSL_GUARDED_BY(mutex_);  // by record
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_PIPELINE_CACHE_DISK_DISK_SPACE_H_

@@ -67,7 +67,7 @@ bool RecordRanges::Reserve() {
   return false;
 }
 
-bool RecordRanges::Has(const CacheKey& key) {
+bool RecordRanges::Has(const cache::CacheKey& key) {
   MutexLock lock(&mutex_);
   return records_.contains(key);
 }
@@ -198,7 +198,7 @@ bool RecordRanges::Begin(const std::shared_ptr<Session>& session, uint64_t id, R
     for (const uint64_t number : range->wanted) {
       const uint64_t offset = range->OffsetOf(number);
       while (offset >= range->blocks[in]->begin + range->blocks[in]->bytes) ++in;
-      const CacheKey key{range->job->record_space(), range->shard_first + number};
+      const cache::CacheKey key{range->job->record_space(), range->shard_first + number};
       // Another session has started a range with this record meanwhile. Use that one.
       const auto [entry, added] = records_.try_emplace(key);
       if (!added) continue;

@@ -114,13 +114,13 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     uint64_t number = 0;  // in its shard
   };
   struct KeyHash {
-    size_t operator()(const CacheKey& key) const { return key.space ^ (key.record * 0x9E3779B97F4A7C15); }
+    size_t operator()(const cache::CacheKey& key) const { return key.space ^ (key.record * 0x9E3779B97F4A7C15); }
   };
 
   // Allocates blocks for the wanted records of the range, and sets the parts of its read. Returns false if there is no
   // memory.
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
-  bool Has(const CacheKey& key);
+  bool Has(const cache::CacheKey& key);
   // Reserves one of the `most_under_way` slots. Returns false if none is free.
   bool Reserve();
   // Starts the range. Returns false if no slot is free, there is no memory, or the session is closed.
@@ -137,7 +137,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   std::atomic<uint64_t> ranges_{0}, bytes_{0};
   std::atomic<int> under_way_{0};
   Mutex mutex_;
-  std::unordered_map<CacheKey, Entry, KeyHash> records_ ABSL_GUARDED_BY(mutex_);  // here or in flight
+  std::unordered_map<cache::CacheKey, Entry, KeyHash> records_ ABSL_GUARDED_BY(mutex_);  // here or in flight
   std::map<uint64_t, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 

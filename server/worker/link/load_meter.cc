@@ -15,7 +15,7 @@ constexpr double kCapacityBusy = 0.5;
 constexpr Nanos kPointInterval = 100 * kMillisecond;
 
 // Adds nothing for a cache that is off and that only an operator is able to enable.
-void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
+void AddCache(v1::CacheLoad::Of of, const cache::CacheStats& cache, v1::WorkerLoad* load) {
   if (!cache.chosen && cache.limit == 0 && cache.hits + cache.misses == 0) return;
   v1::CacheLoad* const out = load->add_caches();
   out->set_of(of);

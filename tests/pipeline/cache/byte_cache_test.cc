@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 std::shared_ptr<const std::string> Value(size_t bytes, char fill) {
@@ -141,4 +141,4 @@ TEST(ByteCache, ManyThreadsNeverPassTheLimit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 std::string Row(size_t bytes, char fill) { return std::string(bytes, fill); }
@@ -293,4 +293,4 @@ TEST(LentRows, AreWrittenOnceByManyThreads) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -85,7 +85,7 @@ TEST_F(LoaderHostTest, RowsAreTheSameWithEverySetting) {
       ExpectPlainRows(*host, set_.roots);
     }
   }
-  const auto spaces = ListDiskCache(folder_.File("cache"));
+  const auto spaces = cache::ListDiskCache(folder_.File("cache"));
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   ASSERT_EQ(spaces->size(), 1u);
   EXPECT_EQ((*spaces)[0].records, 33u);

@@ -42,13 +42,13 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     PS_CHECK(job.ok());
     return *std::move(job);
   }
-  std::shared_ptr<DiskCache> OpenCache(uint64_t limit) {
-    DiskCacheOptions options;
+  std::shared_ptr<cache::DiskCache> OpenCache(uint64_t limit) {
+    cache::DiskCacheOptions options;
     options.folder = folder_.File("cache");
     options.limit_bytes = limit;
     options.index_bytes = index_bytes_;
     options.index_step = index_step_;
-    auto cache = DiskCache::Open(std::move(options));
+    auto cache = cache::DiskCache::Open(std::move(options));
     PS_CHECK(cache.ok());
     return *std::move(cache);
   }
@@ -71,12 +71,12 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
   }
 
   uint64_t RecordsOnDisk() const {
-    const auto spaces = ListDiskCache(folder_.File("cache"));
+    const auto spaces = cache::ListDiskCache(folder_.File("cache"));
     PS_CHECK(spaces.ok());
     return spaces->empty() ? 0 : spaces->front().records;
   }
 
-  uint64_t index_bytes_ = DiskCacheOptions().index_bytes, index_step_ = DiskCacheOptions().index_step;
+  uint64_t index_bytes_ = cache::DiskCacheOptions().index_bytes, index_step_ = cache::DiskCacheOptions().index_step;
   TempFolder folder_;
   TestDataset set_;
   std::unique_ptr<RemoteFiles> remote_;
@@ -109,7 +109,7 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
 TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
   const std::string expected = PlainDigest(set_, set_.job, 3);
   index_bytes_ = 0;
-  index_step_ = 4 * DiskSpace::kEntryMemory;
+  index_step_ = 4 * cache::DiskSpace::kEntryMemory;
   const Pass grown = Read(3, kPlenty);
   EXPECT_EQ(grown.digest, expected);
   EXPECT_GE(RecordsOnDisk(), 32u);
@@ -138,7 +138,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
 TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
   const std::string expected = PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
-  ASSERT_TRUE(ClearDiskCache(folder_.File("cache")).ok());
+  ASSERT_TRUE(cache::ClearDiskCache(folder_.File("cache")).ok());
   const Pass pass = Read(2, kPlenty);
   EXPECT_EQ(pass.digest, expected);
   EXPECT_GE(pass.stats.storage_reads, 32u);

@@ -125,8 +125,8 @@ TEST_F(LoaderCachesTest, EntriesGoWithTheLastJobThatHasThem) {
   ASSERT_EQ(first.job->record_space(), same.job->record_space());
   ASSERT_NE(first.job->record_space(), other.job->record_space());
   for (const MemoryJob* job : {&first, &other, &same}) caches_->AddJob(job->job);
-  const CacheKey mine{first.job->record_space(), 1}, others{other.job->record_space(), 1};
-  for (const CacheKey& key : {mine, others}) {
+  const cache::CacheKey mine{first.job->record_space(), 1}, others{other.job->record_space(), 1};
+  for (const cache::CacheKey& key : {mine, others}) {
     caches_->records()->Insert(key, std::make_shared<const std::string>("record"));
   }
   first.job.reset();

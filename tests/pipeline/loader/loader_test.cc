@@ -266,7 +266,7 @@ TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
     return absl::OkStatus();
   };
   Load(loader.get(), job, 50, 0);
-  CacheStats cache = loader->Stats().record_cache;
+  cache::CacheStats cache = loader->Stats().record_cache;
   EXPECT_EQ(cache.limit, 100'000u);
   EXPECT_EQ(cache.served_bytes, 0u);
   EXPECT_EQ(cache.saved_seconds, 0);

@@ -25,7 +25,7 @@ class ResumedRowsTest : public SlowReadsTest {
     PS_CHECK(loader.ok());
     return *std::move(loader);
   }
-  static uint64_t Lookups(const CacheStats& cache) { return cache.hits + cache.misses; }
+  static uint64_t Lookups(const cache::CacheStats& cache) { return cache.hits + cache.misses; }
 };
 
 TEST_F(ResumedRowsTest, ARowThatWaitsForItsRecordIsPlannedAndLookedUpOnce) {

@@ -168,14 +168,14 @@ TEST(RowCacheRows, OtherEpochsOfAJobThatDrawsAreOtherRows) {
 // A slow reader delays no other and loses nothing: the loader makes evicted rows again.
 TEST(RowCacheRows, AReaderFarBehindGetsTheSameRows) {
   MemoryJob job = MakeMemoryJob(300, 50, kRow);
-  const auto loader = LoaderWith(20 * (kRow + RowCache::kEntryOverhead));
+  const auto loader = LoaderWith(20 * (kRow + cache::RowCache::kEntryOverhead));
   const auto fast = OpenReader(loader.get(), job), slow = OpenReader(loader.get(), job);
   fast->session->Request(Rows(0, 0, 300));
   fast->sink.WaitFor(300);
   slow->session->Request(Rows(0, 0, 300));
   slow->sink.WaitFor(300);
   EXPECT_EQ(slow->sink.rows(), fast->sink.rows());
-  EXPECT_LE(loader->Stats().row_cache.bytes, 20 * (kRow + RowCache::kEntryOverhead));
+  EXPECT_LE(loader->Stats().row_cache.bytes, 20 * (kRow + cache::RowCache::kEntryOverhead));
 }
 
 TEST(RowCacheRows, BadRecordsAreFoundEachTime) {

@@ -8,7 +8,7 @@
 #include "pipeline/cache/disk/disk_cache.h"
 #include "tests/pipeline/cache/disk/disk_cache_testing.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
@@ -103,4 +103,4 @@ TEST_F(DiskCacheTest, MemoryForWhatWaitsIsBounded) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cache

@@ -18,7 +18,7 @@
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/cache/disk/disk_cache_testing.h"
 
-namespace penstock {
+namespace penstock::cache {
 namespace {
 
 using ::testing::HasSubstr;
@@ -395,4 +395,4 @@ TEST_F(DiskCacheTest, ManyThreadsReadWhatOneWrites) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cache

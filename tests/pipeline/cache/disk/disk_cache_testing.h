@@ -19,7 +19,7 @@
 #include "pipeline/cache/disk/disk_cache.h"
 #include "tests/base/temp_dir.h"
 
-namespace penstock {
+namespace penstock::cache {
 
 constexpr uint64_t kSpace = 0x1234;
 constexpr uint64_t kStep = 10 * DiskSpace::kEntryMemory;
@@ -95,6 +95,6 @@ class DiskCacheTest : public ::testing::Test {
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::cache
 
 #endif  // PENSTOCK_TESTS_PIPELINE_CACHE_DISK_DISK_CACHE_TESTING_H_
