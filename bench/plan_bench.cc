@@ -9,13 +9,13 @@
 namespace penstock {
 namespace {
 
-void Measure(const char* name, uint64_t records, uint64_t shards, Shuffle shuffle) {
+void Measure(const char* name, uint64_t records, uint64_t shards, plan::Shuffle shuffle) {
   std::vector<uint64_t> counts(shards, records / shards);
-  const auto offsets = ShardOffsets::Create(counts);
-  PlanOptions options;
+  const auto offsets = plan::ShardOffsets::Create(counts);
+  plan::PlanOptions options;
   options.seed = 17;
   options.shuffle = shuffle;
-  const auto plan = EpochPlan::Create(offsets.value(), options, 3);
+  const auto plan = plan::EpochPlan::Create(offsets.value(), options, 3);
   constexpr uint64_t kLookups = 200'000;
   const uint64_t stride = plan->num_positions() / kLookups + 1;
   uint64_t sink = 0;
@@ -40,7 +40,7 @@ void Measure(const char* name, uint64_t records, uint64_t shards, Shuffle shuffl
 }  // namespace penstock
 
 int main() {
-  using penstock::Shuffle;
+  using penstock::plan::Shuffle;
   for (const uint64_t records : {uint64_t{1'280'000}, uint64_t{1'000'000'000'000}}) {
     penstock::Measure("NONE", records, 1000, Shuffle::kNone);
     penstock::Measure("CHUNKED", records, 1000, Shuffle::kChunked);

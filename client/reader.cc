@@ -85,7 +85,7 @@ class ReaderImpl final : public Reader {
       : job_(opened.job.name),
         steps_(opened.steps),
         format_(opened.job.format),
-        state_{kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
+        state_{plan::kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
         threads_(std::move(threads)),
         shared_memory_(&network_, &threads_->control),
         session_(std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
@@ -117,11 +117,11 @@ class ReaderImpl final : public Reader {
   }
 
   std::string SaveState() const override {
-    SessionState state = state_;
-    const Cursor cursor = session_->cursor();
+    plan::SessionState state = state_;
+    const plan::Cursor cursor = session_->cursor();
     state.epoch = cursor.epoch;
     state.position = cursor.position;
-    return SerializeState(state);
+    return plan::SerializeState(state);
   }
 
   uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
@@ -129,16 +129,16 @@ class ReaderImpl final : public Reader {
   uint64_t rows_per_epoch() const override { return steps_.positions(); }
   const std::string& job() const override { return job_; }
   uint64_t batch_size() const override { return steps_.step_size(); }
-  std::string_view last_batch() const override { return LastBatchName(steps_.last()); }
+  std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
   ReaderStats Stats() const override { return session_->Stats(); }
   void Cancel() override { session_->Cancel(); }
 
  private:
   const std::string job_;
-  const Steps steps_;
+  const plan::Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
-  const SessionState state_;  // without the cursor
+  const plan::SessionState state_;  // without the cursor
   GrpcTransport network_;
   const std::unique_ptr<Threads> threads_;
   SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_

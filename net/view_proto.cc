@@ -5,20 +5,20 @@
 
 namespace penstock {
 
-v1::View ToProto(const View& view) {
+v1::View ToProto(const plan::View& view) {
   v1::View proto;
   proto.set_term(view.term);
   proto.set_number(view.n);
-  proto.set_policy(view.policy == AssignPolicy::kByRank ? v1::BY_RANK : v1::BY_RECORD);
+  proto.set_policy(view.policy == plan::AssignPolicy::kByRank ? v1::BY_RANK : v1::BY_RECORD);
   proto.set_key_space(view.key_space);
-  for (const ViewRange& range : view.ranges) {
+  for (const plan::ViewRange& range : view.ranges) {
     v1::View::Range* out = proto.add_ranges();
     out->set_begin(range.begin);
     out->set_end(range.end);
     out->set_owner(range.owner);
     out->set_backup(range.backup);
   }
-  for (const ViewWorker& worker : view.workers) {
+  for (const plan::ViewWorker& worker : view.workers) {
     v1::View::Worker* out = proto.add_workers();
     out->set_id(worker.id);
     out->set_address(worker.address);
@@ -28,16 +28,16 @@ v1::View ToProto(const View& view) {
   return proto;
 }
 
-absl::StatusOr<View> FromProto(const v1::View& proto) {
-  View view;
+absl::StatusOr<plan::View> FromProto(const v1::View& proto) {
+  plan::View view;
   view.term = proto.term();
   view.n = proto.number();
   switch (proto.policy()) {
     case v1::BY_RECORD:
-      view.policy = AssignPolicy::kByRecord;
+      view.policy = plan::AssignPolicy::kByRecord;
       break;
     case v1::BY_RANK:
-      view.policy = AssignPolicy::kByRank;
+      view.policy = plan::AssignPolicy::kByRank;
       break;
     default:
       return absl::UnimplementedError(absl::StrCat("view (", view.term, ", ", view.n, ") has the assignment policy ",

@@ -8,10 +8,10 @@
 
 namespace penstock {
 
-v1::View ToProto(const View& view);
+v1::View ToProto(const plan::View& view);
 // Returns the view of a message. Returns the errors of View::Validate, and Unimplemented for a policy of another
 // release.
-absl::StatusOr<View> FromProto(const v1::View& view);
+absl::StatusOr<plan::View> FromProto(const v1::View& view);
 
 }  // namespace penstock
 

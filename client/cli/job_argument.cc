@@ -111,7 +111,7 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
 uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& files) {
   uint64_t records = 0;
   for (const DatasetFile& file : files) {
-    if (records >= kManyRecords) break;
+    if (records >= plan::kManyRecords) break;
     const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(file.path);
     if (loaded.ok()) records += loaded->index->record_count();
   }

@@ -44,20 +44,22 @@ std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows) {
   return out;
 }
 
-uint64_t EpochRows(const v1::JobSpec& job, uint64_t records) { return records * PlanOptionsOf(job.order()).repeats; }
+uint64_t EpochRows(const v1::JobSpec& job, uint64_t records) {
+  return records * plan::PlanOptionsOf(job.order()).repeats;
+}
 
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
   EpochFacts facts{.rows = rows};
   const uint64_t size = job.batch().size();
-  const LastBatch last = LastBatchOf(job.batch().last());
-  const auto steps = Steps::Create(rows, size, last, 1);
+  const plan::LastBatch last = plan::LastBatchOf(job.batch().last());
+  const auto steps = plan::Steps::Create(rows, size, last, 1);
   if (!steps.ok()) {
     facts.dropped = rows;
     return facts;
   }
   facts.steps = steps->StepsPerEpoch();
   facts.dropped = steps->DroppedPerEpoch();
-  facts.padding = last == LastBatch::kPad ? facts.steps * size - rows : 0;
+  facts.padding = last == plan::LastBatch::kPad ? facts.steps * size - rows : 0;
   return facts;
 }
 
@@ -79,13 +81,13 @@ std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
 std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows) {
   const EpochFacts facts = EpochFactsOf(job, rows);
   if (facts.steps == 0) {
-    return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ",
-                         Count(job.batch().size()),
-                         ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", FittingBatch(rows),
-                         " } fits, or last: PAD")};
+    return {absl::StrCat(
+        "batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(job.batch().size()),
+        ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", plan::FittingBatch(rows),
+        " } fits, or last: PAD")};
   }
-  if (!IsMuchDropped(facts.dropped, rows)) return {};
-  return {absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", FittingBatch(rows),
+  if (!plan::IsMuchDropped(facts.dropped, rows)) return {};
+  return {absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", plan::FittingBatch(rows),
                        " } leaves out less, last: PAD or PARTIAL nothing")};
 }
 

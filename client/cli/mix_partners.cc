@@ -14,7 +14,7 @@ absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJ
   PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
   for (int e = 0; e < epochs; ++e) {
     const uint64_t epoch = key.epoch + static_cast<uint64_t>(e);
-    const EpochPlan plan = job.PlanOf(epoch);
+    const plan::EpochPlan plan = job.PlanOf(epoch);
     const uint64_t own = plan.PositionOf(key.record_id, static_cast<uint16_t>(key.repeat));
     const uint64_t first = own - own % mix.group, other = first + (mix.group - 1) - (own - first);
     partners.emplace_back();

@@ -27,7 +27,7 @@ absl::StatusOr<std::optional<SavedState>> LoadStateFile(const std::string& path)
     return bad(absl::StatusCode::kInvalidArgument,
                "the file is empty, not a state; remove it to start from the beginning");
   }
-  const absl::StatusOr<SessionState> state = ParseState(*text);
+  const absl::StatusOr<plan::SessionState> state = plan::ParseState(*text);
   if (!state.ok()) return bad(state.status().code(), state.status().message());
   if (state->epoch >= kMostEpochs) {
     return bad(absl::StatusCode::kInvalidArgument,

@@ -43,8 +43,8 @@ struct DamagedRecord {
 struct BookedStep {
   enum class Row : uint8_t { kMissing, kClaimed, kFilled, kFailed };
 
-  BookedStep(uint64_t number, const StepSpan& step, const SlotRange& slots, std::shared_ptr<const View> under,
-             Nanos now)
+  BookedStep(uint64_t number, const plan::StepSpan& step, const plan::SlotRange& slots,
+             std::shared_ptr<const plan::View> under, Nanos now)
       : ordinal(number),
         span(step),
         slice(slots),
@@ -54,9 +54,9 @@ struct BookedStep {
         unfinished(slots.size()) {}
 
   uint64_t ordinal;
-  StepSpan span;
-  SlotRange slice;
-  std::shared_ptr<const View> view;  // the view of the grant
+  plan::StepSpan span;
+  plan::SlotRange slice;
+  std::shared_ptr<const plan::View> view;  // the view of the grant
   Nanos granted_at;
   std::vector<Row> rows;
   uint64_t unfinished;                                     // rows that are neither filled nor failed

@@ -17,8 +17,8 @@ namespace penstock {
 // gaps.
 struct BookStep {
   uint64_t ordinal = 0;
-  StepSpan span;
-  SlotRange slice;
+  plan::StepSpan span;
+  plan::SlotRange slice;
 };
 
 // Open a stream. A worker that is reconnected gets a new stream number, so that late events of the old stream are
@@ -35,7 +35,7 @@ struct CloseStream {
 };
 struct SendView {
   uint64_t stream = 0;
-  std::shared_ptr<const View> view;
+  std::shared_ptr<const plan::View> view;
 };
 struct SendGrant {
   uint64_t stream = 0;

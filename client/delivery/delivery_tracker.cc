@@ -26,8 +26,8 @@ constexpr Nanos kNoticeAfter = 100 * kMillisecond;
 // that it holds for a client that continued without it.
 constexpr uint64_t kSuspectWindows = 4;
 
-uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
-  const Cursor from = steps.Normalized(start);
+uint64_t TotalSteps(const plan::Steps& steps, plan::Cursor start, uint64_t epochs) {
+  const plan::Cursor from = steps.Normalized(start);
   constexpr uint64_t kEndless = UINT64_MAX;
   // Larger counts never end in practice, and the sums below would overflow.
   if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.StepsPerEpoch() || from.epoch > UINT64_MAX / 4) return kEndless;
@@ -36,7 +36,7 @@ uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
 
 }  // namespace
 
-DeliveryTracker::DeliveryTracker(const Steps& steps, TrackerOptions options)
+DeliveryTracker::DeliveryTracker(const plan::Steps& steps, TrackerOptions options)
     : steps_(steps), options_(std::move(options)), head_(steps_.Normalized(options_.start)), next_(head_) {
   total_steps_ = TotalSteps(steps_, options_.start, options_.epochs);
   SetWindow(options_.window_steps);
@@ -50,11 +50,11 @@ void DeliveryTracker::SetWindow(uint64_t steps) {
   grant_steps_ = std::min(grant_steps_, window_steps_);
 }
 
-const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
+const plan::EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
   auto it = plans_.find(epoch);
   if (it == plans_.end()) {
     plans_.erase(plans_.begin(), plans_.lower_bound(head_.epoch));  // drop the plans of past epochs
-    auto plan = EpochPlan::Create(options_.offsets, options_.plan, epoch);
+    auto plan = plan::EpochPlan::Create(options_.offsets, options_.plan, epoch);
     PS_CHECK(plan.ok());  // the options were checked when the session was opened
     it = plans_.emplace(epoch, *std::move(plan)).first;
   }
@@ -77,12 +77,12 @@ uint64_t DeliveryTracker::EnsureStream(uint32_t worker) {
   return w.stream;
 }
 
-void DeliveryTracker::ViewChanged(std::shared_ptr<const View> view, Nanos now) {
+void DeliveryTracker::ViewChanged(std::shared_ptr<const plan::View> view, Nanos now) {
   if (view_ != nullptr && !view_->OlderThan(*view)) return;
   view_ = std::move(view);
   // A worker with a new address has no stream any longer, so its rows must be fetched elsewhere.
   std::vector<uint32_t> moved;
-  for (const ViewWorker& named : view_->workers) {
+  for (const plan::ViewWorker& named : view_->workers) {
     const uint32_t worker = workers_.Find(named.id);
     if (worker != kNoWorker && workers_[worker].has_stream() && workers_[worker].address != named.address) {
       moved.push_back(worker);
@@ -130,10 +130,11 @@ void DeliveryTracker::StreamBroken(uint64_t stream, absl::Status error, Nanos no
 }
 
 BookedStep* DeliveryTracker::Find(uint64_t epoch, uint64_t row_number) {
-  const auto behind = std::upper_bound(
-      booked_.begin(), booked_.end(), Cursor{epoch, row_number}, [](const Cursor& at, const BookedStep& step) {
-        return at.epoch != step.span.epoch ? at.epoch < step.span.epoch : at.position < step.span.begin;
-      });
+  const auto behind = std::upper_bound(booked_.begin(), booked_.end(), plan::Cursor{epoch, row_number},
+                                       [](const plan::Cursor& at, const BookedStep& step) {
+                                         return at.epoch != step.span.epoch ? at.epoch < step.span.epoch
+                                                                            : at.position < step.span.begin;
+                                       });
   if (behind == booked_.begin()) return nullptr;
   BookedStep& step = *(behind - 1);
   if (step.span.epoch != epoch || row_number - step.span.begin >= step.span.rows) return nullptr;
@@ -243,14 +244,14 @@ void DeliveryTracker::Tick(Nanos now) {
   ChaseSlow(now);
 }
 
-std::vector<uint32_t> DeliveryTracker::Owners(const View& view, const StepSpan& step) const {
-  const SlotRange slice = steps_.Slice(step, options_.rank);
+std::vector<uint32_t> DeliveryTracker::Owners(const plan::View& view, const plan::StepSpan& step) const {
+  const plan::SlotRange slice = steps_.Slice(step, options_.rank);
   std::vector<bool> seen(workers_.size());
   std::vector<uint32_t> owners;
-  for (const ViewRange& range : view.ranges) {
+  for (const plan::ViewRange& range : view.ranges) {
     // Under BY_RANK a rank's slice touches few of the ranges. Under BY_RECORD its rows may be in any range.
-    if (view.policy == AssignPolicy::kByRank && (range.begin > RankKey(slice.end - 1, steps_.step_size()) ||
-                                                 range.end <= RankKey(slice.begin, steps_.step_size()))) {
+    if (view.policy == plan::AssignPolicy::kByRank && (range.begin > plan::RankKey(slice.end - 1, steps_.step_size()) ||
+                                                       range.end <= plan::RankKey(slice.begin, steps_.step_size()))) {
       continue;
     }
     const uint32_t worker = workers_.in_view()[range.owner];
@@ -275,17 +276,17 @@ void DeliveryTracker::Advance(Nanos now) {
 void DeliveryTracker::GrantRun(uint64_t run, Nanos now) {
   if (granted_view_ != nullptr && granted_view_ != view_) ++stats_.view_changes;
   granted_view_ = view_;
-  const Cursor begin = next_;
+  const plan::Cursor begin = next_;
   const size_t first = booked_.size();
   for (uint64_t i = 0; i < run; ++i) {
-    const StepSpan span = steps_.StepAt(next_);
-    const SlotRange slice = steps_.Slice(span, options_.rank);
+    const plan::StepSpan span = steps_.StepAt(next_);
+    const plan::SlotRange slice = steps_.Slice(span, options_.rank);
     const uint64_t ordinal = head_ordinal_ + booked_.size();
     booked_.emplace_back(ordinal, span, slice, view_, now);
     commands_.push_back(BookStep{ordinal, span, slice});
     next_ = steps_.After(span);
   }
-  const StepSpan& last = booked_.back().span;
+  const plan::StepSpan& last = booked_.back().span;
   bool all = true;
   for (const uint32_t worker : Owners(*view_, booked_[first].span)) {
     TrackedWorker& w = workers_[worker];

@@ -47,14 +47,14 @@ namespace penstock {
 
 struct TrackerOptions {
   uint64_t rank = 0;
-  Cursor start;
+  plan::Cursor start;
   uint64_t epochs = 1;         // includes the first, partial one; 0: unlimited
   uint64_t window_steps = 16;  // at least 2
   // Steps of one grant. 0: half the window. A window of fewer than 4 steps is granted step by step, because it would
   // run empty otherwise.
   uint64_t grant_steps = 0;
-  std::shared_ptr<const ShardOffsets> offsets;
-  PlanOptions plan;
+  std::shared_ptr<const plan::ShardOffsets> offsets;
+  plan::PlanOptions plan;
 };
 
 struct DeliveryStats {
@@ -85,12 +85,12 @@ class DeliveryTracker {
   // Maximum number of unanswered rows of fetches for one worker: a worker keeps requested rows in memory.
   static constexpr uint64_t kMaxFetches = 16384;
 
-  DeliveryTracker(const Steps& steps, TrackerOptions options);
+  DeliveryTracker(const plan::Steps& steps, TrackerOptions options);
 
   // ---- Events. TakeCommands returns the resulting commands.
   // Installs a view. Untrusted views must be validated first, and their key space must fit. Ignores a view that is
   // older than the latest.
-  void ViewChanged(std::shared_ptr<const View> view, Nanos now);
+  void ViewChanged(std::shared_ptr<const plan::View> view, Nanos now);
   void Heard(uint64_t stream, Nanos now);
   void WorkerDrains(uint64_t stream, Nanos now);
   // `error` is the cause, or OK if the worker closed the stream in order.
@@ -140,13 +140,13 @@ class DeliveryTracker {
   // Returns true if the trainer has taken all requested steps.
   bool finished() const { return head_ordinal_ == total_steps_; }
   // Returns the cursor after the taken steps.
-  Cursor cursor() const { return head_; }
+  plan::Cursor cursor() const { return head_; }
   // Returns the ordinal of the step that the trainer takes next.
   uint64_t head_ordinal() const { return head_ordinal_; }
   bool head_complete() const { return !booked_.empty() && booked_.front().complete(); }
   // Returns the failure of the first failed row of the head step, or OK. Requires head_complete().
   const absl::Status& head_failure() const { return booked_.front().failure; }
-  const StepSpan& head_span() const { return booked_.front().span; }
+  const plan::StepSpan& head_span() const { return booked_.front().span; }
   bool IsComplete(uint64_t ordinal) const;
   uint64_t complete_steps() const;
   // Returns an error if every worker of the view refuses this session (memory, another job), so that no row can arrive.
@@ -186,14 +186,14 @@ class DeliveryTracker {
   void Advance(Nanos now);
   void GrantRun(uint64_t run, Nanos now);
   // Returns the workers that own any row of this rank's slices.
-  std::vector<uint32_t> Owners(const View& view, const StepSpan& step) const;
+  std::vector<uint32_t> Owners(const plan::View& view, const plan::StepSpan& step) const;
   void CloseIdleStreams();
   // Returns true if the worker receives grants for its rows.
   bool TakesGrants(const TrackedWorker& worker) const;
   void SayWaiting();
   BookedStep* Find(uint64_t epoch, uint64_t row_number);
   BookedStep& At(uint64_t ordinal) { return booked_[ordinal - head_ordinal_]; }
-  const EpochPlan& Plan(uint64_t epoch);
+  const plan::EpochPlan& Plan(uint64_t epoch);
   uint64_t EnsureStream(uint32_t worker);
 
   // Requests for missing rows (recovery.cc).
@@ -274,7 +274,7 @@ class DeliveryTracker {
   // Returns what each worker owes of the head step. The step's asks must exist.
   std::vector<Owed> OwedOfHead() const;
   // Returns each worker's share of this rank's rows under the view.
-  std::vector<double> SharesUnder(const View& view) const;
+  std::vector<double> SharesUnder(const plan::View& view) const;
   // Returns the seconds per row of a whole step that workers other than `except` need for their shares at their best
   // rate, or 0 if unknown.
   double UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const;
@@ -287,20 +287,20 @@ class DeliveryTracker {
   void FreeSlow(Nanos now);
   void DropOldGrants(Nanos now);
 
-  const Steps steps_;
+  const plan::Steps steps_;
   const TrackerOptions options_;
   uint64_t total_steps_;
   uint64_t window_steps_;
   uint64_t grant_steps_;
 
   WorkerTable workers_;
-  std::shared_ptr<const View> view_;          // the latest; null before the first
-  std::shared_ptr<const View> granted_view_;  // view of the last grant
+  std::shared_ptr<const plan::View> view_;          // the latest; null before the first
+  std::shared_ptr<const plan::View> granted_view_;  // view of the last grant
 
   std::deque<BookedStep> booked_;  // [0] is the head
   uint64_t head_ordinal_ = 0;
-  Cursor head_;           // position of the head step
-  Cursor next_;           // position of the next step to grant
+  plan::Cursor head_;     // position of the head step
+  plan::Cursor next_;     // position of the next step to grant
   bool orphans_ = false;  // true if a missing row may have no worker that owes it
 
   Lateness lateness_;
@@ -316,7 +316,7 @@ class DeliveryTracker {
   Nanos ticked_at_ = 0;
   absl::Status refusal_;  // as of the last change
   uint64_t refusal_changes_ = 0;
-  std::map<uint64_t, EpochPlan> plans_;  // plans of the epochs in the window
+  std::map<uint64_t, plan::EpochPlan> plans_;  // plans of the epochs in the window
 
   std::vector<Command> commands_;
   DeliveryStats stats_;

@@ -47,15 +47,15 @@ std::vector<DeliveryTracker::Owed> DeliveryTracker::OwedOfHead() const {
   return owed;
 }
 
-std::vector<double> DeliveryTracker::SharesUnder(const View& view) const {
+std::vector<double> DeliveryTracker::SharesUnder(const plan::View& view) const {
   uint64_t begin = 0, end = view.key_space;
-  if (view.policy == AssignPolicy::kByRank) {
+  if (view.policy == plan::AssignPolicy::kByRank) {
     const uint64_t slice = steps_.step_size() / steps_.world_size();
-    begin = RankKey(options_.rank * slice, steps_.step_size());
-    end = RankKey((options_.rank + 1) * slice - 1, steps_.step_size()) + 1;
+    begin = plan::RankKey(options_.rank * slice, steps_.step_size());
+    end = plan::RankKey((options_.rank + 1) * slice - 1, steps_.step_size()) + 1;
   }
   std::vector<double> shares(workers_.size());
-  for (const ViewRange& range : view.ranges) {
+  for (const plan::ViewRange& range : view.ranges) {
     const uint64_t from = std::max(range.begin, begin), to = std::min(range.end, end);
     const uint32_t worker = workers_.Find(view.workers[range.owner].id);
     if (from < to && worker != kNoWorker) {

@@ -7,12 +7,12 @@
 
 namespace penstock {
 
-std::vector<uint64_t> WorkerTable::Update(const View& view) {
+std::vector<uint64_t> WorkerTable::Update(const plan::View& view) {
   std::vector<uint64_t> moved;
   std::vector<bool> was_there;
   for (TrackedWorker& worker : workers_) was_there.push_back(std::exchange(worker.in_view, false));
   in_view_.clear();
-  for (const ViewWorker& named : view.workers) {
+  for (const plan::ViewWorker& named : view.workers) {
     const auto [it, fresh] = by_id_.try_emplace(named.id, static_cast<uint32_t>(workers_.size()));
     if (fresh) {
       workers_.emplace_back();
@@ -39,7 +39,7 @@ std::vector<uint64_t> WorkerTable::Update(const View& view) {
     worker.in_view = true;
     in_view_.push_back(it->second);
   }
-  for (const ViewRange& range : view.ranges) workers_[in_view_[range.owner]].draining = false;
+  for (const plan::ViewRange& range : view.ranges) workers_[in_view_[range.owner]].draining = false;
   return moved;
 }
 

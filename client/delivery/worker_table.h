@@ -81,7 +81,7 @@ class WorkerTable {
   // Installs the workers and addresses of a view. A worker that joins, or rejoins, the view is tried at once. Returns
   // the streams to addresses that are no longer the worker's. The table forgets these streams: their workers count as
   // idle.
-  std::vector<uint64_t> Update(const View& view);
+  std::vector<uint64_t> Update(const plan::View& view);
 
   // Returns the worker with this id, or kNoWorker.
   uint32_t Find(const std::string& id) const;

@@ -26,7 +26,7 @@ constexpr size_t kFileErrorLines = 4, kFileErrorBytes = 512;
 // The rows of one step, in a batch.
 class BatchTarget final : public StepTarget {
  public:
-  BatchTarget(const LoadedJob& job, const Steps& steps, const StepSpan& span, const SlotRange& slice,
+  BatchTarget(const LoadedJob& job, const plan::Steps& steps, const plan::StepSpan& span, const plan::SlotRange& slice,
               std::shared_ptr<BatchBuilder> builder)
       : job_(job),
         steps_(steps),
@@ -40,7 +40,7 @@ class BatchTarget final : public StepTarget {
   batch::RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
 
   absl::Status Put(size_t row, RowResult result) override {
-    const ShardOffsets& offsets = *job_.job->offsets();
+    const plan::ShardOffsets& offsets = *job_.job->offsets();
     ids_[row] = IdOf(offsets, result.record_id);
     sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
     const bool real = steps_.IsValid(span_, slice_.begin + row);  // not padding
@@ -66,15 +66,15 @@ class BatchTarget final : public StepTarget {
   uint64_t substituted() const { return substituted_; }
 
  private:
-  static RowId IdOf(const ShardOffsets& offsets, uint64_t record) {
-    const Location at = offsets.Locate(record);
+  static RowId IdOf(const plan::ShardOffsets& offsets, uint64_t record) {
+    const plan::Location at = offsets.Locate(record);
     return {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
 
   const LoadedJob& job_;
-  const Steps& steps_;
-  const StepSpan span_;
-  const SlotRange slice_;
+  const plan::Steps& steps_;
+  const plan::StepSpan span_;
+  const plan::SlotRange slice_;
   const std::shared_ptr<BatchBuilder> builder_;
   std::vector<RowId> ids_, sources_;
   std::vector<uint8_t> valid_;
@@ -83,7 +83,7 @@ class BatchTarget final : public StepTarget {
 
 class DirectReader final : public Reader {
  public:
-  DirectReader(std::shared_ptr<const LoadedJob> job, const Steps& steps, Cursor start, Allocator* allocator,
+  DirectReader(std::shared_ptr<const LoadedJob> job, const plan::Steps& steps, plan::Cursor start, Allocator* allocator,
                size_t max_free_bytes)
       : job_(std::move(job)),
         steps_(steps),
@@ -97,14 +97,14 @@ class DirectReader final : public Reader {
 
   absl::Status Start(Loader* loader, const PreparedStepsOptions& options) {
     PS_ASSIGN_OR_RETURN(
-        prepared_,
-        PreparedSteps::Open(loader, job_->job, steps_, options,
-                            [this](const StepSpan& span, const SlotRange& slice) -> std::unique_ptr<StepTarget> {
-                              std::shared_ptr<BatchBuilder> builder = BatchBuilder::Create(
-                                  job_->format, slice.size(), memory_, {span.epoch, span.begin + slice.begin});
-                              if (builder == nullptr) return nullptr;
-                              return std::make_unique<BatchTarget>(*job_, steps_, span, slice, std::move(builder));
-                            }));
+        prepared_, PreparedSteps::Open(
+                       loader, job_->job, steps_, options,
+                       [this](const plan::StepSpan& span, const plan::SlotRange& slice) -> std::unique_ptr<StepTarget> {
+                         std::shared_ptr<BatchBuilder> builder = BatchBuilder::Create(
+                             job_->format, slice.size(), memory_, {span.epoch, span.begin + slice.begin});
+                         if (builder == nullptr) return nullptr;
+                         return std::make_unique<BatchTarget>(*job_, steps_, span, slice, std::move(builder));
+                       }));
     return absl::OkStatus();
   }
 
@@ -145,8 +145,8 @@ class DirectReader final : public Reader {
 
   std::string SaveState() const override {
     MutexLock lock(&mutex_);
-    return SerializeState(
-        {kStateVersion, cursor_.epoch, cursor_.position, job_->job->order_fingerprint(), job_->pipeline_fingerprint});
+    return plan::SerializeState({plan::kStateVersion, cursor_.epoch, cursor_.position, job_->job->order_fingerprint(),
+                                 job_->pipeline_fingerprint});
   }
 
   uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
@@ -157,7 +157,7 @@ class DirectReader final : public Reader {
   uint64_t rows_per_epoch() const override { return steps_.positions(); }
   const std::string& job() const override { return job_->job->spec().name(); }
   uint64_t batch_size() const override { return steps_.step_size(); }
-  std::string_view last_batch() const override { return LastBatchName(steps_.last()); }
+  std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return job_->format->infos; }
 
   ReaderStats Stats() const override {
@@ -193,13 +193,13 @@ class DirectReader final : public Reader {
   }
 
   const std::shared_ptr<const LoadedJob> job_;
-  const Steps steps_;
+  const plan::Steps steps_;
   const std::shared_ptr<BatchMemory> memory_;
   std::unique_ptr<PreparedSteps> prepared_;
-  Cursor after_;  // for Next's thread only
+  plan::Cursor after_;  // for Next's thread only
 
   mutable Mutex mutex_;
-  Cursor cursor_ ABSL_GUARDED_BY(mutex_);
+  plan::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
   absl::Duration this_wait_ ABSL_GUARDED_BY(mutex_);
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);
@@ -216,11 +216,12 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::sh
   }
   const LoadJob& load = *job->job;
   const uint64_t rows = options.batch_size != 0 ? options.batch_size : load.spec().batch().size();
-  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(load.positions(), rows, LastBatchOf(load.spec().batch().last()),
-                                                       options.world_size));
-  std::optional<SessionState> saved;
+  PS_ASSIGN_OR_RETURN(
+      const plan::Steps steps,
+      plan::Steps::Create(load.positions(), rows, plan::LastBatchOf(load.spec().batch().last()), options.world_size));
+  std::optional<plan::SessionState> saved;
   if (!options.state.empty()) {
-    PS_ASSIGN_OR_RETURN(saved, ParseState(options.state));
+    PS_ASSIGN_OR_RETURN(saved, plan::ParseState(options.state));
   }
   PS_RETURN_IF_ERROR(CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
                                  job->pipeline_fingerprint, options.accept_new_pipeline},
@@ -233,7 +234,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::sh
   }
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
   const uint64_t window = WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
-  const Cursor start = saved.has_value() ? saved->cursor() : Cursor{options.epoch, 0};
+  const plan::Cursor start = saved.has_value() ? saved->cursor() : plan::Cursor{options.epoch, 0};
   auto reader = std::make_unique<DirectReader>(std::move(job), steps, start, options.allocator,
                                                (window + kInHand) * (step_bytes + step_bytes / 4 + 65536));
   PS_RETURN_IF_ERROR(reader->Start(loader, {options.rank, start, options.epochs, static_cast<uint32_t>(window)}));

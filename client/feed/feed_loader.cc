@@ -313,7 +313,7 @@ bool FeedLoader::EnsureOpen() {
 
 void FeedLoader::Announce() {
   const std::string state = reader_->SaveState();
-  const absl::StatusOr<SessionState> at = ParseState(state);
+  const absl::StatusOr<plan::SessionState> at = plan::ParseState(state);
   PS_CHECK(at.ok());
   global_batch_ = reader_->batch_size();
   Json json;
@@ -384,7 +384,7 @@ void FeedLoader::NextBatch() {
 
 void FeedLoader::SendBatch(Batch batch) {
   state_ = reader_->SaveState();
-  const absl::StatusOr<SessionState> after = ParseState(state_);
+  const absl::StatusOr<plan::SessionState> after = plan::ParseState(state_);
   BatchHeader header;
   header.sequence = next_sequence_;
   header.held_bytes = BytesOf(batch);

@@ -43,29 +43,29 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     counts.push_back(shard.records());
     bytes += shard.data_bytes();
   }
-  PS_ASSIGN_OR_RETURN(info.offsets, ShardOffsets::Create(counts));
-  info.plan = PlanOptionsOf(job.spec().order());
-  PS_ASSIGN_OR_RETURN(const EpochPlan plan, EpochPlan::Create(info.offsets, info.plan, 0));
+  PS_ASSIGN_OR_RETURN(info.offsets, plan::ShardOffsets::Create(counts));
+  info.plan = plan::PlanOptionsOf(job.spec().order());
+  PS_ASSIGN_OR_RETURN(const plan::EpochPlan plan, plan::EpochPlan::Create(info.offsets, info.plan, 0));
   info.positions = plan.num_positions();
   if (info.positions > 0) info.mean_record_bytes = bytes / info.offsets->num_records();
 
   info.batch_size = job.spec().batch().size();
-  info.last = LastBatchOf(job.spec().batch().last());
-  info.order_fingerprint = OrderFingerprint(job.snapshot().fingerprint(), info.plan);
+  info.last = plan::LastBatchOf(job.spec().batch().last());
+  info.order_fingerprint = plan::OrderFingerprint(job.snapshot().fingerprint(), info.plan);
   info.pipeline_fingerprint = job.pipeline_fingerprint();
   if (info.order_fingerprint != job.order_fingerprint()) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.name(), ": the coordinator's order of records (fingerprint ",
                      absl::Hex(job.order_fingerprint()), ") is not this client's (", absl::Hex(info.order_fingerprint),
-                     ", plan version ", kPlanVersion, "); use a client and a coordinator of one release"));
+                     ", plan version ", plan::kPlanVersion, "); use a client and a coordinator of one release"));
   }
   return info;
 }
 
-absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records) {
-  PS_ASSIGN_OR_RETURN(View checked, FromProto(view));
-  auto made = std::make_shared<const View>(std::move(checked));
-  if (made->policy == AssignPolicy::kByRecord && !made->ranges.empty() && made->key_space != records) {
+absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view, uint64_t records) {
+  PS_ASSIGN_OR_RETURN(plan::View checked, FromProto(view));
+  auto made = std::make_shared<const plan::View>(std::move(checked));
+  if (made->policy == plan::AssignPolicy::kByRecord && !made->ranges.empty() && made->key_space != records) {
     return absl::InvalidArgumentError(absl::StrCat("view (", made->term, ", ", made->n, ") is of ", made->key_space,
                                                    " records, and the job has ", records));
   }

@@ -19,11 +19,11 @@ struct JobInfo {
   std::string name;
   uint64_t uid = 0;
   std::shared_ptr<const BatchFormat> format;
-  std::shared_ptr<const ShardOffsets> offsets;
-  PlanOptions plan;
+  std::shared_ptr<const plan::ShardOffsets> offsets;
+  plan::PlanOptions plan;
   uint64_t positions = 0;  // per epoch
   uint32_t batch_size = 0;
-  LastBatch last = LastBatch::kDrop;
+  plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t order_fingerprint = 0;
   uint64_t pipeline_fingerprint = 0;
   uint64_t mean_record_bytes = 0;
@@ -35,7 +35,7 @@ struct JobInfo {
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 
 // Converts a view. Validates it with View::Validate and against the job's number of records.
-absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records);
+absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view, uint64_t records);
 
 }  // namespace penstock
 

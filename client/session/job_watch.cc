@@ -15,7 +15,7 @@ constexpr Nanos kMaxWatchBackoff = 2 * kSecond;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const WatchedJob& watched) {
+absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const WatchedJob& watched) {
   const v1::JobRecord& news = watched.record;
   if (news.uid() != job.uid) {
     return absl::FailedPreconditionError(
@@ -28,7 +28,7 @@ absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const W
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name, " was cancelled"));
   }
   if (watched.view == nullptr) return nullptr;
-  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(*watched.view, job.offsets->num_records());
+  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(*watched.view, job.offsets->num_records());
   return view.ok() ? *std::move(view) : nullptr;
 }
 

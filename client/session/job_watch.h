@@ -23,14 +23,14 @@ namespace penstock {
 //   null     no change: there is no valid view, and the previous one stays in use; a mistake of the coordinator does
 //            not stop the trainer
 //   error    the job has ended: replaced, failed or cancelled
-absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const WatchedJob& news);
+absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const WatchedJob& news);
 
 // Makes one long poll at a time until Stop. If the coordinator is unavailable, retries without a report and without a
 // limit. For tasks of the strand only.
 class JobWatch {
  public:
   // Receives a view, which may be new, or the error with which the job ended. Runs on the strand.
-  using OnNews = std::function<void(absl::StatusOr<std::shared_ptr<const View>>)>;
+  using OnNews = std::function<void(absl::StatusOr<std::shared_ptr<const plan::View>>)>;
   // Receives the records that the coordinator decided to be bad since the last call. Runs on the strand.
   using OnDecided = std::function<void(const std::vector<uint64_t>&)>;
 

@@ -76,11 +76,11 @@ void SessionOpener::Open(Nanos timeout, Done done) {
     }
     if (options_.job.empty()) return End(absl::InvalidArgumentError("no job is named (ReaderOptions::job)"));
     if (!options_.state.empty()) {
-      absl::StatusOr<SessionState> saved = ParseState(options_.state);
+      absl::StatusOr<plan::SessionState> saved = plan::ParseState(options_.state);
       if (!saved.ok()) return End(saved.status());
       saved_ = *std::move(saved);
     }
-    const Cursor start = saved_.has_value() ? saved_->cursor() : Cursor{options_.epoch, 0};
+    const plan::Cursor start = saved_.has_value() ? saved_->cursor() : plan::Cursor{options_.epoch, 0};
     request_.set_job(options_.job);
     request_.set_rank(options_.rank);
     request_.set_world_size(options_.world_size);
@@ -193,11 +193,12 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   watched_.LetMetadataGo(options_.job);  // JobInfo holds the required part of them
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
   const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
-  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options_.world_size));
+  PS_ASSIGN_OR_RETURN(const plan::Steps steps,
+                      plan::Steps::Create(job.positions, step_rows, job.last, options_.world_size));
   PS_RETURN_IF_ERROR(CheckStart(
       {job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint, options_.accept_new_pipeline},
       steps, saved_));
-  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(known.view(), job.offsets->num_records());
+  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(known.view(), job.offsets->num_records());
   if (absl::IsUnimplemented(view.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job.name, ": ", std::string(view.status().message()), ". ", coordinator_->name(), " is penstock ",

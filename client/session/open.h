@@ -20,9 +20,9 @@ namespace penstock {
 
 struct OpenedSession {
   JobInfo job;
-  Steps steps;
+  plan::Steps steps;
   SessionOptions options;
-  std::shared_ptr<const View> view;
+  std::shared_ptr<const plan::View> view;
 };
 
 // Requests a session from the coordinator until the timeout, and follows the job until it is READY and has a worker.
@@ -63,7 +63,7 @@ class SessionOpener {
   Strand strand_;
   const std::shared_ptr<Mailbox> mailbox_;
   Done done_ ABSL_GUARDED_BY(strand_);
-  std::optional<SessionState> saved_ ABSL_GUARDED_BY(strand_);
+  std::optional<plan::SessionState> saved_ ABSL_GUARDED_BY(strand_);
   v1::OpenSessionRequest request_ ABSL_GUARDED_BY(strand_);
   Nanos deadline_ ABSL_GUARDED_BY(strand_) = 0;
   Nanos begun_ ABSL_GUARDED_BY(strand_) = 0;

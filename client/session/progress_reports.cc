@@ -151,7 +151,7 @@ void ProgressReports::Report() {
 void ProgressReports::Reopen() {
   strand_->AssertHere();
   v1::OpenSessionRequest request = open_;
-  const Cursor cursor = window_->cursor();
+  const plan::Cursor cursor = window_->cursor();
   request.set_epoch(cursor.epoch);
   request.set_position(cursor.position);
   request.set_resumes(session_id_);

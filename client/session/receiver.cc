@@ -193,17 +193,17 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
     step.masked_rows += step.policy[row] == v1::ROW_MASKED ? 1 : 0;
     step.substituted_rows += step.policy[row] == v1::ROW_SUBSTITUTED ? 1 : 0;
   }
-  const auto plan = EpochPlan::Create(job_->offsets, job_->plan, step.span.epoch);
+  const auto plan = plan::EpochPlan::Create(job_->offsets, job_->plan, step.span.epoch);
   std::vector<RowId> ids(step.slice.size());
   for (uint64_t row = 0; row < ids.size(); ++row) {
-    const Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
+    const plan::Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
     ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
   std::vector<RowId> sources;  // empty if each row is from its own record
   for (uint64_t row = 0; row < ids.size(); ++row) {
     if (step.source[row] == Window::kOwnRecord) continue;
     if (sources.empty()) sources = ids;
-    const Location at = job_->offsets->Locate(step.source[row]);
+    const plan::Location at = job_->offsets->Locate(step.source[row]);
     sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
   return step.builder->Seal(ids, step.valid, sources);

@@ -24,7 +24,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
  public:
   // `copying` must outlive the links. `closed` is called for each link that has ended, after its last message was
   // processed.
-  Receiver(std::shared_ptr<const JobInfo> job, const Steps& steps, std::shared_ptr<Window> window,
+  Receiver(std::shared_ptr<const JobInfo> job, const plan::Steps& steps, std::shared_ptr<Window> window,
            std::shared_ptr<TraceRecorder> trace, Executor* copying, std::function<void(uint64_t link)> closed)
       : job_(std::move(job)),
         steps_(steps),
@@ -48,7 +48,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   absl::Status SealRows(Window::Step* step) const;
 
   const std::shared_ptr<const JobInfo> job_;
-  const Steps steps_;
+  const plan::Steps steps_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<TraceRecorder> trace_;
   Executor* const copying_;

@@ -34,14 +34,14 @@ TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& option
   return tracker;
 }
 
-v1::Open FirstMessage(const JobInfo& job, const Steps& steps, const SessionOptions& options) {
+v1::Open FirstMessage(const JobInfo& job, const plan::Steps& steps, const SessionOptions& options) {
   v1::Open open;
   open.set_job(job.name);
   open.set_job_uid(job.uid);
   open.set_order_fingerprint(job.order_fingerprint);
   open.set_pipeline_fingerprint(job.pipeline_fingerprint);
   open.set_rank(options.rank);
-  open.set_end_epoch(EndEpoch(options.start, options.epochs));
+  open.set_end_epoch(plan::EndEpoch(options.start, options.epochs));
   open.set_world_size(static_cast<uint32_t>(steps.world_size()));
   open.add_codings(v1::ROW_CODING_ZSTD);
   open.set_step_rows(static_cast<uint32_t>(steps.step_size()));
@@ -58,7 +58,7 @@ v1::TracePart TracePartOf(const SessionOptions& options) {
 
 }  // namespace
 
-Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
+Session::Session(JobInfo job, const plan::Steps& steps, SessionOptions options,
                  std::shared_ptr<CoordinatorClient> coordinator, const SessionRuntime& runtime)
     : job_(std::make_shared<const JobInfo>(std::move(job))),
       steps_(steps),
@@ -82,7 +82,7 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
                                         })),
       watch_(
           &strand_, mailbox_, coordinator_, job_, options_.watched,
-          [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); },
+          [this](const absl::StatusOr<std::shared_ptr<const plan::View>>& news) { OnNews(news); },
           [this](const std::vector<uint64_t>& records) { window_->Decided(records); }),
       traces_(runtime.control, trace_, TracePartOf(options_),
               [coordinator = coordinator_](const v1::PutTraceRequest& request, TraceTaker::Done done) {
@@ -123,7 +123,7 @@ Session::~Session() {
   memory_->Close();
 }
 
-void Session::Start(std::shared_ptr<const View> view, std::function<void()> on_due) {
+void Session::Start(std::shared_ptr<const plan::View> view, std::function<void()> on_due) {
   window_->SetHooks(
       [this, mailbox = mailbox_, awake = awake_] {
         if (!awake->exchange(true)) mailbox->Post([this] { Turn(); });
@@ -210,7 +210,7 @@ void Session::Book(const BookStep& book) {
   }
 }
 
-void Session::OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news) {
+void Session::OnNews(const absl::StatusOr<std::shared_ptr<const plan::View>>& news) {
   if (!news.ok()) {
     window_->JobGone(news.status());
   } else if (*news != nullptr) {
@@ -220,7 +220,7 @@ void Session::OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news) {
 
 absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
   if (taken.step == nullptr) return taken.status;
-  const StepSpan& span = taken.step->span;
+  const plan::StepSpan& span = taken.step->span;
   return taken.step->builder->Finish(span.epoch, StepNumber(span.begin, steps_.step_size()), span.begin);
 }
 

@@ -40,7 +40,7 @@ namespace penstock {
 
 struct SessionOptions {
   uint32_t rank = 0;
-  Cursor start;
+  plan::Cursor start;
   uint64_t epochs = 1;
   uint64_t window_steps = 16;
   uint64_t most_window_steps = 16;  // limit for distant workers
@@ -67,20 +67,20 @@ struct SessionRuntime {
 // executors run none of its tasks: after they were stopped or, in a simulation, between tasks.
 class Session {
  public:
-  Session(JobInfo job, const Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
+  Session(JobInfo job, const plan::Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
           const SessionRuntime& runtime);
   ~Session();
 
   // Starts fetching. Calls `on_due`, if not null, on any thread whenever TryNext may have a new result; `on_due` must
   // not block.
-  void Start(std::shared_ptr<const View> view, std::function<void()> on_due = nullptr);
+  void Start(std::shared_ptr<const plan::View> view, std::function<void()> on_due = nullptr);
 
   // As Reader::Next.
   absl::StatusOr<Batch> Next(absl::Duration timeout);
   // Like Next, but returns nullopt instead of blocking. The trainer counts as waiting from then on.
   std::optional<absl::StatusOr<Batch>> TryNext();
   void Cancel();
-  Cursor cursor() const { return window_->cursor(); }
+  plan::Cursor cursor() const { return window_->cursor(); }
   ReaderStats Stats() const { return window_->Stats(); }
 
   // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, at most
@@ -93,7 +93,7 @@ class Session {
   void CarryOut(const Command& command);
   void TellNotice();
   void Book(const BookStep& book);
-  void OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news);
+  void OnNews(const absl::StatusOr<std::shared_ptr<const plan::View>>& news);
   void CloseOnStrand();
   void MaybeClosed();
   void TakeTraces(const v1::ReportSessionReply& reply);
@@ -102,7 +102,7 @@ class Session {
   absl::StatusOr<Batch> Finish(Window::Taken taken) const;
 
   const std::shared_ptr<const JobInfo> job_;
-  const Steps steps_;
+  const plan::Steps steps_;
   const SessionOptions options_;
   const std::shared_ptr<CoordinatorClient> coordinator_;
   Strand strand_;  // outlives the members below, which use it

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-absl::Status CheckGroups(const StartCheck& check, const Steps& steps) {
+absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
   if (!check.format->mix.has_value()) return absl::OkStatus();
   const uint64_t group = check.format->mix->plan.group, world_size = steps.world_size();
   if (steps.step_size() % (group * world_size) == 0) return absl::OkStatus();
@@ -18,14 +18,15 @@ absl::Status CheckGroups(const StartCheck& check, const Steps& steps) {
 
 }  // namespace
 
-absl::Status CheckStart(const StartCheck& check, const Steps& steps, const std::optional<SessionState>& saved) {
+absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
+                        const std::optional<plan::SessionState>& saved) {
   PS_RETURN_IF_ERROR(CheckGroups(check, steps));
   if (!saved.has_value()) return absl::OkStatus();
-  SessionState current = *saved;
-  current.version = kStateVersion;
+  plan::SessionState current = *saved;
+  current.version = plan::kStateVersion;
   current.order_fingerprint = check.order_fingerprint;
   current.pipeline_fingerprint = check.pipeline_fingerprint;
-  PS_RETURN_IF_ERROR(CheckResume(*saved, current, check.accept_new_pipeline));
+  PS_RETURN_IF_ERROR(plan::CheckResume(*saved, current, check.accept_new_pipeline));
   if (saved->position > steps.positions()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", steps.positions(), " rows"));

@@ -27,7 +27,8 @@ struct StartCheck {
 // any.
 //   FailedPrecondition   the state is of another plan or pipeline (both are named), or inside a group of mixed rows
 //   InvalidArgument      the state is beyond the end of the epoch
-absl::Status CheckStart(const StartCheck& check, const Steps& steps, const std::optional<SessionState>& saved);
+absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
+                        const std::optional<plan::SessionState>& saved);
 
 }  // namespace penstock
 

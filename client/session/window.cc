@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-Window::Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock)
+Window::Window(std::string job, const plan::Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock)
     : job_(std::move(job)),
       clock_(clock),
       tracker_(steps, options),
@@ -29,7 +29,7 @@ void Window::NotifyDue() {
   if (due_) due_();
 }
 
-void Window::ViewChanged(std::shared_ptr<const View> view) {
+void Window::ViewChanged(std::shared_ptr<const plan::View> view) {
   {
     MutexLock lock(&mutex_);
     tracker_.ViewChanged(std::move(view), clock_->Now());
@@ -394,7 +394,7 @@ void Window::Cancel() {
   NotifyDue();
 }
 
-Cursor Window::cursor() const {
+plan::Cursor Window::cursor() const {
   MutexLock lock(&mutex_);
   return tracker_.cursor();
 }

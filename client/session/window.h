@@ -31,8 +31,8 @@ class Window {
  public:
   static constexpr uint64_t kOwnRecord = UINT64_MAX;
   struct Step {
-    StepSpan span;
-    SlotRange slice;
+    plan::StepSpan span;
+    plan::SlotRange slice;
     std::shared_ptr<BatchBuilder> builder;
     // One element for each row, written by the thread that fills the row.
     std::vector<uint8_t> valid;
@@ -60,7 +60,7 @@ class Window {
   };
   // The session's state for a report to the coordinator. Sums are since the session's start.
   struct Progress {
-    Cursor cursor;
+    plan::Cursor cursor;
     uint64_t rows = 0;
     Nanos waited = 0;  // includes a current wait
     std::vector<std::string> failed_workers;
@@ -70,14 +70,14 @@ class Window {
   };
 
   // `job` is the job's name for errors. Books options.window_steps ahead, and up to `most_steps` for distant workers.
-  Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock);
+  Window(std::string job, const plan::Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock);
 
   // Sets the hooks. `work` runs when the control strand has work. `due` runs when the trainer may have a result. Must
   // be called before any other function.
   void SetHooks(std::function<void()> work, std::function<void()> due);
 
   // ---- The control strand.
-  void ViewChanged(std::shared_ptr<const View> view);
+  void ViewChanged(std::shared_ptr<const plan::View> view);
   // Returns the commands to carry out, in order. Sets `next` to the latest time of the next call.
   std::vector<Command> Tick(Nanos* next);
   void Book(uint64_t ordinal, std::shared_ptr<Step> step);
@@ -136,7 +136,7 @@ class Window {
   Taken TakeWithin(Nanos timeout);
   // Makes each later Take return Cancelled.
   void Cancel();
-  Cursor cursor() const;
+  plan::Cursor cursor() const;
   ReaderStats Stats() const;
 
   // Ends all claims and releases all memory.

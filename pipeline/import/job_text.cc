@@ -60,7 +60,7 @@ std::string RawFeatureText(const std::string& key, const std::string& column, ba
 }
 
 std::string BatchText(uint64_t rows, const std::string& last) {
-  const std::string batch = absl::StrCat("batch { size: ", FittingBatch(rows), " last: ", last, " }");
+  const std::string batch = absl::StrCat("batch { size: ", plan::FittingBatch(rows), " last: ", last, " }");
   return absl::StrCat(batch, std::string(39 - std::min<size_t>(batch.size(), 38), ' '),
                       "# over all ranks; DROP | PAD | PARTIAL\n");
 }

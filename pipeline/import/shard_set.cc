@@ -112,7 +112,7 @@ class ShardCutter {
 
 absl::Status WriteRest(Storage* storage, const RecordSource& source, const ShardSetOptions& options,
                        ShardFolder* folder) {
-  std::optional<Permutation> shuffled;
+  std::optional<plan::Permutation> shuffled;
   if (options.shuffle) shuffled.emplace(source.size(), HashWords({kShuffleKey, options.seed}));
   ShardCutter cutter(storage, options, source.size(), folder);
   PS_RETURN_IF_ERROR(MakeInOrder(

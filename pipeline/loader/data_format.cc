@@ -15,7 +15,7 @@ namespace penstock {
 
 absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobSpec& job) {
   v1::JobSpec spec = job;
-  v1::Dataset* const dataset = MutableDatasetOf(&spec);
+  v1::Dataset* const dataset = plan::MutableDatasetOf(&spec);
   if (dataset == nullptr) return spec;
   const bool tar = container == ContainerKind::kTar;
   if (tar && (dataset->format() == v1::EXAMPLE || dataset->format() == v1::SAMPLE)) {

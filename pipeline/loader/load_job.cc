@@ -32,13 +32,13 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   job->pipeline_ = std::move(pipeline);
   job->reader_ = std::move(reader);
   job->verdict_ = verdict;
-  job->plan_options_ = PlanOptionsOf(spec.order());
-  PS_RETURN_IF_ERROR(CheckPlanOptions(job->plan_options_));
+  job->plan_options_ = plan::PlanOptionsOf(spec.order());
+  PS_RETURN_IF_ERROR(plan::CheckPlanOptions(job->plan_options_));
   const Snapshot& snapshot = job->reader_->snapshot();
   std::vector<uint64_t> counts;
   for (const SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
-  PS_ASSIGN_OR_RETURN(job->offsets_, ShardOffsets::Create(counts));
-  PS_RETURN_IF_ERROR(EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
+  PS_ASSIGN_OR_RETURN(job->offsets_, plan::ShardOffsets::Create(counts));
+  PS_RETURN_IF_ERROR(plan::EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
   const uint64_t data = snapshot.Fingerprint();
   const RequestedFeatures* const features = job->reader_->features();
   job->record_space_ = features == nullptr ? data : HashWords({data, features->Hash()});
@@ -47,14 +47,14 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   if (spec.errors().check() != v1::WANTED_PART) {
     job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
   }
-  job->order_fingerprint_ = OrderFingerprint(data, job->plan_options_);
+  job->order_fingerprint_ = plan::OrderFingerprint(data, job->plan_options_);
   job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
   job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
   return job;
 }
 
-EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
-  absl::StatusOr<EpochPlan> plan = EpochPlan::Create(offsets_, plan_options_, epoch);
+plan::EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
+  absl::StatusOr<plan::EpochPlan> plan = plan::EpochPlan::Create(offsets_, plan_options_, epoch);
   PS_CHECK(plan.ok());  // Create() has checked epoch 0; the checks do not depend on the epoch
   return *std::move(plan);
 }

@@ -39,7 +39,7 @@ class LoadJob {
   const v1::JobSpec& spec() const { return spec_; }
   const Pipeline& pipeline() const { return *pipeline_; }
   DatasetReader& reader() const { return *reader_; }
-  const PlanOptions& plan_options() const { return plan_options_; }
+  const plan::PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
   DamageVerdict verdict() const { return verdict_; }
   // Records that count as bad for every session of the job. Thread-safe; grows while rows are made.
@@ -47,7 +47,7 @@ class LoadJob {
 
   // Returns the positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
-  const std::shared_ptr<const ShardOffsets>& offsets() const { return offsets_; }
+  const std::shared_ptr<const plan::ShardOffsets>& offsets() const { return offsets_; }
   // Returns the bytes of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
   // Keys of cache entries that this job may share with others: the record bytes of the snapshot, as far as the job
@@ -58,7 +58,7 @@ class LoadJob {
   uint64_t shared_space() const { return shared_space_; }
 
   // Returns the plan of the epoch. Cheap: O(1) memory in addition to the shared record counts. Thread-safe.
-  EpochPlan PlanOf(uint64_t epoch) const;
+  plan::EpochPlan PlanOf(uint64_t epoch) const;
 
  private:
   LoadJob() = default;
@@ -67,8 +67,8 @@ class LoadJob {
   std::shared_ptr<DatasetReader> reader_;
   DamageVerdict verdict_ = DamageVerdict::kOwn;
   const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();
-  PlanOptions plan_options_;
-  std::shared_ptr<const ShardOffsets> offsets_;
+  plan::PlanOptions plan_options_;
+  std::shared_ptr<const plan::ShardOffsets> offsets_;
   uint64_t order_fingerprint_ = 0;
   uint64_t fixed_bytes_ = 0;
   uint64_t record_space_ = 0;

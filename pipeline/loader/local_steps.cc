@@ -38,14 +38,15 @@ absl::Status StepRows::Put(size_t row, RowResult result) {
 absl::StatusOr<std::unique_ptr<LocalSteps>> LocalSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const LocalStepsOptions& options) {
   const uint32_t size = options.batch_size > 0 ? options.batch_size : job->spec().batch().size();
-  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job->positions(), size, LastBatchOf(job->spec().batch().last()),
-                                                       options.world_size));
+  PS_ASSIGN_OR_RETURN(
+      const plan::Steps steps,
+      plan::Steps::Create(job->positions(), size, plan::LastBatchOf(job->spec().batch().last()), options.world_size));
   if (options.read.rank >= options.world_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", options.read.rank, " of ", options.world_size, ": ranks are numbered from 0"));
   }
   std::unique_ptr<LocalSteps> local(new LocalSteps);
-  const auto make = [job, spare = &local->spare_](const StepSpan&, const SlotRange& slice) {
+  const auto make = [job, spare = &local->spare_](const plan::StepSpan&, const plan::SlotRange& slice) {
     while (!spare->empty()) {
       std::unique_ptr<StepTarget> rows = std::move(spare->back());
       spare->pop_back();

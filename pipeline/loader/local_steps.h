@@ -50,8 +50,8 @@ struct LocalStepsOptions {
 class LocalSteps {
  public:
   struct Step {
-    StepSpan span;
-    SlotRange slice;
+    plan::StepSpan span;
+    plan::SlotRange slice;
     const StepRows* rows = nullptr;  // valid until the next call of Next()
   };
 

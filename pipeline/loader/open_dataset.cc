@@ -23,7 +23,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
   }
-  const v1::Dataset& dataset = DatasetOf(job);
+  const v1::Dataset& dataset = plan::DatasetOf(job);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
   PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
   const IndexOptions options = IndexOptionsOf(job);

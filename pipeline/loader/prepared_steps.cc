@@ -11,14 +11,14 @@
 namespace penstock {
 
 absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
-                                                                   const Steps& steps,
+                                                                   const plan::Steps& steps,
                                                                    const PreparedStepsOptions& options,
                                                                    MakeTarget make_target) {
   LoaderSessionOptions session;
   session.largest_step_rows = static_cast<uint32_t>(steps.step_size() / steps.world_size());
   session.weight = std::max<uint32_t>(job->spec().weight(), 1);
   session.books_slots = true;
-  session.end_epoch = EndEpoch(options.start, options.epochs);
+  session.end_epoch = plan::EndEpoch(options.start, options.epochs);
   session.expected = ExpectedRows(steps, options.rank, options.start, session.end_epoch);
   session.rank = options.rank;
   session.world_size = steps.world_size();
@@ -41,8 +41,8 @@ void PreparedSteps::Fill() {
 
 bool PreparedSteps::RequestStep() {
   if (options_.epochs > 0 && next_.epoch >= options_.start.epoch + options_.epochs) return false;
-  const StepSpan span = steps_.StepAt(next_);
-  const SlotRange slice = steps_.Slice(span, options_.rank);
+  const plan::StepSpan span = steps_.StepAt(next_);
+  const plan::SlotRange slice = steps_.Slice(span, options_.rank);
   std::unique_ptr<StepTarget> target = make_target_(span, slice);
   if (target == nullptr) return false;
   auto pending = std::make_unique<Pending>();
@@ -77,7 +77,7 @@ absl::StatusOr<std::optional<PreparedStep>> PreparedSteps::Next(Nanos timeout) {
       if (options_.epochs > 0 && next_.epoch >= options_.start.epoch + options_.epochs) {
         return std::optional<PreparedStep>();
       }
-      const SlotRange slice = steps_.Slice(steps_.StepAt(next_), options_.rank);
+      const plan::SlotRange slice = steps_.Slice(steps_.StepAt(next_), options_.rank);
       return absl::ResourceExhaustedError(absl::StrCat("no memory for a batch of ", slice.size(), " rows"));
     }
     session_->SetHead(first_step_);

@@ -32,14 +32,14 @@ class StepTarget {
 };
 
 struct PreparedStep {
-  StepSpan span;
-  SlotRange slice;
+  plan::StepSpan span;
+  plan::SlotRange slice;
   std::unique_ptr<StepTarget> target;
 };
 
 struct PreparedStepsOptions {
   uint64_t rank = 0;
-  Cursor start = {};
+  plan::Cursor start = {};
   uint64_t epochs = 1;          // number of epochs to begin, including that of `start`; 0: unlimited
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
 };
@@ -48,12 +48,14 @@ struct PreparedStepsOptions {
 class PreparedSteps final : public RowSink {
  public:
   // Returns the target of a step, or null if there is no memory for it at present.
-  using MakeTarget = std::function<std::unique_ptr<StepTarget>(const StepSpan& span, const SlotRange& slice)>;
+  using MakeTarget =
+      std::function<std::unique_ptr<StepTarget>(const plan::StepSpan& span, const plan::SlotRange& slice)>;
 
   // Opens a session and requests the first steps. The loader, and the objects that make_target uses, must outlive this.
   // Returns the errors of Loader::OpenSession.
   static absl::StatusOr<std::unique_ptr<PreparedSteps>> Open(Loader* loader, std::shared_ptr<const LoadJob> job,
-                                                             const Steps& steps, const PreparedStepsOptions& options,
+                                                             const plan::Steps& steps,
+                                                             const PreparedStepsOptions& options,
                                                              MakeTarget make_target);
   // Blocks until the rows in progress are made.
   ~PreparedSteps() override;
@@ -84,7 +86,7 @@ class PreparedSteps final : public RowSink {
     absl::Status failure;
   };
 
-  PreparedSteps(const Steps& steps, const PreparedStepsOptions& options, MakeTarget make_target)
+  PreparedSteps(const plan::Steps& steps, const PreparedStepsOptions& options, MakeTarget make_target)
       : steps_(steps),
         options_(options),
         make_target_(std::move(make_target)),
@@ -95,11 +97,11 @@ class PreparedSteps final : public RowSink {
   bool RequestStep();
   Pending* Find(const RowRequest& request);
 
-  const Steps steps_;
+  const plan::Steps steps_;
   const PreparedStepsOptions options_;
   const MakeTarget make_target_;
   // Used by Next's thread only.
-  Cursor next_;
+  plan::Cursor next_;
   uint64_t requested_ = 0;
   absl::Status failure_;
 

@@ -46,10 +46,10 @@ class RepeatedReads {
   // Returns whether at least `epochs` epochs follow the current one.
   bool Come(uint64_t epochs, const EpochsSeen& seen, double positions) const {
     // Some readers have not declared their last epoch, or there are no readers.
-    const bool unknown = ends_.empty() || *ends_.begin() == kEndNotKnown;
+    const bool unknown = ends_.empty() || *ends_.begin() == plan::kEndNotKnown;
     if (!ends_.empty()) {
       const uint64_t last = *ends_.rbegin();
-      if (last == kWithoutEnd || last > seen.latest() + epochs) return true;
+      if (last == plan::kWithoutEnd || last > seen.latest() + epochs) return true;
     }
     // A job that opened sessions for single epochs before, as an evaluation does, will probably do so again. A session
     // that declared its last epoch needs no further prediction.

@@ -32,7 +32,7 @@ uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes) {
   return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
 }
 
-const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
+const plan::EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
   if (context->plan_session != session || !context->plan.has_value() || context->plan->epoch() != epoch) {
     context->plan = job.PlanOf(epoch);
     context->plan_session = session;
@@ -45,7 +45,7 @@ const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, M
 std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record) {
   const RecordRef ref = snapshot.ToShard(record);
   const uint64_t count = snapshot.shards()[ref.shard].record_count;
-  const Permutation permutation(count, HashWords({kSubstituteDomain, seed, record}));
+  const plan::Permutation permutation(count, HashWords({kSubstituteDomain, seed, record}));
   std::vector<uint64_t> substitutes;
   for (uint64_t i = 0; i < count && substitutes.size() < kMaxSubstitutes; ++i) {
     const uint64_t other = permutation.Permute(i);
@@ -431,7 +431,7 @@ RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
 
 std::optional<uint64_t> RowMaker::RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
                                            MakerContext* context) const {
-  const EpochPlan& plan = PlanFor(job, session, request.epoch, context);
+  const plan::EpochPlan& plan = PlanFor(job, session, request.epoch, context);
   if (request.position >= plan.num_positions()) return std::nullopt;
   return plan.RecordAt(request.position);
 }
@@ -446,7 +446,7 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowT
   RowTask::Progress& progress = task->progress;
   if (!progress.planned) {
     const RowRequest& request = task->request;
-    const EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, context);
+    const plan::EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, context);
     if (request.position >= plan.num_positions()) return false;
     ++context->planned_rows;
     progress.planned = true;

@@ -57,7 +57,7 @@ struct MakerContext {
   RecordBuffer record;  // for records that are not in the cache
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
-  std::optional<EpochPlan> plan;
+  std::optional<plan::EpochPlan> plan;
   uint64_t planned_rows = 0;  // rows whose place in a plan this maker has found
   StageSampler sampler;
   std::vector<Nanos> stages;  // StageTimes::own of the last row that was measured

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "pipeline/plan/permutation.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 // The use of a key. It is part of the hash, so that no two uses share a key. Fixed by the plan's version.
@@ -192,4 +192,4 @@ uint64_t EpochPlan::ChunkedIndexOf(const Pass& pass, uint64_t record) const {
   return window.begin + inside.Invert(row);
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

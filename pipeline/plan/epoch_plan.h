@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/plan/shard_offsets.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // The same inputs give the same plan in every release with this version (tests/golden/plan.txt).
 constexpr uint32_t kPlanVersion = 1;
@@ -119,6 +119,6 @@ class EpochPlan {
   Pass first_;  // pass 0, computed once; later passes are computed on demand
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_

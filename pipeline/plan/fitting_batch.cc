@@ -1,6 +1,6 @@
 #include "pipeline/plan/fitting_batch.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 uint32_t FittingBatch(uint64_t rows) {
   for (uint32_t size = 256; size > 1; size /= 2) {
@@ -11,4 +11,4 @@ uint32_t FittingBatch(uint64_t rows) {
 
 bool IsMuchDropped(uint64_t dropped, uint64_t rows) { return dropped > rows / kDroppedWorthAWord; }
 
-}  // namespace penstock
+}  // namespace penstock::plan

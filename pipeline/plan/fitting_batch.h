@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::plan {
 
 // An epoch may drop one row in this number without a warning.
 constexpr uint64_t kDroppedWorthAWord = 20;
@@ -18,6 +18,6 @@ uint32_t FittingBatch(uint64_t rows);
 // Returns whether an epoch drops more than one row in 20.
 bool IsMuchDropped(uint64_t dropped, uint64_t rows);
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_FITTING_BATCH_H_

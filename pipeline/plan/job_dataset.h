@@ -4,7 +4,7 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // Returns the job's data set, or an empty one if it has none. A job that was checked (config/job_file.h) has exactly
 // one: the plan, the snapshot and the index of a job are those of one data set. A job of several data sets needs a
@@ -18,6 +18,6 @@ inline v1::Dataset* MutableDatasetOf(v1::JobSpec* job) {
   return job->dataset_size() == 0 ? nullptr : job->mutable_dataset(0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_JOB_DATASET_H_

@@ -1,6 +1,6 @@
 #include "pipeline/plan/job_order.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 PlanOptions PlanOptionsOf(const v1::Order& order) {
   PlanOptions options;
@@ -18,4 +18,4 @@ LastBatch LastBatchOf(v1::LastBatch last) {
   return last == v1::PAD ? LastBatch::kPad : last == v1::PARTIAL ? LastBatch::kPartial : LastBatch::kDrop;
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

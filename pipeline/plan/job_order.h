@@ -7,12 +7,12 @@
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // Converts with job.proto's defaults for unset fields. Does not validate; see CheckPlanOptions.
 PlanOptions PlanOptionsOf(const v1::Order& order);
 LastBatch LastBatchOf(v1::LastBatch last);
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_JOB_ORDER_H_

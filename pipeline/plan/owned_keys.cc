@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace penstock {
+namespace penstock::plan {
 
 OwnedKeys OwnedKeys::Of(const View& view, const std::string& worker_id) {
   OwnedKeys keys(view.policy);
@@ -26,4 +26,4 @@ bool OwnedKeys::Contains(uint64_t key) const {
   return next != ranges_.begin() && key < std::prev(next)->second;
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -9,7 +9,7 @@
 
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // A value. Its memory grows with the worker's ranges in the view, not with the data.
 class OwnedKeys {
@@ -28,6 +28,6 @@ class OwnedKeys {
   std::vector<std::pair<uint64_t, uint64_t>> ranges_;  // [begin, end), sorted, not adjacent
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_OWNED_KEYS_H_

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 // SplitMix64's output function (Steele, Lea and Flood, "Fast splittable pseudorandom number
@@ -73,4 +73,4 @@ uint64_t Permutation::Invert(uint64_t value) const {
   return value;
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::plan {
 
 // Immutable. Cheap to copy and to build. The same (n, key) gives the same permutation in every release.
 class Permutation {
@@ -38,6 +38,6 @@ class Permutation {
   std::array<uint64_t, kMaxRounds> keys_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_

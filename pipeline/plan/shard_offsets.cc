@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/plan/permutation.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 absl::StatusOr<std::shared_ptr<const ShardOffsets>> ShardOffsets::Create(const std::vector<uint64_t>& counts) {
   std::vector<uint64_t> begins;
@@ -29,4 +29,4 @@ Location ShardOffsets::Locate(uint64_t record) const {
   return {shard, record - begins_[shard]};
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

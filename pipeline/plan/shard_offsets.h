@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // A record, identified by its shard (index in sorted order) and its index in the shard.
 struct Location {
@@ -40,6 +40,6 @@ class ShardOffsets {
   const std::vector<uint64_t> begins_;  // one entry more than shards; begins_[0] == 0
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_SHARD_OFFSETS_H_

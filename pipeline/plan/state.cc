@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/status_mark.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 constexpr char kMagic[] = "penstock-state";
@@ -132,4 +132,4 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
 
 bool IsResumeError(const absl::Status& status) { return HasMark(status, kResumeError); }
 
-}  // namespace penstock
+}  // namespace penstock::plan

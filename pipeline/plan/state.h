@@ -12,7 +12,7 @@
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 constexpr uint32_t kStateVersion = 1;
 
@@ -48,6 +48,6 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
 // Returns whether CheckResume() returned `status`.
 bool IsResumeError(const absl::Status& status);
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_STATE_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 std::string_view LastBatchName(LastBatch last) {
   switch (last) {
@@ -101,4 +101,4 @@ uint64_t Steps::RankOf(const StepSpan& step, uint64_t slot) const {
   return slot / (step.rows / world_size_);
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

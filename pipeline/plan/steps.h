@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // The treatment of positions at the end of an epoch that do not fill a step.
 enum class LastBatch : uint8_t {
@@ -114,6 +114,6 @@ class Steps {
   uint64_t world_size_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_STEPS_H_

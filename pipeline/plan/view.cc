@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 uint32_t View::RangeOf(uint64_t key) const {
   PS_CHECK(key < key_space);
@@ -77,4 +77,4 @@ absl::Status View::Validate() const {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan

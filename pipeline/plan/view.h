@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 // The meaning of a view's keys.
 enum class AssignPolicy : uint8_t {
@@ -76,6 +76,6 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_VIEW_H_

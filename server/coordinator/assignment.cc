@@ -21,7 +21,7 @@ constexpr size_t kMaxRunsPerWorker = 8;
 // With at most this many workers, a new worker is tried at every place of the order.
 constexpr size_t kTryAllPlaces = 64;
 
-absl::Status CheckInput(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
+absl::Status CheckInput(const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
                         const KeyWeights& weights, const AssignOptions& options) {
   for (size_t i = 0; i < workers.size(); ++i) {
     const AssignWorker& worker = workers[i];
@@ -75,13 +75,13 @@ std::vector<Share> Shares(const std::vector<AssignWorker>& workers, double total
 
 // Returns the previous view with current worker indices, in which the keys of removed workers are free. Adds to
 // `leavers` the middle of the keys of each removed worker.
-Layout Before(const View& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights,
+Layout Before(const plan::View& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights,
               std::vector<double>* leavers) {
   std::map<std::string, int> index;
   for (size_t i = 0; i < workers.size(); ++i) index[workers[i].id] = static_cast<int>(i);
   Layout layout(&weights, workers.size());
   std::map<uint32_t, std::pair<double, double>> gone;  // by removed worker: weight, weight * middle
-  for (const ViewRange& range : previous.ranges) {
+  for (const plan::ViewRange& range : previous.ranges) {
     const auto found = index.find(previous.workers[range.owner].id);
     if (found != index.end()) {
       layout.Assign(range.begin, range.end, found->second);
@@ -141,7 +141,7 @@ Layout BestContiguous(const KeyWeights& weights, const std::vector<Share>& share
   return Contiguous(weights, shares, order, before);
 }
 
-Layout NextLayout(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
+Layout NextLayout(const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
                   const KeyWeights& weights, double tolerance) {
   const std::vector<Share> shares = Shares(workers, weights.total(), tolerance);
   std::vector<double> leavers;
@@ -165,10 +165,11 @@ Layout NextLayout(const std::optional<View>& previous, const std::vector<AssignW
 // Workers of the previous view, by their current indices.
 class History {
  public:
-  History(const std::optional<View>& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights)
+  History(const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
+          const KeyWeights& weights)
       : previous_(previous), weights_(weights) {
     if (!previous_) return;
-    for (const ViewWorker& worker : previous_->workers) {
+    for (const plan::ViewWorker& worker : previous_->workers) {
       const auto found = std::lower_bound(workers.begin(), workers.end(), worker.id,
                                           [](const AssignWorker& w, const std::string& id) { return w.id < id; });
       const bool here = found != workers.end() && found->id == worker.id;
@@ -183,7 +184,7 @@ class History {
     std::map<int, double> had;
     for (size_t i = previous_->RangeOf(run.begin); i < previous_->ranges.size() && previous_->ranges[i].begin < run.end;
          ++i) {
-      const ViewRange& range = previous_->ranges[i];
+      const plan::ViewRange& range = previous_->ranges[i];
       had[index_[range.*role]] += weights_.Between(std::max(range.begin, run.begin), std::min(range.end, run.end));
     }
     const double half = weights_.Between(run.begin, run.end) / 2;
@@ -194,7 +195,7 @@ class History {
   }
 
  private:
-  const std::optional<View>& previous_;
+  const std::optional<plan::View>& previous_;
   const KeyWeights& weights_;
   std::vector<int> index_;
 };
@@ -209,7 +210,7 @@ std::vector<uint32_t> Backups(const Layout& layout, const std::vector<Share>& sh
     const Run& run = runs[i];
     const double weight = layout.Weight(run);
     int chosen = -1;
-    for (const int candidate : {history.Most(run, &ViewRange::owner), history.Most(run, &ViewRange::backup),
+    for (const int candidate : {history.Most(run, &plan::ViewRange::owner), history.Most(run, &plan::ViewRange::backup),
                                 runs[(i + 1) % runs.size()].owner, runs[(i + runs.size() - 1) % runs.size()].owner}) {
       if (candidate < 0 || candidate == run.owner) continue;
       const size_t c = static_cast<size_t>(candidate);
@@ -277,14 +278,15 @@ uint64_t KeyWeights::KeyAt(double weight) const {
   return std::min(keys_[i], keys_[i - 1] + keys);
 }
 
-absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
-                                  const KeyWeights& weights, const AssignOptions& options) {
+absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previous,
+                                        const std::vector<AssignWorker>& workers, const KeyWeights& weights,
+                                        const AssignOptions& options) {
   std::vector<AssignWorker> sorted = workers;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const AssignWorker& a, const AssignWorker& b) { return a.id < b.id; });
   PS_RETURN_IF_ERROR(CheckInput(previous, sorted, weights, options));
 
-  View view;
+  plan::View view;
   view.term = options.term;
   view.n = previous ? previous->n + 1 : 1;
   view.policy = options.policy;

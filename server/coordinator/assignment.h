@@ -51,7 +51,7 @@ struct AssignWorker {
 
 struct AssignOptions {
   uint64_t term = 0;
-  AssignPolicy policy = AssignPolicy::kByRecord;
+  plan::AssignPolicy policy = plan::AssignPolicy::kByRecord;
   // A worker's load may differ from its ideal load by this fraction before keys move for balance.
   double tolerance = 0.1;
 };
@@ -61,8 +61,9 @@ struct AssignOptions {
 // result does not depend on the order of `workers`. Without workers the view has no ranges. Returns InvalidArgument for
 // an empty or duplicate id, a negative or non-finite capacity, or a key space or policy that differs from that of the
 // previous view.
-absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
-                                  const KeyWeights& weights, const AssignOptions& options);
+absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previous,
+                                        const std::vector<AssignWorker>& workers, const KeyWeights& weights,
+                                        const AssignOptions& options);
 
 }  // namespace penstock
 

@@ -175,7 +175,7 @@ TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
         EXPECT_EQ(batch->sources()[i], batch->ids()[i]);
         continue;
       }
-      const Location at = offsets->Locate(source->second);
+      const plan::Location at = offsets->Locate(source->second);
       EXPECT_EQ(batch->sources()[i], (RowId{static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)}));
     }
   }

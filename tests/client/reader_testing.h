@@ -25,8 +25,8 @@ class FakeCluster {
     coordinator.SetView(Views());
   }
 
-  std::vector<ViewWorker> Views() const {
-    std::vector<ViewWorker> views;
+  std::vector<plan::ViewWorker> Views() const {
+    std::vector<plan::ViewWorker> views;
     for (const auto& worker : workers) views.push_back(worker->view());
     return views;
   }

@@ -16,8 +16,8 @@ constexpr int kShards = 8;
 
 std::string NameOf(int worker) { return absl::StrCat("w", worker); }
 
-PlanOptions SmallChunks() {
-  PlanOptions plan;
+plan::PlanOptions SmallChunks() {
+  plan::PlanOptions plan;
   plan.seed = 5;
   plan.chunk_records = 4;
   plan.window_chunks = 64;
@@ -29,9 +29,9 @@ PlanOptions SmallChunks() {
 Fleet::Fleet(const FleetOptions& options)
     : options_(options),
       random_(options.seed),
-      offsets_(*ShardOffsets::Create(std::vector<uint64_t>(kShards, options.records / kShards))),
+      offsets_(*plan::ShardOffsets::Create(std::vector<uint64_t>(kShards, options.records / kShards))),
       plan_(SmallChunks()),
-      steps_(*Steps::Create(offsets_->num_records(), options.batch, LastBatch::kDrop, 1)),
+      steps_(*plan::Steps::Create(offsets_->num_records(), options.batch, plan::LastBatch::kDrop, 1)),
       state_(std::make_unique<CoordinatorState>(*CoordinatorState::Restore({}, now_, 1, {}))),
       workers_(options.workers),
       readers_(options.readers) {
@@ -78,12 +78,12 @@ void Fleet::Prepare() {
   }
 }
 
-std::shared_ptr<const View> Fleet::ViewOfJob() {
+std::shared_ptr<const plan::View> Fleet::ViewOfJob() {
   v1::WatchRequest watch;
   watch.set_job("train");
   const auto reply = state_->Watch(watch);
   PS_CHECK(reply.ok() && reply->has_value() && (*reply)->jobs_size() == 1);
-  return std::make_shared<const View>(*FromProto((*reply)->jobs(0).view()));
+  return std::make_shared<const plan::View>(*FromProto((*reply)->jobs(0).view()));
 }
 
 uint64_t Fleet::view_number() { return ViewOfJob()->n; }
@@ -91,7 +91,7 @@ uint64_t Fleet::view_number() { return ViewOfJob()->n; }
 double Fleet::ShareOf(int worker) {
   const auto view = ViewOfJob();
   uint64_t keys = 0;
-  for (const ViewRange& range : view->ranges) {
+  for (const plan::ViewRange& range : view->ranges) {
     if (view->workers[range.owner].id == NameOf(worker)) keys += range.end - range.begin;
   }
   return static_cast<double>(keys) / static_cast<double>(view->key_space);
@@ -300,10 +300,10 @@ void Fleet::CarryOut(int number) {
       reader.streams[view->stream].views[{view->view->term, view->view->n}] = view->view;
     } else if (const auto* grant = std::get_if<SendGrant>(&command)) {
       Stream& stream = reader.streams[grant->stream];
-      const View& under = *stream.views.at({grant->view_term, grant->view_number});
+      const plan::View& under = *stream.views.at({grant->view_term, grant->view_number});
       const uint32_t self = under.FindWorker(NameOf(stream.worker));
       plans_.erase(plans_.begin(), plans_.lower_bound(grant->epoch > 0 ? grant->epoch - 1 : 0));
-      const auto plan = plans_.try_emplace(grant->epoch, *EpochPlan::Create(offsets_, plan_, grant->epoch)).first;
+      const auto plan = plans_.try_emplace(grant->epoch, *plan::EpochPlan::Create(offsets_, plan_, grant->epoch)).first;
       std::vector<uint64_t> rows;
       for (uint64_t row = grant->begin; row < grant->end; ++row) {
         if (under.OwnerOf(plan->second.RecordAt(row)) == self) rows.push_back(row);

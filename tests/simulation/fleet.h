@@ -95,7 +95,7 @@ class Fleet {
     int worker = 0;
     bool open = true;
     bool heard = false;
-    std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const View>> views;
+    std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const plan::View>> views;
   };
   struct Reader {
     std::unique_ptr<DeliveryTracker> tracker;
@@ -110,7 +110,7 @@ class Fleet {
 
   void Prepare();
   Effects Apply(Request request);
-  std::shared_ptr<const View> ViewOfJob();
+  std::shared_ptr<const plan::View> ViewOfJob();
   void Coordinate();
   void Work(int worker);
   void Carry();
@@ -121,15 +121,15 @@ class Fleet {
 
   const FleetOptions options_;
   std::mt19937_64 random_;
-  std::shared_ptr<const ShardOffsets> offsets_;
-  PlanOptions plan_;
-  Steps steps_;
+  std::shared_ptr<const plan::ShardOffsets> offsets_;
+  plan::PlanOptions plan_;
+  plan::Steps steps_;
   Nanos now_ = kSecond;
   uint64_t events_ = 0;
   std::unique_ptr<CoordinatorState> state_;
   std::vector<Worker> workers_;
   std::vector<Reader> readers_;
-  std::map<uint64_t, EpochPlan> plans_;
+  std::map<uint64_t, plan::EpochPlan> plans_;
   double link_credit_ = 0;
   uint64_t arrivals_ = 0;
   uint64_t known_view_ = 0;

@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const LoadJob& job, uint
   return columns;
 }
 
-absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const EpochPlan& plan, uint64_t position) {
+absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const plan::EpochPlan& plan, uint64_t position) {
   const SampleKey key{job.plan_options().seed, plan.epoch(), plan.RepeatAt(position), plan.RecordAt(position)};
   PlainRow row;
   row.id = plan.LocationAt(position);
@@ -79,14 +79,15 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job, c
 }
 
 absl::StatusOr<std::vector<PlainStep>> PlainSteps(const LoadJob& job, const PlainRead& read) {
-  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions(), job.spec().batch().size(),
-                                                       LastBatchOf(job.spec().batch().last()), read.world_size));
+  PS_ASSIGN_OR_RETURN(const plan::Steps steps,
+                      plan::Steps::Create(job.positions(), job.spec().batch().size(),
+                                          plan::LastBatchOf(job.spec().batch().last()), read.world_size));
   std::vector<PlainStep> all;
-  for (Cursor at = steps.Normalized(read.start); at.epoch < read.start.epoch + read.epochs;) {
-    const EpochPlan plan = job.PlanOf(at.epoch);
+  for (plan::Cursor at = steps.Normalized(read.start); at.epoch < read.start.epoch + read.epochs;) {
+    const plan::EpochPlan plan = job.PlanOf(at.epoch);
     PlainStep& step = all.emplace_back();
     step.span = steps.StepAt(at);
-    const SlotRange slice = steps.Slice(step.span, read.rank);
+    const plan::SlotRange slice = steps.Slice(step.span, read.rank);
     for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
       PS_ASSIGN_OR_RETURN(PlainRow row, RowOf(job, plan, steps.PositionOfSlot(step.span, slot)));
       row.valid = steps.IsValid(step.span, slot) && !row.masked;

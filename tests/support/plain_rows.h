@@ -24,7 +24,7 @@ struct PlainRow {
     bool ragged = false;
     bool operator==(const Column&) const = default;
   };
-  Location id;          // record that the plan has for the slot
+  plan::Location id;    // record that the plan has for the slot
   uint64_t source = 0;  // number of the record with the content
   bool valid = true;    // neither padding nor masked
   bool masked = false, substituted = false;
@@ -33,13 +33,13 @@ struct PlainRow {
 };
 
 struct PlainStep {
-  StepSpan span;
+  plan::StepSpan span;
   std::vector<PlainRow> rows;  // rows of one rank
   bool operator==(const PlainStep&) const = default;
 };
 
 struct PlainRead {
-  Cursor start = {};
+  plan::Cursor start = {};
   uint64_t epochs = 1;
   uint64_t rank = 0, world_size = 1;
 };

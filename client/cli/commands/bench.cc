@@ -100,7 +100,7 @@ class Bench final : public Command {
   // Runs `one` on the records of the plan in sequence, until the time is over or the epoch ends.
   template <typename Fn>
   absl::Status Measure(const LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
-    const EpochPlan plan = job.PlanOf(0);
+    const plan::EpochPlan plan = job.PlanOf(0);
     Stage measured{std::move(stage)};
     std::string record;
     const Nanos until = Until();

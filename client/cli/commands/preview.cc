@@ -61,7 +61,7 @@ class Preview final : public Command {
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
     const Snapshot& snapshot = job->reader().snapshot();
-    const EpochPlan plan = job->PlanOf(epoch_);
+    const plan::EpochPlan plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
     }

@@ -155,7 +155,7 @@ class Read final : public Command {
 
   // If the error is about the state, names the state file.
   absl::Status OpenError(const absl::Status& status) const {
-    if (state_.empty() || !IsResumeError(status)) return status;
+    if (state_.empty() || !plan::IsResumeError(status)) return status;
     return absl::Status(status.code(), absl::StrCat("--state ", state_, ": ", status.message()));
   }
 

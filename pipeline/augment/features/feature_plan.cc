@@ -131,7 +131,7 @@ void PlanDefault(const v1::Feature& feature, const Report& report, FeaturePlan* 
 
 }  // namespace
 
-v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) { return DatasetOf(job).format(); }
+v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) { return plan::DatasetOf(job).format(); }
 
 RecordFormat ParserFormatOf(const v1::JobSpec& job) {
   switch (RecordFormatOf(job)) {

@@ -21,19 +21,19 @@ class ExpectedRows {
   // Describes the slice of `rank` in each step from `start` on. `end_epoch` is the first epoch without rows.
   // `owned`: only rows whose keys it contains; null: all. With keys by record, the rank does not count: sessions of
   // other ranks request rows of these records too, perhaps from the same loader.
-  ExpectedRows(const Steps& steps, uint64_t rank, Cursor start, uint64_t end_epoch,
-               std::shared_ptr<const OwnedKeys> owned = nullptr)
+  ExpectedRows(const plan::Steps& steps, uint64_t rank, plan::Cursor start, uint64_t end_epoch,
+               std::shared_ptr<const plan::OwnedKeys> owned = nullptr)
       : steps_(steps), rank_(rank), start_(start), end_epoch_(end_epoch), owned_(std::move(owned)) {}
 
   // Returns whether the row at the position, whose record is `record`, is one of them. Fast.
   bool Covers(uint64_t epoch, uint64_t position, uint64_t record) const;
 
  private:
-  std::optional<Steps> steps_;  // nullopt: no rows
+  std::optional<plan::Steps> steps_;  // nullopt: no rows
   uint64_t rank_ = 0;
-  Cursor start_;
+  plan::Cursor start_;
   uint64_t end_epoch_ = 0;
-  std::shared_ptr<const OwnedKeys> owned_;
+  std::shared_ptr<const plan::OwnedKeys> owned_;
 };
 
 }  // namespace penstock

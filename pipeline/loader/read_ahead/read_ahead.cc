@@ -90,9 +90,9 @@ ReadAhead::RangeLook::Horizon ReadAhead::RangeLook::HorizonFrom(const Place& fir
   Horizon horizon;
   horizon.begin = std::max(behind(known_.at, records - records / 4), first);
   horizon.along = std::max(behind(known_.at, records), behind(first, kLead));
-  const PlanOptions& order = job_.plan_options();
+  const plan::PlanOptions& order = job_.plan_options();
   const uint64_t window = std::min(uint64_t{order.chunk_records} * order.window_chunks, snapshot.total_records());
-  horizon.whole_chunks = order.shuffle == Shuffle::kChunked && window <= 2 * stride * records;
+  horizon.whole_chunks = order.shuffle == plan::Shuffle::kChunked && window <= 2 * stride * records;
   const RequestedSpan& requested = known_.requested;
   horizon.end = {requested.furthest.epoch,
                  requested.furthest.position + stride * (kLeastAhead + kAheadTimes * requested.rows)};
@@ -113,7 +113,7 @@ std::optional<RangeRead> ReadAhead::RangeLook::Next() {
       if (next_.epoch >= known_.requested.furthest.epoch) break;
       next_ = {next_.epoch + 1, 0};
     }
-    std::optional<EpochPlan>& plan = ahead_.plan_;
+    std::optional<plan::EpochPlan>& plan = ahead_.plan_;
     if (!plan.has_value() || plan->epoch() != next_.epoch) plan = job_.PlanOf(next_.epoch);
     if (next_ >= ahead_.shuffled_upto_) {
       if (next_ > horizon_.begin) break;
@@ -176,7 +176,7 @@ std::optional<RangeRead> ReadAhead::RangeLook::RangeAround(uint64_t record, cons
   const RecordRef ref = job_.reader().snapshot().ToShard(record);
   const std::shared_ptr<const ShardIndex> index = records_.IndexOf(ref.shard);
   if (index == nullptr) return std::nullopt;
-  const EpochPlan& plan = *ahead_.plan_;
+  const plan::EpochPlan& plan = *ahead_.plan_;
   const uint16_t repeat = plan.RepeatAt(next_.position);
   RangeRead range;
   range.shard = ref.shard;

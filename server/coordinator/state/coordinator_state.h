@@ -167,7 +167,7 @@ class CoordinatorState {
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
   void RefreshViews(Consequences* out);
   void RefreshView(JobEntry* entry, Consequences* out);
-  void SetView(JobEntry* entry, View next);
+  void SetView(JobEntry* entry, plan::View next);
   std::string WhatItWaitsFor(const JobEntry& entry) const;
 
   // state_sessions.cc

@@ -35,7 +35,7 @@ struct JobEntry {
 
   // When READY.
   std::optional<KeyWeights> weights;
-  std::optional<View> view;        // none until a worker is able to serve the job
+  std::optional<plan::View> view;  // none until a worker is able to serve the job
   uint64_t first_view_number = 1;  // views of the replacing job continue the numbers of the replaced one
   Quarantine quarantine;
   Quarantine reported;  // `quarantine`, and the records whose storing is under way

@@ -95,7 +95,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   session.reports = request.resumes().empty() ? 0 : 1;
 
   if (request.world_size() > 1) {
-    const Cursor cursor{request.epoch(), request.position()};
+    const plan::Cursor cursor{request.epoch(), request.position()};
     const uint32_t rank = request.rank();
     SessionEntry* holder = nullptr;
     if (const auto known = groups_.find(KeyOf(session)); known != groups_.end()) {

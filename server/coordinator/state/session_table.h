@@ -117,7 +117,7 @@ class SessionTable {
   struct Group {
     std::map<uint32_t, std::string> open;  // rank -> session, of any generation
     std::map<uint32_t, bool> members;      // ranks of this generation
-    std::optional<Cursor> cursor;          // where this generation begins
+    std::optional<plan::Cursor> cursor;    // where this generation begins
     uint32_t first_rank = 0;               // rank that began this generation
   };
   static GroupKey KeyOf(const SessionEntry& session) {

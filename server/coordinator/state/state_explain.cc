@@ -53,8 +53,8 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
   const v1::Job& job = entry.job;
   out->job = job.name();
   out->data_bytes = static_cast<double>(entry.frozen.data_bytes());
-  const PlanOptions order = PlanOptionsOf(job.spec().order());
-  if (order.shuffle == Shuffle::kChunked && entry.frozen.records() > 0) {
+  const plan::PlanOptions order = plan::PlanOptionsOf(job.spec().order());
+  if (order.shuffle == plan::Shuffle::kChunked && entry.frozen.records() > 0) {
     out->window_chunks = order.window_chunks;
     out->chunk_bytes = order.chunk_records * out->data_bytes / static_cast<double>(entry.frozen.records());
   }
@@ -141,7 +141,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     if (!lost.empty() && now - worker.since < kTellLostFor && CanServe(worker, entry)) {
       input.lost.push_back(absl::StrCat(worker.name, " was ", lost));
     }
-    const bool named = entry.view.has_value() && entry.view->FindWorker(id) != View::kNobody;
+    const bool named = entry.view.has_value() && entry.view->FindWorker(id) != plan::View::kNobody;
     if (!named && worker.live() && !CanServe(worker, entry)) continue;
     if (!named && !worker.live()) continue;
     WorkerInput& in = input.workers.emplace_back();
@@ -159,7 +159,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     in.file_errors = FileErrorsOf(entry, worker.load);
     if (!named) continue;
     double keys = 0;
-    for (const ViewRange& range : entry.view->ranges) {
+    for (const plan::ViewRange& range : entry.view->ranges) {
       if (entry.view->workers[range.owner].id == id) keys += static_cast<double>(range.end - range.begin);
     }
     in.owned_bytes = keys / static_cast<double>(entry.view->key_space) * input.data_bytes;

@@ -137,7 +137,7 @@ void CoordinatorState::GiveUp(JobEntry* entry, BoardTask* task, const std::strin
 absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out) {
   if (report.files().empty()) {
     return absl::NotFoundError(
-        absl::StrCat("no file matches ", absl::StrJoin(DatasetOf(entry->job.spec()).files(), ", ")));
+        absl::StrCat("no file matches ", absl::StrJoin(plan::DatasetOf(entry->job.spec()).files(), ", ")));
   }
   size_t bytes = 0;  // size of the future snapshot; kShardFacts covers what indexing adds
   for (const v1::Shard& file : report.files()) bytes += file.ByteSizeLong() + kShardFacts;
@@ -164,8 +164,8 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
     entry->roots.insert(entry->shards[i].root());
     v1::Task task = NewTask(job);
     v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
-    index->set_compression(DatasetOf(job.spec()).compression());
-    index->set_source(DatasetOf(job.spec()).source());
+    index->set_compression(plan::DatasetOf(job.spec()).compression());
+    index->set_source(plan::DatasetOf(job.spec()).source());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
     board_.Add(std::move(task), static_cast<uint32_t>(i));
   }
@@ -204,12 +204,13 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
   // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
-  const uint64_t positions = entry->frozen.records() * PlanOptionsOf(job.spec().order()).repeats;
+  const uint64_t positions = entry->frozen.records() * plan::PlanOptionsOf(job.spec().order()).repeats;
   const absl::Status steps =
-      Steps::Create(positions, job.spec().batch().size(), LastBatchOf(job.spec().batch().last()), 1).status();
+      plan::Steps::Create(positions, job.spec().batch().size(), plan::LastBatchOf(job.spec().batch().last()), 1)
+          .status();
   if (!steps.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("batch: ", steps.message(), " (batch { size: ", FittingBatch(positions), " } fits)"));
+        absl::StrCat("batch: ", steps.message(), " (batch { size: ", plan::FittingBatch(positions), " } fits)"));
   }
   v1::Task task = NewTask(job);
   *task.mutable_probe()->mutable_job() = WholeJob(*entry);
@@ -232,12 +233,12 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     return true;
   });
   PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
-  const PlanOptions plan = PlanOptionsOf(job.spec().order());
+  const plan::PlanOptions plan = plan::PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
-  job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));
+  job.set_order_fingerprint(plan::OrderFingerprint(snapshot.Fingerprint(), plan));
   const bool by_ranks = job.spec().assignment().policy() == v1::BY_RANK;
   if (by_ranks && snapshot.total_records() > 0) {
-    entry->weights = KeyWeights::Uniform(kRankKeySpace);
+    entry->weights = KeyWeights::Uniform(plan::kRankKeySpace);
   } else {
     entry->weights = KeyWeights::OfShards(records, bytes);
   }

@@ -19,14 +19,14 @@ struct Owned {
 };
 
 void AddOwned(const JobEntry& entry, uint64_t records, uint64_t bytes, std::map<std::string, Owned>* owned) {
-  const View& view = *entry.view;
-  for (const ViewRange& range : view.ranges) {
+  const plan::View& view = *entry.view;
+  for (const plan::ViewRange& range : view.ranges) {
     Owned& mine = (*owned)[view.workers[range.owner].id];
-    if (view.policy == AssignPolicy::kByRecord) {
+    if (view.policy == plan::AssignPolicy::kByRecord) {
       mine.records += range.end - range.begin;
       mine.bytes += entry.weights->Between(range.begin, range.end);
     } else {
-      const double share = static_cast<double>(range.end - range.begin) / kRankKeySpace;
+      const double share = static_cast<double>(range.end - range.begin) / plan::kRankKeySpace;
       mine.records += static_cast<uint64_t>(share * static_cast<double>(records));
       mine.bytes += share * static_cast<double>(bytes);
     }
@@ -127,7 +127,7 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
     *status->mutable_shard() = shard;
     status->set_indexed(true);
     const uint64_t end = begin + shard.records();
-    if (entry.view && entry.view->policy == AssignPolicy::kByRecord && begin < end) {
+    if (entry.view && entry.view->policy == plan::AssignPolicy::kByRecord && begin < end) {
       for (uint32_t r = entry.view->RangeOf(begin); r < entry.view->ranges.size() && entry.view->ranges[r].begin < end;
            ++r) {
         const std::string& owner = entry.view->workers[entry.view->ranges[r].owner].id;

@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
   PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(job, now, "there is nothing to be traced"));
   std::vector<TraceParty> parties;
   if (entry->view.has_value()) {
-    for (const ViewWorker& worker : entry->view->workers) {
+    for (const plan::ViewWorker& worker : entry->view->workers) {
       const auto found = workers_.all().find(worker.id);
       if (found == workers_.all().end() || !found->second.live() || !CanServe(found->second, *entry)) continue;
       parties.push_back({worker.id, true, found->second.info.version()});

@@ -56,7 +56,7 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
     beating.push_back(candidate);
     if (!worker.live()) continue;
     live.push_back(candidate);
-    if (hold && entry->view->FindWorker(id) != View::kNobody) known.push_back(candidate);
+    if (hold && entry->view->FindWorker(id) != plan::View::kNobody) known.push_back(candidate);
   }
   const std::vector<AssignWorker>& chosen = !known.empty() ? known : !live.empty() ? live : beating;
   if (chosen.empty()) return;
@@ -65,9 +65,9 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   // A measured share is deliberate after the wait for it, so follow it closely. Otherwise the caches of the workers are
   // worth more than exact shares.
   if (out->rebalance) options.tolerance = kCloseTolerance;
-  options.policy =
-      entry->job.spec().assignment().policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
-  absl::StatusOr<View> next = AssignRanges(entry->view, chosen, *entry->weights, options);
+  options.policy = entry->job.spec().assignment().policy() == v1::BY_RANK ? plan::AssignPolicy::kByRank
+                                                                          : plan::AssignPolicy::kByRecord;
+  absl::StatusOr<plan::View> next = AssignRanges(entry->view, chosen, *entry->weights, options);
   PS_CHECK(next.ok());
   if (entry->view && next->ranges == entry->view->ranges && next->workers == entry->view->workers) {
     return;
@@ -79,7 +79,7 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   *stored->mutable_view() = entry->job.view();
 }
 
-void CoordinatorState::SetView(JobEntry* entry, View next) {
+void CoordinatorState::SetView(JobEntry* entry, plan::View next) {
   const v1::View before = entry->job.view();
   entry->view = std::move(next);
   *entry->job.mutable_view() = ToProto(*entry->view);

@@ -12,17 +12,17 @@ namespace {
 // The ranges of a job that one worker owns.
 struct OwnedPart {
   const JobEntry* entry = nullptr;
-  std::vector<ViewRange> ranges;
+  std::vector<plan::ViewRange> ranges;
 
   // Returns whether rows of the session come from these ranges.
   bool Serves(const v1::OpenSessionRequest& session) const {
-    if (entry->view->policy == AssignPolicy::kByRecord) return true;
+    if (entry->view->policy == plan::AssignPolicy::kByRecord) return true;
     const uint64_t step = session.batch_size() != 0 ? session.batch_size() : entry->job.spec().batch().size();
     const uint64_t slots = step / session.world_size();
-    const uint64_t begin = RankKey(session.rank() * slots, step);
-    const uint64_t last = RankKey((session.rank() + 1) * slots - 1, step);
+    const uint64_t begin = plan::RankKey(session.rank() * slots, step);
+    const uint64_t last = plan::RankKey((session.rank() + 1) * slots - 1, step);
     return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const ViewRange& range) { return range.begin <= last && begin < range.end; });
+                       [&](const plan::ViewRange& range) { return range.begin <= last && begin < range.end; });
   }
 };
 
@@ -33,7 +33,7 @@ std::map<std::string, OwnedPart> PartsOf(const std::string& worker, const std::m
     if (!entry.ready() || !entry.view) continue;
     const uint32_t index = entry.view->FindWorker(worker);
     OwnedPart part{&entry, {}};
-    for (const ViewRange& range : entry.view->ranges) {
+    for (const plan::ViewRange& range : entry.view->ranges) {
       if (range.owner == index) part.ranges.push_back(range);
     }
     if (!part.ranges.empty()) parts.emplace(name, std::move(part));

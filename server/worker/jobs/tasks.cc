@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<DatasetFile>> FilesOf(const v1::Dataset& dataset, con
 
 // No file at all is also an answer: all files are gone.
 absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(DatasetOf(task.spec()), tools);
+  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(plan::DatasetOf(task.spec()), tools);
   if (absl::IsNotFound(files.status())) return absl::OkStatus();
   PS_RETURN_IF_ERROR(files.status());
   return FillFiles(*files, tools, report);
@@ -81,7 +81,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
   absl::StatusOr<std::vector<DatasetFile>> files = std::vector<DatasetFile>();
-  if (const v1::Dataset& dataset = DatasetOf(spec); dataset.files_size() > 0) {
+  if (const v1::Dataset& dataset = plan::DatasetOf(spec); dataset.files_size() > 0) {
     files = FilesOf(dataset, tools);
     if (!files.ok()) {
       if (mistakes.empty()) return files.status();

@@ -38,13 +38,13 @@ absl::StatusOr<SessionCore> SessionCore::Create(SessionParameters parameters, co
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", parameters.rank, " of a world of ", parameters.world_size, ": there is no such rank"));
   }
-  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(parameters.positions, parameters.step_rows, parameters.last,
-                                                       parameters.world_size));
+  PS_ASSIGN_OR_RETURN(const plan::Steps steps, plan::Steps::Create(parameters.positions, parameters.step_rows,
+                                                                   parameters.last, parameters.world_size));
   return SessionCore(std::move(parameters), steps, limits);
 }
 
 uint64_t SessionCore::RowsEnd() const {
-  return steps_.positions() + (steps_.last() == LastBatch::kPad ? steps_.step_size() : 0);
+  return steps_.positions() + (steps_.last() == plan::LastBatch::kPad ? steps_.step_size() : 0);
 }
 
 uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
@@ -56,15 +56,15 @@ uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
   return order > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(order);
 }
 
-const EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
+const plan::EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
   if (!plan_ || plan_->epoch() != epoch) plan_ = parameters_.plan_of(epoch);
   return *plan_;
 }
 
 absl::Status SessionCore::UseView(const v1::View& proto) {
-  PS_ASSIGN_OR_RETURN(const View view, FromProto(proto));
+  PS_ASSIGN_OR_RETURN(const plan::View view, FromProto(proto));
   const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
-  const uint64_t expected = view.policy == AssignPolicy::kByRank ? kRankKeySpace : records;
+  const uint64_t expected = view.policy == plan::AssignPolicy::kByRank ? plan::kRankKeySpace : records;
   if (view.key_space != expected) {
     return absl::InvalidArgumentError(
         absl::StrCat("view ", view.term, ".", view.n, " is over ", view.key_space, " keys, this job has ", expected));
@@ -73,7 +73,8 @@ absl::Status SessionCore::UseView(const v1::View& proto) {
     if (known.term == view.term && known.number == view.n) return absl::OkStatus();
   }
   if (views_.size() >= limits_.views) views_.pop_front();
-  views_.push_back({view.term, view.n, std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, parameters_.worker_id))});
+  views_.push_back(
+      {view.term, view.n, std::make_shared<const plan::OwnedKeys>(plan::OwnedKeys::Of(view, parameters_.worker_id))});
   return absl::OkStatus();
 }
 
@@ -100,7 +101,8 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   open.end = grant.end();
   if (expected_keys_ != open.keys) {
     expected_keys_ = open.keys;
-    expected_.emplace(steps_, parameters_.rank, Cursor{grant.epoch(), grant.begin()}, kWithoutEnd, open.keys);
+    expected_.emplace(steps_, parameters_.rank, plan::Cursor{grant.epoch(), grant.begin()}, plan::kWithoutEnd,
+                      open.keys);
   }
   grants_.push_back(std::move(open));
   return absl::OkStatus();
@@ -169,21 +171,21 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
   size_t looked = 0;
   while (!grants_.empty() && rows.size() < max_rows && looked < max_looked) {
     OpenGrant& grant = grants_.front();
-    const StepSpan step = steps_.StepAt({grant.epoch, grant.step_begin});
+    const plan::StepSpan step = steps_.StepAt({grant.epoch, grant.step_begin});
     if (grant.step_begin >= grant.end || step.epoch != grant.epoch) {
       grants_.pop_front();
       continue;
     }
-    const SlotRange slice = steps_.Slice(step, parameters_.rank);
-    const EpochPlan& plan = PlanOf(grant.epoch);
+    const plan::SlotRange slice = steps_.Slice(step, parameters_.rank);
+    const plan::EpochPlan& plan = PlanOf(grant.epoch);
     const uint64_t order = OrderOf(grant.epoch, step.begin);
     uint64_t slot = std::max(slice.begin, grant.next_slot);
     for (; slot < slice.end && rows.size() < max_rows && looked < max_looked; ++slot, ++looked) {
       const uint64_t row = step.begin + slot;
       if (row >= grant.end) break;
       const uint64_t position = steps_.PositionOfRow(row);
-      const uint64_t key =
-          grant.keys->policy() == AssignPolicy::kByRank ? RankKey(slot, steps_.step_size()) : plan.RecordAt(position);
+      const uint64_t key = grant.keys->policy() == plan::AssignPolicy::kByRank ? plan::RankKey(slot, steps_.step_size())
+                                                                               : plan.RecordAt(position);
       if (!grant.keys->Contains(key)) continue;
       RowRequest request;
       request.epoch = grant.epoch;

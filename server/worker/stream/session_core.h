@@ -42,9 +42,9 @@ struct SessionParameters {
   uint32_t world_size = 1;
   uint32_t step_rows = 0;  // rows of the global step
   uint64_t positions = 0;  // positions of an epoch
-  LastBatch last = LastBatch::kDrop;
+  plan::LastBatch last = plan::LastBatch::kDrop;
   std::string worker_id;  // the worker that owes the rows
-  std::function<EpochPlan(uint64_t epoch)> plan_of;
+  std::function<plan::EpochPlan(uint64_t epoch)> plan_of;
 };
 
 // Rows have their numbers on the wire: a position or, in a padded last step, a number at or after the epoch's end. The
@@ -88,10 +88,10 @@ class SessionCore {
   struct KnownView {
     uint64_t term = 0;
     uint64_t number = 0;
-    std::shared_ptr<const OwnedKeys> keys;  // keys of this worker
+    std::shared_ptr<const plan::OwnedKeys> keys;  // keys of this worker
   };
   struct OpenGrant {
-    std::shared_ptr<const OwnedKeys> keys;
+    std::shared_ptr<const plan::OwnedKeys> keys;
     uint64_t epoch = 0;
     uint64_t step_begin = 0;  // begin of the next step
     uint64_t next_slot = 0;   // slot in that step
@@ -106,25 +106,25 @@ class SessionCore {
     uint64_t row = 0;  // last returned row
   };
 
-  SessionCore(SessionParameters parameters, Steps steps, const SessionLimits& limits)
+  SessionCore(SessionParameters parameters, plan::Steps steps, const SessionLimits& limits)
       : parameters_(std::move(parameters)), steps_(steps), limits_(limits) {}
 
   // Number of rows of an epoch, including padding.
   uint64_t RowsEnd() const;
   uint64_t OrderOf(uint64_t epoch, uint64_t row);
-  const EpochPlan& PlanOf(uint64_t epoch);
+  const plan::EpochPlan& PlanOf(uint64_t epoch);
 
   SessionParameters parameters_;
-  Steps steps_;
+  plan::Steps steps_;
   SessionLimits limits_;
   std::deque<KnownView> views_;
   std::deque<OpenGrant> grants_;
-  std::shared_ptr<const OwnedKeys> expected_keys_;  // keys of the last grant
-  std::optional<ExpectedRows> expected_;            // until TakeExpected()
+  std::shared_ptr<const plan::OwnedKeys> expected_keys_;  // keys of the last grant
+  std::optional<ExpectedRows> expected_;                  // until TakeExpected()
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;
-  std::optional<EpochPlan> plan_;  // the last used plan
+  std::optional<plan::EpochPlan> plan_;  // the last used plan
 };
 
 }  // namespace penstock

@@ -35,7 +35,7 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   parameters.world_size = open.world_size();
   parameters.step_rows = open.step_rows();
   parameters.positions = job->PlanOf(0).num_positions();
-  parameters.last = LastBatchOf(job->spec().batch().last());
+  parameters.last = plan::LastBatchOf(job->spec().batch().last());
   parameters.worker_id = worker_id;
   parameters.plan_of = [job = std::move(job)](uint64_t epoch) { return job->PlanOf(epoch); };
   return parameters;

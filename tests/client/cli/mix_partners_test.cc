@@ -34,7 +34,7 @@ TEST(MixPartners, AreTheOtherEndsOfTheGroupsOfEachEpoch) {
       ASSERT_TRUE(partners.ok()) << partners.status();
       ASSERT_EQ(partners->size(), 4u);
       for (uint64_t e = 0; e < 4; ++e) {
-        const EpochPlan plan = job->PlanOf(first_epoch + e);
+        const plan::EpochPlan plan = job->PlanOf(first_epoch + e);
         const uint64_t position = plan.PositionOf(record);
         const auto& partner = (*partners)[e];
         // The middle of a group, and the row that the epoch leaves over.

@@ -30,13 +30,13 @@ class ByHand {
       : hosts(std::move(hosts_of_workers)) {
     TrackerOptions options;
     options.window_steps = 2;
-    options.offsets = *ShardOffsets::Create({step * steps});
-    options.plan.shuffle = Shuffle::kNone;
-    tracker.emplace(*Steps::Create(step * steps, step, LastBatch::kDrop, 1), options);
+    options.offsets = *plan::ShardOffsets::Create({step * steps});
+    options.plan.shuffle = plan::Shuffle::kNone;
+    tracker.emplace(*plan::Steps::Create(step * steps, step, plan::LastBatch::kDrop, 1), options);
     SetView(workers, 1);
   }
   void SetView(int workers, uint64_t number) {
-    auto view = std::make_shared<View>();
+    auto view = std::make_shared<plan::View>();
     view->n = number;
     view->key_space = tracker_records();
     for (uint32_t i = 0; i < static_cast<uint32_t>(workers); ++i) {

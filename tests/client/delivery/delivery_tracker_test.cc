@@ -16,8 +16,8 @@ std::vector<int> Upto(int n) {
 }
 
 TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
-  for (const AssignPolicy policy : {AssignPolicy::kByRecord, AssignPolicy::kByRank}) {
-    for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
+  for (const plan::AssignPolicy policy : {plan::AssignPolicy::kByRecord, plan::AssignPolicy::kByRank}) {
+    for (const plan::LastBatch last : {plan::LastBatch::kDrop, plan::LastBatch::kPad}) {
       for (uint64_t rank = 0; rank < 3; ++rank) {
         WorldOptions options;
         options.policy = policy;
@@ -30,7 +30,7 @@ TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
         EXPECT_TRUE(world.finished());
         EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
         EXPECT_EQ(world.tracker().stats().duplicate_rows, 0u);
-        EXPECT_EQ(world.steps_taken(), last == LastBatch::kPad ? 26u : 24u);
+        EXPECT_EQ(world.steps_taken(), last == plan::LastBatch::kPad ? 26u : 24u);
       }
     }
   }
@@ -176,10 +176,10 @@ TEST(Delivery, ARefusalIsToldWhenNobodyElseServes) {
 TEST(Delivery, AFailureIsDueWithItsStep) {
   TrackerOptions options;
   options.window_steps = 4;
-  options.offsets = *ShardOffsets::Create({16});
-  options.plan.shuffle = Shuffle::kNone;
-  DeliveryTracker tracker(*Steps::Create(16, 4, LastBatch::kDrop, 1), options);
-  auto view = std::make_shared<View>();
+  options.offsets = *plan::ShardOffsets::Create({16});
+  options.plan.shuffle = plan::Shuffle::kNone;
+  DeliveryTracker tracker(*plan::Steps::Create(16, 4, plan::LastBatch::kDrop, 1), options);
+  auto view = std::make_shared<plan::View>();
   view->key_space = 16;
   view->ranges = {{0, 16, 0, 0}};
   view->workers = {{"w0", "a:1"}};
@@ -322,7 +322,7 @@ TEST(Delivery, AWorkerThatComesBackIntoTheViewIsNotBlamedForWhatWasBefore) {
   ByHand world(2);
   world.tracker->StreamBroken(world.stream["w0"], absl::UnavailableError("reset"), world.now);
   EXPECT_EQ(world.tracker->FailedWorkers(), std::vector<std::string>{"w0"});
-  auto without = std::make_shared<View>();
+  auto without = std::make_shared<plan::View>();
   without->n = 2;
   without->key_space = 32;
   without->workers = {{"w1", "host1:1"}};
@@ -368,8 +368,8 @@ TEST(Delivery, SurvivesAnything) {
     options.batch = 12;
     options.world_size = std::vector<uint64_t>{1, 2, 3, 4}[random() % 4];
     options.rank = random() % options.world_size;
-    options.last = random() % 2 == 0 ? LastBatch::kDrop : LastBatch::kPad;
-    options.policy = random() % 2 == 0 ? AssignPolicy::kByRecord : AssignPolicy::kByRank;
+    options.last = random() % 2 == 0 ? plan::LastBatch::kDrop : plan::LastBatch::kPad;
+    options.policy = random() % 2 == 0 ? plan::AssignPolicy::kByRecord : plan::AssignPolicy::kByRank;
     options.window = 2 + random() % 10;
     options.workers = 1 + static_cast<int>(random() % 6);
     options.row_delay = (1 + static_cast<Nanos>(random() % 60)) * kMillisecond;

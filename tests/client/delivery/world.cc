@@ -10,12 +10,12 @@ namespace {
 
 std::string WorkerName(int worker) { return absl::StrCat("w", worker); }
 
-std::shared_ptr<const ShardOffsets> OffsetsOf(uint64_t records) {
-  return *ShardOffsets::Create({records / 3, records - records / 3});
+std::shared_ptr<const plan::ShardOffsets> OffsetsOf(uint64_t records) {
+  return *plan::ShardOffsets::Create({records / 3, records - records / 3});
 }
 
-PlanOptions PlanOf() {
-  PlanOptions plan;
+plan::PlanOptions PlanOf() {
+  plan::PlanOptions plan;
   plan.seed = 5;
   plan.chunk_records = 4;
   plan.window_chunks = 8;
@@ -39,7 +39,7 @@ World::World(const WorldOptions& options)
       random_(options.seed),
       offsets_(OffsetsOf(options.records)),
       plan_(PlanOf()),
-      steps_(*Steps::Create(options.records, options.batch, options.last, options.world_size)),
+      steps_(*plan::Steps::Create(options.records, options.batch, options.last, options.world_size)),
       tracker_(steps_, OptionsOf(options)),
       dead_(options.workers),
       hung_(options.workers),
@@ -82,11 +82,11 @@ void World::Refuse(int worker, absl::Status why) {
 }
 
 void World::ChangeView(std::vector<int> workers) {
-  auto view = std::make_shared<View>();
+  auto view = std::make_shared<plan::View>();
   view->term = 1;
   view->n = ++view_number_;
   view->policy = options_.policy;
-  view->key_space = options_.policy == AssignPolicy::kByRecord ? options_.records : kRankKeySpace;
+  view->key_space = options_.policy == plan::AssignPolicy::kByRecord ? options_.records : plan::kRankKeySpace;
   std::shuffle(workers.begin(), workers.end(), random_);
   for (const int worker : workers) view->workers.push_back({WorkerName(worker), absl::StrCat("host", worker, ":1")});
   in_view_.assign(in_view_.size(), false);
@@ -97,8 +97,8 @@ void World::ChangeView(std::vector<int> workers) {
   }
   const uint64_t n = workers.size();
   for (uint64_t i = 0; i < n; ++i) {
-    const ViewRange range{view->key_space * i / n, view->key_space * (i + 1) / n, static_cast<uint32_t>(i),
-                          static_cast<uint32_t>((i + 1) % n)};
+    const plan::ViewRange range{view->key_space * i / n, view->key_space * (i + 1) / n, static_cast<uint32_t>(i),
+                                static_cast<uint32_t>((i + 1) % n)};
     if (range.end > range.begin) view->ranges.push_back(range);
   }
   const absl::Status valid = view->Validate();
@@ -166,7 +166,7 @@ void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
     tracker_.Failed(slot, number, absl::UnavailableError("disk"), now_);
     return;
   }
-  const EpochPlan plan = *EpochPlan::Create(offsets_, plan_, epoch);
+  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets_, plan_, epoch);
   const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(step.span, step.slice.begin + slot.row));
   if (stream.decided.count(record) == 0) {
     if (IsDamaged(stream.worker, record)) {
@@ -227,13 +227,13 @@ void World::Judge(uint64_t record) {
 void World::GrantRows(uint64_t number, const SendGrant& grant) {
   Stream& stream = streams_[number];
   if (stream.views.count({grant.view_term, grant.view_number}) == 0) Wrong("a grant under a view that was not sent");
-  const View& view = *views_.at({grant.view_term, grant.view_number});
-  const EpochPlan plan = *EpochPlan::Create(offsets_, plan_, grant.epoch);
+  const plan::View& view = *views_.at({grant.view_term, grant.view_number});
+  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets_, plan_, grant.epoch);
   if (grant.begin >= grant.end) Wrong("an empty grant");
   for (uint64_t begin = grant.begin; begin < grant.end; begin += options_.batch) {
-    const StepSpan span = steps_.StepAt({grant.epoch, begin});
+    const plan::StepSpan span = steps_.StepAt({grant.epoch, begin});
     if (span.epoch != grant.epoch) Wrong("a grant over the end of its epoch");
-    const SlotRange slice = steps_.Slice(span, options_.rank);
+    const plan::SlotRange slice = steps_.Slice(span, options_.rank);
     for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
       const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(span, slot));
       const uint32_t owner = view.OwnerOf(view.KeyOf(record, slot, steps_.step_size()));
@@ -290,9 +290,9 @@ void World::Trainer() {
     tracker_.TrainerWaits(now_);
     return;
   }
-  const StepSpan span = tracker_.head_span();
+  const plan::StepSpan span = tracker_.head_span();
   if (span != steps_.StepAt(expected_)) Wrong(absl::StrCat("the step at ", span.begin, " came out of turn"));
-  const SlotRange slice = steps_.Slice(span, options_.rank);
+  const plan::SlotRange slice = steps_.Slice(span, options_.rank);
   for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
     if (filled_[{span.epoch, span.begin + slot}] != 1) {
       Wrong(absl::StrCat("row ", span.begin + slot, " of epoch ", span.epoch, " is not there in a complete step"));

@@ -22,12 +22,12 @@ struct WorldOptions {
   uint64_t seed = 1;
   uint64_t records = 150;
   uint64_t batch = 12;
-  LastBatch last = LastBatch::kDrop;
+  plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t world_size = 1;
   uint64_t rank = 0;
   uint64_t epochs = 2;
   uint64_t window = 8;
-  AssignPolicy policy = AssignPolicy::kByRecord;
+  plan::AssignPolicy policy = plan::AssignPolicy::kByRecord;
   int workers = 4;
   Nanos row_delay = 5 * kMillisecond;   // at most this for each row, so that rows arrive in any order
   Nanos step_time = 10 * kMillisecond;  // the trainer's time for a step
@@ -102,9 +102,9 @@ class World {
 
   const WorldOptions options_;
   std::mt19937_64 random_;
-  std::shared_ptr<const ShardOffsets> offsets_;
-  PlanOptions plan_;
-  Steps steps_;
+  std::shared_ptr<const plan::ShardOffsets> offsets_;
+  plan::PlanOptions plan_;
+  plan::Steps steps_;
   DeliveryTracker tracker_;
   std::priority_queue<Event> events_;
   uint64_t next_event_ = 0;
@@ -119,11 +119,11 @@ class World {
   std::vector<uint64_t> sent_;
   std::map<uint64_t, Stream> streams_;
   uint64_t view_number_ = 0;
-  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const View>> views_;
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const plan::View>> views_;
 
   std::map<uint64_t, BookStep> booked_;                  // by ordinal
   std::map<std::pair<uint64_t, uint64_t>, int> filled_;  // how often, by (epoch, row)
-  Cursor expected_;
+  plan::Cursor expected_;
   uint64_t taken_ = 0;
   std::map<uint64_t, uint64_t> fetched_;  // by stream
   uint64_t most_fetched_ = 0;

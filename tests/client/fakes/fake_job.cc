@@ -61,22 +61,22 @@ void AddColumn(v1::Job* job, const char* name, v1::DataType type, bool ragged, s
 
 }  // namespace
 
-PlanOptions FakeJob::plan_options() const {
-  PlanOptions options;
+plan::PlanOptions FakeJob::plan_options() const {
+  plan::PlanOptions options;
   options.seed = seed;
   options.chunk_records = 4;
   options.window_chunks = 8;
   return options;
 }
 
-std::shared_ptr<const ShardOffsets> FakeJob::offsets() const {
-  return *ShardOffsets::Create({records / 4, 0, records - records / 4});
+std::shared_ptr<const plan::ShardOffsets> FakeJob::offsets() const {
+  return *plan::ShardOffsets::Create({records / 4, 0, records - records / 4});
 }
 
-uint64_t FakeJob::order_fingerprint() const { return OrderFingerprint(77, plan_options()); }
+uint64_t FakeJob::order_fingerprint() const { return plan::OrderFingerprint(77, plan_options()); }
 
 uint64_t FakeJob::RecordOf(uint64_t epoch, uint64_t row) const {
-  const EpochPlan plan = *EpochPlan::Create(offsets(), plan_options(), epoch);
+  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets(), plan_options(), epoch);
   return plan.RecordAt(row < records ? row : (row - records) % records);
 }
 
@@ -139,7 +139,7 @@ std::string CheckBatch(const FakeJob& job, const Batch& batch, uint64_t rank, ui
     const uint64_t row = batch.position() + rank * slice + i;
     const uint64_t epoch = batch.epoch();
     const std::string which = absl::StrCat(" of row ", row, " of epoch ", epoch);
-    const Location at = offsets->Locate(job.RecordOf(epoch, row));
+    const plan::Location at = offsets->Locate(job.RecordOf(epoch, row));
     if (batch.ids()[i] != RowId{static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)}) return "id" + which;
     if (batch.valid()[i] != (row < job.records ? 1 : 0)) return "valid flag" + which;
     if (labels[i] != static_cast<int64_t>(row)) return absl::StrCat("label ", labels[i], which);
@@ -162,7 +162,7 @@ std::string CheckBatch(const FakeJob& job, const Batch& batch, uint64_t rank, ui
   return "";
 }
 
-v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<ViewWorker>& workers) {
+v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<plan::ViewWorker>& workers) {
   v1::View view;
   view.set_term(1);
   view.set_number(number);
@@ -206,7 +206,7 @@ void FakeCoordinator::Stop() {
   server_.reset();
 }
 
-void FakeCoordinator::SetView(const std::vector<ViewWorker>& workers) {
+void FakeCoordinator::SetView(const std::vector<plan::ViewWorker>& workers) {
   MutexLock lock(&mutex_);
   uint64_t records = 0;
   for (const v1::Shard& shard : job_.snapshot().shards()) records += shard.records();

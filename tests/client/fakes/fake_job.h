@@ -28,8 +28,8 @@ struct FakeJob {
   v1::JobState state = v1::READY;
   std::string error;
 
-  PlanOptions plan_options() const;
-  std::shared_ptr<const ShardOffsets> offsets() const;
+  plan::PlanOptions plan_options() const;
+  std::shared_ptr<const plan::ShardOffsets> offsets() const;
   uint64_t order_fingerprint() const;
   // Returns the epoch's record at a row number (padding included).
   uint64_t RecordOf(uint64_t epoch, uint64_t row) const;
@@ -43,7 +43,7 @@ struct FakeJob {
 std::string CheckBatch(const FakeJob& job, const Batch& batch, uint64_t rank = 0, uint64_t world_size = 1);
 
 // Ranges of equal size for the given workers (id, address). The next worker is the backup.
-v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<ViewWorker>& workers);
+v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<plan::ViewWorker>& workers);
 
 // Answers for one job. Thread-safe.
 class FakeCoordinator final : public v1::Coordinator::Service {
@@ -52,7 +52,7 @@ class FakeCoordinator final : public v1::Coordinator::Service {
   ~FakeCoordinator() override;
   std::string address() const { return address_.ToString(); }
 
-  void SetView(const std::vector<ViewWorker>& workers);
+  void SetView(const std::vector<plan::ViewWorker>& workers);
   void SetState(v1::JobState state, const std::string& error = "");
   // Replaces the published job.
   void SetJob(const v1::Job& job);

@@ -18,7 +18,7 @@ class FakeWorker {
   FakeWorker(std::string id, FakeJob job);
   ~FakeWorker();
 
-  ViewWorker view() const { return {streams_.id(), address_.ToString()}; }
+  plan::ViewWorker view() const { return {streams_.id(), address_.ToString()}; }
   void Behave(Misbehavior how) { streams_.Behave(std::move(how)); }
   // Acts like SIGKILL: connections end, and the port is closed.
   void Kill();

@@ -144,7 +144,7 @@ void SimCoordinator::Cancel() {
   std::exchange(watch_, nullptr)(absl::CancelledError("cancelled"));
 }
 
-void SimCoordinator::SetView(const std::vector<ViewWorker>& workers) {
+void SimCoordinator::SetView(const std::vector<plan::ViewWorker>& workers) {
   uint64_t records = 0;
   for (const v1::Shard& shard : job_.snapshot().shards()) records += shard.records();
   *job_.mutable_view() = MakeFakeView(job_.view().number() + 1, records, workers);
@@ -180,8 +180,8 @@ SimSession::~SimSession() {
   scheduler.DropAll();
 }
 
-std::vector<ViewWorker> SimSession::Views() const {
-  std::vector<ViewWorker> views;
+std::vector<plan::ViewWorker> SimSession::Views() const {
+  std::vector<plan::ViewWorker> views;
   for (const auto& worker : workers) views.push_back({worker->id(), worker->id()});
   return views;
 }

@@ -23,7 +23,7 @@ class SimCoordinator final : public CoordinatorClient {
  public:
   SimCoordinator(SimScheduler* scheduler, const FakeJob& job) : scheduler_(scheduler), job_(job.Proto()) {}
 
-  void SetView(const std::vector<ViewWorker>& workers);
+  void SetView(const std::vector<plan::ViewWorker>& workers);
   void SetState(v1::JobState state);
   // Sets the assignment policy of the following views, even one of another release.
   void SetPolicy(int policy);
@@ -89,7 +89,7 @@ class SimSession {
   SimSession(uint64_t seed, int workers, FakeJob fake = {});
   ~SimSession();
 
-  std::vector<ViewWorker> Views() const;
+  std::vector<plan::ViewWorker> Views() const;
   ReaderOptions options(uint64_t epochs = 1) const;
 
   // Opens within `timeout` of virtual time, and starts the session.

@@ -25,7 +25,7 @@ class HeldReader final : public Reader {
 
   absl::StatusOr<Batch> Next(absl::Duration /*timeout*/) override { return next_(); }
   absl::Status status() const override { return absl::OkStatus(); }
-  std::string SaveState() const override { return SerializeState(SessionState{}); }
+  std::string SaveState() const override { return plan::SerializeState(plan::SessionState{}); }
   uint64_t steps_per_epoch() const override { return 1; }
   uint64_t steps_left_in_epoch() const override { return 1; }
   uint64_t rows_per_epoch() const override { return 1; }

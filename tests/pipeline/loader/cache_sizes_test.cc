@@ -323,7 +323,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
     CacheTuning tuning(loader.get());
     HashingSink sink(machine.job.job->fixed_bytes());
     LoaderSessionOptions options = StepsOf(8);
-    options.end_epoch = comes_back ? 4 : kEndNotKnown;
+    options.end_epoch = comes_back ? 4 : plan::kEndNotKnown;
     auto session = loader->OpenSession(machine.job.job, options, &sink);
     ASSERT_TRUE(session.ok()) << session.status();
     for (uint64_t row = 0; row < 2 * kRows; ++row) {

@@ -31,11 +31,12 @@ std::set<EpochPosition> Covered(const ExpectedRows& rows) {
 
 // The rows of a rank's steps, one step after another, of which `wants` accepts the slot and the record.
 template <typename Wants>
-std::set<EpochPosition> RowsOfSteps(const Steps& steps, uint64_t rank, Cursor start, uint64_t end_epoch, Wants wants) {
+std::set<EpochPosition> RowsOfSteps(const plan::Steps& steps, uint64_t rank, plan::Cursor start, uint64_t end_epoch,
+                                    Wants wants) {
   std::set<EpochPosition> rows;
-  for (Cursor at = steps.Normalized(start); at.epoch < end_epoch; at = steps.After(steps.StepAt(at))) {
-    const StepSpan step = steps.StepAt(at);
-    const SlotRange slice = steps.Slice(step, rank);
+  for (plan::Cursor at = steps.Normalized(start); at.epoch < end_epoch; at = steps.After(steps.StepAt(at))) {
+    const plan::StepSpan step = steps.StepAt(at);
+    const plan::SlotRange slice = steps.Slice(step, rank);
     for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
       const uint64_t position = steps.PositionOfSlot(step, slot);
       if (steps.IsValid(step, slot) && wants(slot, RecordOf(position))) rows.emplace(step.epoch, position);
@@ -45,8 +46,8 @@ std::set<EpochPosition> RowsOfSteps(const Steps& steps, uint64_t rank, Cursor st
 }
 
 // A view with the keys [0, a third) and [two thirds, end) of worker "a".
-View ViewOf(AssignPolicy policy, uint64_t keys) {
-  View view;
+plan::View ViewOf(plan::AssignPolicy policy, uint64_t keys) {
+  plan::View view;
   view.policy = policy;
   view.key_space = keys;
   view.ranges = {{0, keys / 3, 0, 1}, {keys / 3, keys / 3 * 2, 1, 0}, {keys / 3 * 2, keys, 0, 1}};
@@ -58,14 +59,15 @@ TEST(ExpectedRows, WithoutADescriptionThereAreNone) { EXPECT_TRUE(Covered(Expect
 
 TEST(ExpectedRows, ASliceCoversTheRowsOfItsSteps) {
   const auto all = [](uint64_t, uint64_t) { return true; };
-  for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad, LastBatch::kPartial}) {
+  for (const plan::LastBatch last : {plan::LastBatch::kDrop, plan::LastBatch::kPad, plan::LastBatch::kPartial}) {
     for (const uint64_t world : {1u, 2u, 4u}) {
-      const absl::StatusOr<Steps> steps = Steps::Create(kExpectedPositions, 24, last, world);
+      const absl::StatusOr<plan::Steps> steps = plan::Steps::Create(kExpectedPositions, 24, last, world);
       if (!steps.ok()) continue;  // kPartial is for one rank
       for (uint64_t rank = 0; rank < world; ++rank) {
-        for (const Cursor start : {Cursor{0, 0}, Cursor{0, 48}, Cursor{1, 7}, Cursor{2, 99}}) {
-          SCOPED_TRACE(testing::Message() << LastBatchName(last) << ", rank " << rank << " of " << world << ", from "
-                                          << start.epoch << ":" << start.position);
+        for (const plan::Cursor start :
+             {plan::Cursor{0, 0}, plan::Cursor{0, 48}, plan::Cursor{1, 7}, plan::Cursor{2, 99}}) {
+          SCOPED_TRACE(testing::Message() << plan::LastBatchName(last) << ", rank " << rank << " of " << world
+                                          << ", from " << start.epoch << ":" << start.position);
           const std::set<EpochPosition> wanted = RowsOfSteps(*steps, rank, start, start.epoch + 3, all);
           EXPECT_FALSE(wanted.empty());
           EXPECT_EQ(Covered(ExpectedRows(*steps, rank, start, start.epoch + 3)), wanted);
@@ -76,35 +78,35 @@ TEST(ExpectedRows, ASliceCoversTheRowsOfItsSteps) {
 }
 
 TEST(ExpectedRows, WithoutAnEndAllLaterEpochsAreCovered) {
-  const Steps steps = *Steps::Create(kExpectedPositions, 10, LastBatch::kDrop, 1);
-  const ExpectedRows rows(steps, 0, {1, 0}, kWithoutEnd);
+  const plan::Steps steps = *plan::Steps::Create(kExpectedPositions, 10, plan::LastBatch::kDrop, 1);
+  const ExpectedRows rows(steps, 0, {1, 0}, plan::kWithoutEnd);
   EXPECT_FALSE(rows.Covers(0, 3, 3));
   EXPECT_TRUE(rows.Covers(uint64_t{1} << 60, 3, 3));
 }
 
 TEST(ExpectedRows, ByRankOnlyTheSlotsThatTheWorkerOwns) {
-  const Steps steps = *Steps::Create(kExpectedPositions, 24, LastBatch::kDrop, 2);
-  const View view = ViewOf(AssignPolicy::kByRank, kRankKeySpace);
+  const plan::Steps steps = *plan::Steps::Create(kExpectedPositions, 24, plan::LastBatch::kDrop, 2);
+  const plan::View view = ViewOf(plan::AssignPolicy::kByRank, plan::kRankKeySpace);
   std::set<EpochPosition> seen;
   for (const char* worker : {"a", "b", "c"}) {
-    const auto owned = std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, worker));
+    const auto owned = std::make_shared<const plan::OwnedKeys>(plan::OwnedKeys::Of(view, worker));
     for (uint64_t rank = 0; rank < 2; ++rank) {
       const std::set<EpochPosition> wanted = RowsOfSteps(
-          steps, rank, {0, 12}, 2, [&](uint64_t slot, uint64_t) { return owned->Contains(RankKey(slot, 24)); });
+          steps, rank, {0, 12}, 2, [&](uint64_t slot, uint64_t) { return owned->Contains(plan::RankKey(slot, 24)); });
       EXPECT_EQ(wanted.empty(), std::string("c") == worker);
       EXPECT_EQ(Covered(ExpectedRows(steps, rank, {0, 12}, 2, owned)), wanted) << worker << " " << rank;
       seen.insert(wanted.begin(), wanted.end());
     }
   }
-  EXPECT_EQ(seen, RowsOfSteps(*Steps::Create(kExpectedPositions, 24, LastBatch::kDrop, 1), 0, {0, 12}, 2,
+  EXPECT_EQ(seen, RowsOfSteps(*plan::Steps::Create(kExpectedPositions, 24, plan::LastBatch::kDrop, 1), 0, {0, 12}, 2,
                               [](uint64_t, uint64_t) { return true; }));
 }
 
 // Sessions of other ranks request the other rows of these records, perhaps from the same loader.
 TEST(ExpectedRows, ByRecordAllRowsOfTheRecordsThatTheWorkerOwns) {
-  const Steps steps = *Steps::Create(kExpectedPositions, 20, LastBatch::kDrop, 2);
-  const View view = ViewOf(AssignPolicy::kByRecord, kExpectedPositions);
-  const auto owned = std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, "a"));
+  const plan::Steps steps = *plan::Steps::Create(kExpectedPositions, 20, plan::LastBatch::kDrop, 2);
+  const plan::View view = ViewOf(plan::AssignPolicy::kByRecord, kExpectedPositions);
+  const auto owned = std::make_shared<const plan::OwnedKeys>(plan::OwnedKeys::Of(view, "a"));
   std::set<EpochPosition> wanted;
   for (uint64_t epoch = 1; epoch < 3; ++epoch) {
     for (uint64_t position = 0; position < kExpectedPositions; ++position) {

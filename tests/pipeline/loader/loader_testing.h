@@ -253,8 +253,8 @@ class HoldingSink final : public RowSink {
 };
 
 // All rows of all epochs.
-inline ExpectedRows ExpectAll(const LoadJob& job, uint64_t end_epoch = kWithoutEnd) {
-  return {*Steps::Create(job.positions(), 1, LastBatch::kDrop, 1), 0, {}, end_epoch};
+inline ExpectedRows ExpectAll(const LoadJob& job, uint64_t end_epoch = plan::kWithoutEnd) {
+  return {*plan::Steps::Create(job.positions(), 1, plan::LastBatch::kDrop, 1), 0, {}, end_epoch};
 }
 
 // Rows [begin, end) in steps of `rows_per_step`.

@@ -182,7 +182,7 @@ TEST(LocalSteps, ABrokenRecordGetsTheJobsPolicy) {
     for (const PlainStep& step : *result) {
       for (const PlainRow& row : step.rows) {
         ++rows;
-        const bool broken = row.id == Location{1, 4};
+        const bool broken = row.id == plan::Location{1, 4};
         found += broken;
         EXPECT_EQ(row.substituted, broken && policy == v1::SUBSTITUTE);
         EXPECT_EQ(row.masked, broken && policy == v1::MASK);

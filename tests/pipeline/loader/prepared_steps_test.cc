@@ -51,21 +51,22 @@ class NotingLoader final : public Loader {
   Loader* const loader_;
 };
 
-void ExpectedRowsAreRequested(const Steps& steps, const PreparedStepsOptions& options) {
+void ExpectedRowsAreRequested(const plan::Steps& steps, const PreparedStepsOptions& options) {
   const MemoryJob job = MakeMemoryJob(static_cast<int>(kPreparedRecords), 10, kPreparedRowBytes);
   LoaderOptions loader_options;
   loader_options.threads = 1;
   const auto made = Loader::Create(loader_options).value();
   NotingLoader loader(made.get());
-  const auto reader = PreparedSteps::Open(&loader, job.job, steps, options, [](const StepSpan&, const auto& slice) {
-                        return std::make_unique<PreparedRows>(slice.size());
-                      }).value();
+  const auto reader =
+      PreparedSteps::Open(&loader, job.job, steps, options, [](const plan::StepSpan&, const auto& slice) {
+        return std::make_unique<PreparedRows>(slice.size());
+      }).value();
   std::set<Place> asked, expected;
   for (;;) {
     const auto step = reader->Next(60 * kSecond);
     ASSERT_TRUE(step.ok()) << step.status();
     if (!step->has_value()) break;
-    const StepSpan& span = (*step)->span;
+    const plan::StepSpan& span = (*step)->span;
     for (uint64_t slot = (*step)->slice.begin; slot < std::min((*step)->slice.end, span.valid); ++slot) {
       asked.emplace(span.epoch, steps.PositionOfSlot(span, slot));
     }
@@ -80,13 +81,13 @@ void ExpectedRowsAreRequested(const Steps& steps, const PreparedStepsOptions& op
 }
 
 TEST(PreparedSteps, ExpectedRowsAreRequestedForEveryRank) {
-  for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
+  for (const plan::LastBatch last : {plan::LastBatch::kDrop, plan::LastBatch::kPad}) {
     for (const uint64_t world_size : {1u, 2u, 3u, 4u}) {
-      const auto steps = Steps::Create(kPreparedRecords, 24, last, world_size);
+      const auto steps = plan::Steps::Create(kPreparedRecords, 24, last, world_size);
       ASSERT_TRUE(steps.ok()) << steps.status();
       for (uint64_t rank = 0; rank < world_size; ++rank) {
-        for (const Cursor start : {Cursor{0, 0}, Cursor{0, 48}, Cursor{1, 7}}) {
-          SCOPED_TRACE(testing::Message() << LastBatchName(last) << ", rank " << rank << " of " << world_size
+        for (const plan::Cursor start : {plan::Cursor{0, 0}, plan::Cursor{0, 48}, plan::Cursor{1, 7}}) {
+          SCOPED_TRACE(testing::Message() << plan::LastBatchName(last) << ", rank " << rank << " of " << world_size
                                           << ", from " << start.epoch << ":" << start.position);
           ExpectedRowsAreRequested(*steps, {.rank = rank, .start = start, .epochs = 2});
         }

@@ -168,13 +168,13 @@ TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
 TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   const auto job = Job(v1::Order::CHUNKED);
   Open(1, job);
-  View view;
+  plan::View view;
   view.key_space = kAheadRecords;
   view.ranges = {{0, 400, 0, 1}, {400, 800, 1, 0}, {800, 1200, 0, 1}};
   view.workers = {{"a", "h:1"}, {"b", "h:2"}};
-  const auto ours =
-      std::make_shared<const ExpectedRows>(*Steps::Create(kAheadRecords, 10, LastBatch::kDrop, 1), 0, Cursor{},
-                                           kWithoutEnd, std::make_shared<const OwnedKeys>(OwnedKeys::Of(view, "a")));
+  const auto ours = std::make_shared<const ExpectedRows>(
+      *plan::Steps::Create(kAheadRecords, 10, plan::LastBatch::kDrop, 1), 0, plan::Cursor{}, plan::kWithoutEnd,
+      std::make_shared<const plan::OwnedKeys>(plan::OwnedKeys::Of(view, "a")));
   Look(1, 0, 16 << 20, ours, 1);
   WaitUntilOpen(*job, {0, 2});
   Look(1, 0, 16 << 20, ours);

@@ -178,7 +178,7 @@ TEST_F(ReadAheadTest, RangesHaveEveryExpectedRecordButThoseThatAreNeededSoonOnce
     Ask(0, 300);
     records_.here.clear();
     const std::vector<RangeRead> ranges = LookOften();
-    const EpochPlan plan = job_->PlanOf(0);
+    const plan::EpochPlan plan = job_->PlanOf(0);
     const std::set<uint64_t> read = RecordsOf(ranges);
     for (uint64_t position = 0; position < kSoon; ++position) {
       EXPECT_FALSE(read.contains(plan.RecordAt(position))) << position;
@@ -200,7 +200,7 @@ TEST_F(ReadAheadTest, RangesHaveEveryExpectedRecordButThoseThatAreNeededSoonOnce
 TEST_F(ReadAheadTest, RowsThatAreNotExpectedOrHereAreNotRead) {
   Make();
   // Each second step of 20 rows, as rank 0 of 2.
-  Expect(ExpectedRows(*Steps::Create(kAllRecords, 40, LastBatch::kDrop, 2), 0, {}, 1));
+  Expect(ExpectedRows(*plan::Steps::Create(kAllRecords, 40, plan::LastBatch::kDrop, 2), 0, {}, 1));
   for (uint64_t record = 400; record < 800; ++record) records_.here.insert(record);
   known_.requested = {};
   Ask(0, 300);

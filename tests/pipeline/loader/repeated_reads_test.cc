@@ -41,10 +41,12 @@ TEST(RepeatedReads, AFewEpochsAreNotOften) {
 TEST(RepeatedReads, FourEpochsAreOftenFromTheFirstToTheLast) {
   EXPECT_EQ(OneReader(0, 4, 4), "oooo") << "a filled cache is kept";
   EXPECT_EQ(OneReader(5, 9, 9), "oooo");
-  EXPECT_EQ(OneReader(7, 8, kWithoutEnd), "o");
+  EXPECT_EQ(OneReader(7, 8, plan::kWithoutEnd), "o");
 }
 
-TEST(RepeatedReads, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) { EXPECT_EQ(OneReader(0, 3, kEndNotKnown), "noo"); }
+TEST(RepeatedReads, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) {
+  EXPECT_EQ(OneReader(0, 3, plan::kEndNotKnown), "noo");
+}
 
 TEST(RepeatedReads, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
   RepeatedReads again;
@@ -60,7 +62,7 @@ TEST(RepeatedReads, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
 TEST(RepeatedReads, TheReaderThatReadsFurthestCounts) {
   RepeatedReads again;
   EpochsSeen seen;
-  again.Opens(kWithoutEnd, seen);
+  again.Opens(plan::kWithoutEnd, seen);
   EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 2, 2), "oo");
   RepeatedReads ranks;
   EpochsSeen both;

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "tests/pipeline/plan/plan_testing.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 void ExpectBijection(const EpochPlan& plan, const std::string& what) {
@@ -186,4 +186,4 @@ TEST(EpochPlan, RefusesOptionsOutOfTheirLimits) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -4,7 +4,7 @@
 
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 TEST(FittingBatch, EveryEpochHasStepsAndLosesLittle) {
@@ -31,4 +31,4 @@ TEST(FittingBatch, OneRowInTwentyIsNotMuch) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

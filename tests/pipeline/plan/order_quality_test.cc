@@ -7,7 +7,7 @@
 
 #include "tests/pipeline/plan/plan_testing.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 constexpr uint64_t kRecords = 1'281'167;
@@ -110,4 +110,4 @@ TEST(OrderQuality, ARecordsPlaceIsUniformOverEpochs) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 TEST(Permutation, IsABijectionForEveryN) {
@@ -111,4 +111,4 @@ TEST(Permutation, DependsOnEveryBitOfTheKey) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -16,7 +16,7 @@
 #include "pipeline/plan/state.h"
 #include "tests/pipeline/plan/plan_testing.h"
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 constexpr char kPath[] = "tests/golden/plan.txt";
@@ -96,4 +96,4 @@ TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

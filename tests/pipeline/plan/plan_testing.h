@@ -7,12 +7,12 @@
 
 #include "pipeline/plan/epoch_plan.h"
 
-namespace penstock {
+namespace penstock::plan {
 
 inline EpochPlan MakePlan(const std::vector<uint64_t>& counts, const PlanOptions& options, uint64_t epoch) {
   return EpochPlan::Create(ShardOffsets::Create(counts).value(), options, epoch).value();
 }
 
-}  // namespace penstock
+}  // namespace penstock::plan
 
 #endif  // PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 const SessionState kState = {.epoch = 3,
@@ -101,4 +101,4 @@ TEST(OrderFingerprint, DependsOnAllThatTheOrderDependsOnAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

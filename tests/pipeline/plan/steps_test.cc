@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 TEST(Steps, SlicesPartitionEachStepForEveryWorldSize) {
@@ -148,4 +148,4 @@ TEST(Steps, RefusesWhatDoesNotFitAndSaysTheWayOut) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::plan {
 namespace {
 
 View Good() {
@@ -106,4 +106,4 @@ TEST(View, ValidateNamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::plan

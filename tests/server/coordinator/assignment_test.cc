@@ -16,14 +16,14 @@ namespace penstock {
 namespace {
 
 // The weight whose owner differs between two views of one key space.
-double MovedWeight(const View& before, const View& after, const KeyWeights& weights) {
+double MovedWeight(const plan::View& before, const plan::View& after, const KeyWeights& weights) {
   PS_CHECK(before.key_space == after.key_space && after.key_space == weights.key_space());
   if (before.ranges.empty() || after.ranges.empty()) {
     return before.ranges.empty() && after.ranges.empty() ? 0 : weights.total();
   }
   double moved = 0;
   for (size_t i = 0, j = 0; i < before.ranges.size() && j < after.ranges.size();) {
-    const ViewRange &a = before.ranges[i], &b = after.ranges[j];
+    const plan::ViewRange &a = before.ranges[i], &b = after.ranges[j];
     const uint64_t end = std::min(a.end, b.end);
     if (before.workers[a.owner].id != after.workers[b.owner].id) {
       moved += weights.Between(std::max(a.begin, b.begin), end);
@@ -42,16 +42,16 @@ std::vector<AssignWorker> Workers(const std::vector<std::string>& ids) {
   return workers;
 }
 
-std::map<std::string, double> Loads(const View& view, const KeyWeights& weights) {
+std::map<std::string, double> Loads(const plan::View& view, const KeyWeights& weights) {
   std::map<std::string, double> loads;
-  for (const ViewRange& range : view.ranges) {
+  for (const plan::ViewRange& range : view.ranges) {
     loads[view.workers[range.owner].id] += weights.Between(range.begin, range.end);
   }
   return loads;
 }
 
 // The largest deviation from the ideal load, as a fraction of it.
-double Imbalance(const View& view, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+double Imbalance(const plan::View& view, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
   double capacity = 0, worst = 0;
   for (const AssignWorker& worker : workers) capacity += worker.capacity;
   std::map<std::string, double> loads = Loads(view, weights);
@@ -63,7 +63,7 @@ double Imbalance(const View& view, const std::vector<AssignWorker>& workers, con
 }
 
 // The least weight that must change owners for an exact balance: the sum of all workers' deficits.
-double LeastMovement(const View& before, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+double LeastMovement(const plan::View& before, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
   double capacity = 0, least = 0;
   for (const AssignWorker& worker : workers) capacity += worker.capacity;
   std::map<std::string, double> loads = Loads(before, weights);
@@ -73,7 +73,8 @@ double LeastMovement(const View& before, const std::vector<AssignWorker>& worker
   return least;
 }
 
-View Assign(const std::optional<View>& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+plan::View Assign(const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
+                  const KeyWeights& weights) {
   auto view = AssignRanges(previous, workers, weights, {.term = 1});
   EXPECT_TRUE(view.ok()) << view.status();
   return *view;
@@ -96,11 +97,11 @@ TEST(KeyWeights, FollowShardsAndInvert) {
 
 TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
   const KeyWeights weights = KeyWeights::OfShards({100, 100, 100}, {10'000, 40'000, 10'000});
-  const View view = Assign(std::nullopt, Workers({"c", "a", "b"}), weights);
+  const plan::View view = Assign(std::nullopt, Workers({"c", "a", "b"}), weights);
   EXPECT_EQ(view.term, 1u);
   EXPECT_EQ(view.n, 1u);
   ASSERT_EQ(view.ranges.size(), 3u);
-  EXPECT_EQ(view.workers[0], (ViewWorker{"a", "a:1"}));
+  EXPECT_EQ(view.workers[0], (plan::ViewWorker{"a", "a:1"}));
   EXPECT_LT(Imbalance(view, Workers({"a", "b", "c"}), weights), 0.01);
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(view.ranges[i].owner, i);
@@ -109,12 +110,12 @@ TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
 }
 
 TEST(AssignRanges, LoadFollowsCapacityAndUnknownOnesCountAsTheMean) {
-  const KeyWeights weights = KeyWeights::Uniform(kRankKeySpace);
+  const KeyWeights weights = KeyWeights::Uniform(plan::kRankKeySpace);
   std::vector<AssignWorker> workers = Workers({"a", "b", "c"});
   workers[0].capacity = 300;
   workers[1].capacity = 100;
   workers[2].capacity = 0;
-  const auto view = AssignRanges(std::nullopt, workers, weights, {.policy = AssignPolicy::kByRank});
+  const auto view = AssignRanges(std::nullopt, workers, weights, {.policy = plan::AssignPolicy::kByRank});
   ASSERT_TRUE(view.ok()) << view.status();
   std::map<std::string, double> loads = Loads(*view, weights);
   EXPECT_NEAR(loads["a"] / weights.total(), 300.0 / 600, 0.001);
@@ -124,18 +125,18 @@ TEST(AssignRanges, LoadFollowsCapacityAndUnknownOnesCountAsTheMean) {
 
 TEST(AssignRanges, NothingMovesWhenNothingChanged) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
-  const View first = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
+  const plan::View first = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
   std::vector<AssignWorker> workers = Workers({"b", "c", "a"});
   workers[1].capacity = 108;  // a small change of capacity must move nothing
-  const View second = Assign(first, workers, weights);
+  const plan::View second = Assign(first, workers, weights);
   EXPECT_EQ(second.ranges, first.ranges);
   EXPECT_EQ(second.n, 2u);
 }
 
 TEST(AssignRanges, AThirdWorkerTakesOneRunBetweenTwo) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
-  const View two = Assign(std::nullopt, Workers({"a", "b"}), weights);
-  const View three = Assign(two, Workers({"a", "b", "c"}), weights);
+  const plan::View two = Assign(std::nullopt, Workers({"a", "b"}), weights);
+  const plan::View three = Assign(two, Workers({"a", "b", "c"}), weights);
   EXPECT_EQ(three.ranges.size(), 3u);
   EXPECT_LE(MovedWeight(two, three, weights), 30'000 * 1.05);
   EXPECT_LE(Imbalance(three, Workers({"a", "b", "c"}), weights), 0.101);
@@ -143,8 +144,8 @@ TEST(AssignRanges, AThirdWorkerTakesOneRunBetweenTwo) {
 
 TEST(AssignRanges, AReplacementIsHandedTheWholeRangeOfTheOneItReplaces) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
-  const View before = Assign(std::nullopt, Workers({"a", "b", "c", "d"}), weights);
-  const View after = Assign(before, Workers({"a", "c", "d", "z"}), weights);
+  const plan::View before = Assign(std::nullopt, Workers({"a", "b", "c", "d"}), weights);
+  const plan::View after = Assign(before, Workers({"a", "c", "d", "z"}), weights);
   ASSERT_EQ(after.ranges.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(after.ranges[i].begin, before.ranges[i].begin);
@@ -155,9 +156,9 @@ TEST(AssignRanges, AReplacementIsHandedTheWholeRangeOfTheOneItReplaces) {
 
 TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersAndTheirsStay) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
-  const View before = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
+  const plan::View before = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
   for (const std::vector<std::string>& left : {std::vector<std::string>{"b", "c"}, {"a", "c"}, {"a", "b"}}) {
-    const View after = Assign(before, Workers(left), weights);
+    const plan::View after = Assign(before, Workers(left), weights);
     EXPECT_EQ(after.ranges.size(), 2u);
     EXPECT_LE(MovedWeight(before, after, weights), 1.5 * 30'000);
     EXPECT_LE(Imbalance(after, Workers(left), weights), 0.101);
@@ -166,9 +167,9 @@ TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersAndTheirsStay) {
 
 TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
   const KeyWeights weights = KeyWeights::Uniform(1000);
-  const View one = Assign(std::nullopt, Workers({"a"}), weights);
-  EXPECT_EQ(one.ranges, (std::vector<ViewRange>{{0, 1000, 0, 0}}));
-  const View none = Assign(one, {}, weights);
+  const plan::View one = Assign(std::nullopt, Workers({"a"}), weights);
+  EXPECT_EQ(one.ranges, (std::vector<plan::ViewRange>{{0, 1000, 0, 0}}));
+  const plan::View none = Assign(one, {}, weights);
   EXPECT_TRUE(none.ranges.empty());
   EXPECT_EQ(none.n, 2u);
   EXPECT_EQ(Assign(none, Workers({"b"}), weights).ranges.size(), 1u);
@@ -178,9 +179,9 @@ TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
 // A former owner becomes the backup of the keys that it gave away: it has the index and the cached bytes.
 TEST(AssignRanges, TheFormerOwnerBacksWhatItGaveAway) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
-  const View one = Assign(std::nullopt, Workers({"b"}), weights);
-  const View three = Assign(one, Workers({"a", "b", "c"}), weights);
-  for (const ViewRange& range : three.ranges) {
+  const plan::View one = Assign(std::nullopt, Workers({"b"}), weights);
+  const plan::View three = Assign(one, Workers({"a", "b", "c"}), weights);
+  for (const plan::ViewRange& range : three.ranges) {
     if (three.workers[range.owner].id != "b") {
       EXPECT_EQ(three.workers[range.backup].id, "b");
     }
@@ -190,7 +191,7 @@ TEST(AssignRanges, TheFormerOwnerBacksWhatItGaveAway) {
 TEST(AssignRanges, FewerRecordsThanWorkersIsStillAPartition) {
   for (uint64_t keys = 1; keys < 12; ++keys) {
     const KeyWeights weights = KeyWeights::Uniform(keys);
-    View view = Assign(std::nullopt, Workers({"a", "b", "c", "d", "e", "f", "g"}), weights);
+    plan::View view = Assign(std::nullopt, Workers({"a", "b", "c", "d", "e", "f", "g"}), weights);
     ASSERT_TRUE(view.Validate().ok()) << view.Validate();
     for (const auto& ids : {std::vector<std::string>{"a", "g"}, {"a", "c", "g", "x", "y"}, {"q"}}) {
       view = Assign(view, Workers(ids), weights);
@@ -219,7 +220,7 @@ TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
     const uint32_t largest = 2 + random.Below(40);
     std::vector<AssignWorker> workers;
     int next_id = 0;
-    std::optional<View> previous;
+    std::optional<plan::View> previous;
     for (int step = 0; step < 60; ++step) {
       const uint32_t event = random.Below(10);
       if (event < 5 ? workers.size() < largest : workers.empty()) {
@@ -238,7 +239,7 @@ TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
         workers[random.Below(static_cast<uint32_t>(workers.size()))].capacity = 50.0 + random.Below(100);
       }
       const std::string where = absl::StrCat("seed ", seed, ", step ", step);
-      const View view = Assign(previous, workers, weights);
+      const plan::View view = Assign(previous, workers, weights);
       ASSERT_TRUE(view.Validate().ok()) << where << ": " << view.Validate();  // a partition, with backups
       ASSERT_LE(Imbalance(view, workers, weights), 0.25) << where;
       std::vector<AssignWorker> shuffled(workers.rbegin(), workers.rend());
@@ -262,13 +263,13 @@ TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
 TEST(AssignRanges, BackingIsSpreadOverWorkers) {
   const KeyWeights weights = KeyWeights::Uniform(1'000'000);
   std::vector<std::string> ids;
-  std::optional<View> view;
+  std::optional<plan::View> view;
   for (int i = 0; i < 20; ++i) {
     ids.push_back(absl::StrCat("w", i));
     view = Assign(view, Workers(ids), weights);
     if (ids.size() < 3) continue;
     std::map<uint32_t, double> backing;
-    for (const ViewRange& range : view->ranges) {
+    for (const plan::ViewRange& range : view->ranges) {
       backing[range.backup] += weights.Between(range.begin, range.end);
     }
     for (const auto& [worker, weight] : backing) {
@@ -281,11 +282,11 @@ TEST(AssignRanges, AThousandWorkersComeAndGoQuicklyEnough) {
   const KeyWeights weights = KeyWeights::Uniform(1'000'000'000);
   std::vector<std::string> ids;
   for (int i = 0; i < 1000; ++i) ids.push_back(absl::StrCat("w", i));
-  View view = Assign(std::nullopt, Workers(ids), weights);
+  plan::View view = Assign(std::nullopt, Workers(ids), weights);
   for (int i = 0; i < 5; ++i) {
     ids.erase(ids.begin() + 100 * i);
     if (i % 2 == 0) ids.push_back(absl::StrCat("n", i));
-    const View next = Assign(view, Workers(ids), weights);
+    const plan::View next = Assign(view, Workers(ids), weights);
     EXPECT_LE(MovedWeight(view, next, weights), 0.003 * weights.total());
     view = next;
   }
@@ -293,7 +294,7 @@ TEST(AssignRanges, AThousandWorkersComeAndGoQuicklyEnough) {
 
 TEST(AssignRanges, RefusesBadInputAndNamesIt) {
   const KeyWeights weights = KeyWeights::Uniform(1000);
-  const auto message = [&](const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
+  const auto message = [&](const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
                            const AssignOptions& options = {}) {
     const auto view = AssignRanges(previous, workers, weights, options);
     EXPECT_EQ(view.status().code(), absl::StatusCode::kInvalidArgument);
@@ -304,10 +305,10 @@ TEST(AssignRanges, RefusesBadInputAndNamesIt) {
   for (const double capacity : {-1.0, std::nan(""), HUGE_VAL}) {
     EXPECT_NE(message(std::nullopt, {{"a", "h:1", capacity}}).find("capacity"), std::string::npos);
   }
-  const View good = Assign(std::nullopt, Workers({"a"}), weights);
-  EXPECT_NE(message(good, Workers({"a"}), {.policy = AssignPolicy::kByRank}).find("policy"), std::string::npos);
+  const plan::View good = Assign(std::nullopt, Workers({"a"}), weights);
+  EXPECT_NE(message(good, Workers({"a"}), {.policy = plan::AssignPolicy::kByRank}).find("policy"), std::string::npos);
   EXPECT_NE(message(good, Workers({"a"}), {.tolerance = 2}).find("tolerance"), std::string::npos);
-  View broken = good;
+  plan::View broken = good;
   broken.ranges[0].end = 5;
   EXPECT_NE(message(broken, Workers({"a"})).find("cover 5 of 1000"), std::string::npos);
 }

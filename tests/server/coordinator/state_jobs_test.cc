@@ -432,7 +432,7 @@ TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {
   spec.mutable_assignment()->set_policy(v1::BY_RANK);
   h.Do<v1::SubmitReply>(SubmitOf(spec));
   h.Work({"a", "b"});
-  EXPECT_EQ(h.Job("train").view().key_space(), kRankKeySpace);
+  EXPECT_EQ(h.Job("train").view().key_space(), plan::kRankKeySpace);
   EXPECT_EQ(h.Job("train").view().policy(), v1::BY_RANK);
   EXPECT_NEAR(h.Worker("a").owned_records(), StateHarness::kShards * StateHarness::kRecords / 2, 20);
 }

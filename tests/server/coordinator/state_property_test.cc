@@ -262,7 +262,7 @@ class RandomRun {
       last = {number, job.view().SerializeAsString()};
       // Owners are live. Without live workers the last view stays.
       if (!any_live) continue;
-      for (const ViewRange& range : view->ranges) {
+      for (const plan::ViewRange& range : view->ranges) {
         ASSERT_EQ(workers[view->workers[range.owner].id], v1::WorkerStatus::LIVE);
         ASSERT_EQ(workers[view->workers[range.backup].id], v1::WorkerStatus::LIVE);
       }

@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 constexpr uint64_t kRecords = 103;
 
-SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, LastBatch last,
+SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, plan::LastBatch last,
                              const std::string& worker) {
   SessionParameters parameters;
   parameters.rank = rank;
@@ -24,11 +24,11 @@ SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, 
   parameters.last = last;
   parameters.worker_id = worker;
   parameters.plan_of = [](uint64_t epoch) {
-    PlanOptions options;
+    plan::PlanOptions options;
     options.seed = 3;
     options.chunk_records = 4;
     options.window_chunks = 4;
-    return *EpochPlan::Create(*ShardOffsets::Create({50, 53}), options, epoch);
+    return *plan::EpochPlan::Create(*plan::ShardOffsets::Create({50, 53}), options, epoch);
   };
   return parameters;
 }
@@ -38,7 +38,7 @@ v1::View TwoWorkers(v1::AssignmentPolicy policy = v1::BY_RECORD) {
   view.set_term(1);
   view.set_number(7);
   view.set_policy(policy);
-  view.set_key_space(policy == v1::BY_RANK ? kRankKeySpace : kRecords);
+  view.set_key_space(policy == v1::BY_RANK ? plan::kRankKeySpace : kRecords);
   for (const char* id : {"a", "b"}) {
     v1::View::Worker* worker = view.add_workers();
     worker->set_id(id);
@@ -76,7 +76,7 @@ std::vector<RowRequest> All(SessionCore* core, size_t at_once = 5) {
   return all;
 }
 
-SessionCore Make(uint32_t rank, uint32_t world, uint32_t step_rows, LastBatch last, const std::string& worker,
+SessionCore Make(uint32_t rank, uint32_t world, uint32_t step_rows, plan::LastBatch last, const std::string& worker,
                  v1::AssignmentPolicy policy = v1::BY_RECORD) {
   auto core = SessionCore::Create(Parameters(rank, world, step_rows, last, worker));
   EXPECT_TRUE(core.ok()) << core.status();
@@ -90,7 +90,7 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
   for (const v1::AssignmentPolicy policy : {v1::BY_RECORD, v1::BY_RANK}) {
     const uint32_t world = policy == v1::BY_RANK ? 2 : 1;
     for (const char* worker : {"a", "b"}) {
-      SessionCore core = Make(0, world, kStep, LastBatch::kDrop, worker, policy);
+      SessionCore core = Make(0, world, kStep, plan::LastBatch::kDrop, worker, policy);
       EXPECT_FALSE(core.TakeExpected().has_value());
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 0, 36)).ok());
       const std::optional<ExpectedRows> expected = core.TakeExpected();
@@ -100,7 +100,7 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
       EXPECT_FALSE(core.TakeExpected().has_value());  // the view is the same
       std::set<uint64_t> owed, foreseen;
       for (const RowRequest& row : All(&core)) owed.insert(row.position);
-      const EpochPlan plan = Parameters(0, world, kStep, LastBatch::kDrop, worker).plan_of(2);
+      const plan::EpochPlan plan = Parameters(0, world, kStep, plan::LastBatch::kDrop, worker).plan_of(2);
       for (uint64_t position = 36; position < 96; ++position) {
         if (expected->Covers(2, position, plan.RecordAt(position))) foreseen.insert(position);
       }
@@ -109,15 +109,15 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
   }
 }
 
-class Partition : public ::testing::TestWithParam<std::tuple<uint32_t, LastBatch, v1::AssignmentPolicy>> {};
+class Partition : public ::testing::TestWithParam<std::tuple<uint32_t, plan::LastBatch, v1::AssignmentPolicy>> {};
 
 TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {
   const auto [world, last, policy] = GetParam();
   constexpr uint32_t kStep = 12;
-  const Steps steps = *Steps::Create(kRecords, kStep, last, world);
-  const uint64_t rows = last == LastBatch::kPad       ? steps.StepsPerEpoch() * kStep
-                        : last == LastBatch::kPartial ? kRecords
-                                                      : kRecords / kStep * kStep;
+  const plan::Steps steps = *plan::Steps::Create(kRecords, kStep, last, world);
+  const uint64_t rows = last == plan::LastBatch::kPad       ? steps.StepsPerEpoch() * kStep
+                        : last == plan::LastBatch::kPartial ? kRecords
+                                                            : kRecords / kStep * kStep;
   std::multiset<uint64_t> seen;
   for (uint32_t rank = 0; rank < world; ++rank) {
     for (const char* worker : {"a", "b"}) {
@@ -142,15 +142,15 @@ TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SessionCore, Partition,
-                         ::testing::Values(std::tuple(1u, LastBatch::kDrop, v1::BY_RECORD),
-                                           std::tuple(4u, LastBatch::kDrop, v1::BY_RECORD),
-                                           std::tuple(3u, LastBatch::kPad, v1::BY_RECORD),
-                                           std::tuple(1u, LastBatch::kPartial, v1::BY_RECORD),
-                                           std::tuple(1u, LastBatch::kDrop, v1::BY_RANK),
-                                           std::tuple(4u, LastBatch::kPad, v1::BY_RANK)));
+                         ::testing::Values(std::tuple(1u, plan::LastBatch::kDrop, v1::BY_RECORD),
+                                           std::tuple(4u, plan::LastBatch::kDrop, v1::BY_RECORD),
+                                           std::tuple(3u, plan::LastBatch::kPad, v1::BY_RECORD),
+                                           std::tuple(1u, plan::LastBatch::kPartial, v1::BY_RECORD),
+                                           std::tuple(1u, plan::LastBatch::kDrop, v1::BY_RANK),
+                                           std::tuple(4u, plan::LastBatch::kPad, v1::BY_RANK)));
 
 TEST(SessionCore, OrdersStepsOverEpochs) {
-  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
+  SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "a");
   ASSERT_TRUE(core.AddGrant(GrantOf(5, 84, 96)).ok());
   ASSERT_TRUE(core.AddGrant(GrantOf(6, 0, 12)).ok());
   const std::vector<RowRequest> rows = All(&core);
@@ -162,13 +162,13 @@ TEST(SessionCore, OrdersStepsOverEpochs) {
 }
 
 TEST(SessionCore, AWorkerOutsideTheViewOwesNothing) {
-  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "c");
+  SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "c");
   ASSERT_TRUE(core.AddGrant(GrantOf(0, 0, 96)).ok());
   EXPECT_THAT(All(&core), IsEmpty());
 }
 
 TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
-  SessionCore core = Make(0, 2, 12, LastBatch::kPad, "a");
+  SessionCore core = Make(0, 2, 12, plan::LastBatch::kPad, "a");
   v1::Fetch fetch;
   fetch.set_epoch(1);
   for (const uint64_t row : {100u, 11u, 105u}) fetch.add_positions(row);
@@ -184,7 +184,7 @@ TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
 
 // A queued fetch costs its encoded size, not the hundred bytes of a row in the making.
 TEST(SessionCore, FetchesAreGivenOutInOrderAndKeptInAFewBytesARow) {
-  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
+  SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "a");
   std::vector<uint64_t> asked;
   for (uint64_t i = 0; i < 5; ++i) {
     v1::Fetch fetch;
@@ -210,14 +210,14 @@ TEST(SessionCore, FetchesAreGivenOutInOrderAndKeptInAFewBytesARow) {
 }
 
 TEST(SessionCore, AGrantMustNameAViewThatWasGiven) {
-  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
+  SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "a");
   v1::Grant grant = GrantOf(0, 0, 12);
   grant.set_view_number(8);
   EXPECT_EQ(core.AddGrant(grant).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(SessionCore, HostileMessagesAreRefusedWithTheReason) {
-  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
+  SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "a");
   EXPECT_THAT(std::string(core.AddGrant(GrantOf(0, 0, 200)).message()), HasSubstr("[0, 200)"));
   EXPECT_FALSE(core.AddGrant(GrantOf(0, 12, 12)).ok());
   EXPECT_FALSE(core.AddGrant(GrantOf(0, UINT64_MAX - 1, UINT64_MAX)).ok());
@@ -241,7 +241,7 @@ TEST(SessionCore, OpenGrantsAndFetchesAreBounded) {
   SessionLimits limits;
   limits.grants = 3;
   limits.fetch_positions = 4;
-  SessionCore core = *SessionCore::Create(Parameters(0, 1, 12, LastBatch::kDrop, "a"), limits);
+  SessionCore core = *SessionCore::Create(Parameters(0, 1, 12, plan::LastBatch::kDrop, "a"), limits);
   ASSERT_TRUE(core.UseView(TwoWorkers()).ok());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(core.AddGrant(GrantOf(0, 0, 96)).ok());
   EXPECT_EQ(core.AddGrant(GrantOf(0, 0, 96)).code(), absl::StatusCode::kResourceExhausted);
@@ -249,17 +249,17 @@ TEST(SessionCore, OpenGrantsAndFetchesAreBounded) {
   for (int i = 0; i < 5; ++i) fetch.add_positions(0);
   EXPECT_FALSE(core.AddFetch(fetch).ok());
   limits.fetches_open = 6;
-  SessionCore other = *SessionCore::Create(Parameters(0, 1, 12, LastBatch::kDrop, "a"), limits);
+  SessionCore other = *SessionCore::Create(Parameters(0, 1, 12, plan::LastBatch::kDrop, "a"), limits);
   fetch.mutable_positions()->Truncate(4);
   EXPECT_TRUE(other.AddFetch(fetch).ok());
   EXPECT_EQ(other.AddFetch(fetch).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(SessionCore, RanksThatDoNotFitAreRefused) {
-  EXPECT_FALSE(SessionCore::Create(Parameters(2, 2, 12, LastBatch::kDrop, "a")).ok());
-  EXPECT_FALSE(SessionCore::Create(Parameters(0, 0, 12, LastBatch::kDrop, "a")).ok());
-  EXPECT_FALSE(SessionCore::Create(Parameters(0, 5, 12, LastBatch::kDrop, "a")).ok());
-  EXPECT_FALSE(SessionCore::Create(Parameters(0, 1, 0, LastBatch::kDrop, "a")).ok());
+  EXPECT_FALSE(SessionCore::Create(Parameters(2, 2, 12, plan::LastBatch::kDrop, "a")).ok());
+  EXPECT_FALSE(SessionCore::Create(Parameters(0, 0, 12, plan::LastBatch::kDrop, "a")).ok());
+  EXPECT_FALSE(SessionCore::Create(Parameters(0, 5, 12, plan::LastBatch::kDrop, "a")).ok());
+  EXPECT_FALSE(SessionCore::Create(Parameters(0, 1, 0, plan::LastBatch::kDrop, "a")).ok());
 }
 
 }  // namespace
