@@ -102,7 +102,8 @@ T ValueOrExit(absl::StatusOr<T> value) {
 
 std::shared_ptr<const LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
                                        const std::string& index_dir, int threads) {
-  return ValueOrExit(LoadJob::Create(spec, ValueOrExit(OpenDataset(LocalFiles(), spec, roots, index_dir, threads))));
+  return ValueOrExit(
+      LoadJob::Create(spec, ValueOrExit(OpenDataset(storage::LocalFiles(), spec, roots, index_dir, threads))));
 }
 
 // Returns the sum of all rows' pixels if `sum_up` is set, and 0 otherwise.

@@ -38,7 +38,7 @@ struct Options {
 };
 
 // A file that repeats one framed record.
-class MadeUpFile final : public StoredFile {
+class MadeUpFile final : public storage::StoredFile {
  public:
   MadeUpFile(std::string path, const std::string* frame, uint64_t records)
       : path_(std::move(path)), frame_(frame), info_{records * frame->size(), 1, ""} {}
@@ -53,7 +53,8 @@ class MadeUpFile final : public StoredFile {
     }
     return length;
   }
-  void Read(uint64_t offset, size_t length, char* out, const CallOptions&, CallDone<size_t> done) const override {
+  void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions&,
+            storage::CallDone<size_t> done) const override {
     std::move(done)(ReadAt(offset, length, out));
   }
   absl::StatusOr<FileInfo> Info() const override { return info_; }
@@ -66,25 +67,28 @@ class MadeUpFile final : public StoredFile {
   const FileInfo info_;
 };
 
-class MadeUpStorage final : public ForwardingStorage {
+class MadeUpStorage final : public storage::ForwardingStorage {
  public:
   MadeUpStorage(const std::string* frame, uint64_t records) : frame_(frame), records_(records) {}
   bool HasLowLatency(const std::string&) const override { return true; }
-  void Open(const std::string& name, const CallOptions&, CallDone<std::unique_ptr<StoredFile>> done) override {
+  void Open(const std::string& name, const storage::CallOptions&,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
     std::move(done)(std::make_unique<MadeUpFile>(name, frame_, records_));
   }
-  void Stat(const std::string& name, const CallOptions&, CallDone<StoredName> done) override {
-    StoredName file;
+  void Stat(const std::string& name, const storage::CallOptions&,
+            storage::CallDone<storage::StoredName> done) override {
+    storage::StoredName file;
     file.info = {records_ * frame_->size(), 1, ""};
     file.resolved = name;
     std::move(done)(file);
   }
-  void List(const std::string&, const CallOptions&, CallDone<std::vector<StoredEntry>> done) override {
-    std::move(done)(std::vector<StoredEntry>());
+  void List(const std::string&, const storage::CallOptions&,
+            storage::CallDone<std::vector<storage::StoredEntry>> done) override {
+    std::move(done)(std::vector<storage::StoredEntry>());
   }
 
  private:
-  Storage* Of(const std::string&) const override { return LocalFiles(); }
+  storage::Storage* Of(const std::string&) const override { return storage::LocalFiles(); }
 
   const std::string* const frame_;
   const uint64_t records_;  // in each file

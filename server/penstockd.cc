@@ -98,7 +98,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
-  out.host.storage = AnyFiles();
+  out.host.storage = storage::AnyFiles();
   LoaderOptions& loader = out.host.loader;
   loader.threads = static_cast<int>(settings.threads());
   loader.memory_budget_bytes = settings.memory_budget_bytes();

@@ -12,23 +12,23 @@ namespace penstock::cli {
 // `storage` has all files and objects that a user may name, and must outlive the command.
 //
 // Local commands, which need no daemon.
-std::unique_ptr<Command> NewInit(Storage* storage);
-std::unique_ptr<Command> NewIndex(Storage* storage);
-std::unique_ptr<Command> NewVerify(Storage* storage);
-std::unique_ptr<Command> NewPreview(Storage* storage);
-std::unique_ptr<Command> NewBench(Storage* storage);
+std::unique_ptr<Command> NewInit(storage::Storage* storage);
+std::unique_ptr<Command> NewIndex(storage::Storage* storage);
+std::unique_ptr<Command> NewVerify(storage::Storage* storage);
+std::unique_ptr<Command> NewPreview(storage::Storage* storage);
+std::unique_ptr<Command> NewBench(storage::Storage* storage);
 std::unique_ptr<Command> NewCache();
-std::unique_ptr<Command> NewCheckConfig(Storage* storage);
-std::unique_ptr<Command> NewImport(Storage* storage);
-std::unique_ptr<Command> NewBake(Storage* storage);
-std::unique_ptr<Command> NewPack(Storage* storage);
+std::unique_ptr<Command> NewCheckConfig(storage::Storage* storage);
+std::unique_ptr<Command> NewImport(storage::Storage* storage);
+std::unique_ptr<Command> NewBake(storage::Storage* storage);
+std::unique_ptr<Command> NewPack(storage::Storage* storage);
 std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();
 // For trainers in other languages, not for direct use.
-std::unique_ptr<Command> NewFeed(Storage* storage);
+std::unique_ptr<Command> NewFeed(storage::Storage* storage);
 // Commands that call the coordinator.
-std::unique_ptr<Command> NewSubmit(Storage* storage);
-std::unique_ptr<Command> NewRead(Storage* storage);
+std::unique_ptr<Command> NewSubmit(storage::Storage* storage);
+std::unique_ptr<Command> NewRead(storage::Storage* storage);
 std::unique_ptr<Command> NewStatus();
 std::unique_ptr<Command> NewExplain();
 std::unique_ptr<Command> NewTop();

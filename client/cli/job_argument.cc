@@ -91,7 +91,7 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
                 PassedBy* passed) {
   const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(path);
   if (!loaded.ok()) return passed->Add(loaded.status());
-  absl::StatusOr<std::unique_ptr<StoredFile>> file = store.storage()->OpenAndWait(path);
+  absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store.storage()->OpenAndWait(path);
   if (!file.ok()) return passed->Add(file.status());
   const auto reader = ShardReader::Open(*std::move(file), loaded->index);
   if (!reader.ok()) return passed->Add(reader.status());
@@ -178,8 +178,8 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   return made;
 }
 
-absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string& path) {
-  if (!storage->IsLocal(path)) return ReadContent(storage, path, kMaxFileBytes);
+absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std::string& path) {
+  if (!storage->IsLocal(path)) return storage::ReadContent(storage, path, kMaxFileBytes);
   if (path != "-") {
     if (std::error_code error; std::filesystem::is_directory(path, error)) {
       return absl::InvalidArgumentError(
@@ -201,11 +201,11 @@ absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string&
   return text;
 }
 
-FileNameCheck NameCheckOf(const Storage* storage) {
+FileNameCheck NameCheckOf(const storage::Storage* storage) {
   return [storage](const std::string& name) { return storage->CheckName(name); };
 }
 
-absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::string& path) {
+absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const std::string& path) {
   const absl::StatusOr<std::string> read = ReadFileOrInput(storage, path);
   if (absl::IsNotFound(read.status())) return NoJobFile(path);
   if (!read.ok()) return read.status();

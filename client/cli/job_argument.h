@@ -33,12 +33,12 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
 absl::Status NoJobFile(const std::string& path);
 
 // Returns the text of a job or configuration file, or of standard input ("-"), of at most 1 MiB.
-absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string& path);
+absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std::string& path);
 // Returns the check of file names by `storage`, which must outlive it.
-FileNameCheck NameCheckOf(const Storage* storage);
+FileNameCheck NameCheckOf(const storage::Storage* storage);
 // Returns the job of a file or of standard input. Returns InvalidArgument that lists all mistakes by line. Prints a
 // warning for each name of an earlier release.
-absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::string& path);
+absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const std::string& path);
 
 // Returns the job of `argument`: a .textproto file or "-", otherwise the job that MakeJob makes for it. Resolves its
 // globs for this machine.

@@ -52,7 +52,7 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
     // Files of a web server are always named individually.
     if (storage_->IsLocal(folder) ? !absl::StartsWith(folder, "/") : !storage_->HasFolders(folder)) continue;
     const auto found = storage_->StatAndWait(folder);
-    if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
+    if (!found.ok() || found->kind != storage::StoredEntry::Kind::kFolder) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
     // A folder that import or bake wrote holds labels and jobs in addition to its shards.
     const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();

@@ -19,13 +19,13 @@ class LocalData {
  public:
   // `storage` has all names of data sets, files and objects, and must outlive the commands. Uses `roots` as values of
   // --data-root.
-  explicit LocalData(Storage* storage, std::vector<std::string> roots = {})
+  explicit LocalData(storage::Storage* storage, std::vector<std::string> roots = {})
       : storage_(storage), roots_(std::move(roots)) {}
 
   // Adds --data-root, --index-dir, --index-beside.
   void AddFlags(Flags* flags);
 
-  Storage* storage() const { return storage_; }
+  storage::Storage* storage() const { return storage_; }
 
   // Returns the roots of --data-root. Without the flag, returns the whole file system: on their own machine, users may
   // read all files to which they have access.
@@ -48,7 +48,7 @@ class LocalData {
   absl::StatusOr<IndexStore> Indexes() const;
 
  private:
-  Storage* const storage_;
+  storage::Storage* const storage_;
   std::vector<std::string> roots_;
   std::string index_dir_;
   bool beside_ = false;

@@ -16,7 +16,7 @@ absl::StatusOr<v1::JobSpec> LocalJob::Load(const std::string& argument) const {
   return LoadJobArgument(data_, argument);
 }
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> LocalJob::Open(Storage* storage, const v1::JobSpec& spec,
+absl::StatusOr<std::shared_ptr<const LoadJob>> LocalJob::Open(storage::Storage* storage, const v1::JobSpec& spec,
                                                               int threads) const {
   PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
   PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());

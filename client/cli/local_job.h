@@ -15,7 +15,7 @@ namespace penstock::cli {
 class LocalJob {
  public:
   // `storage` must outlive this object.
-  explicit LocalJob(Storage* storage) : data_(storage) {}
+  explicit LocalJob(storage::Storage* storage) : data_(storage) {}
 
   // Adds --allow-missing and the flags of LocalData.
   void AddFlags(Flags* flags);
@@ -29,7 +29,8 @@ class LocalJob {
     return Open(data_.storage(), spec, threads);
   }
   // Reads records from `storage`, which must outlive the job.
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(Storage* storage, const v1::JobSpec& spec, int threads) const;
+  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(storage::Storage* storage, const v1::JobSpec& spec,
+                                                      int threads) const;
 
  private:
   LocalData data_;

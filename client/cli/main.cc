@@ -31,7 +31,7 @@ std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
   return list;
 }
 
-std::vector<std::unique_ptr<Command>> AllCommands(Storage* storage) {
+std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
   return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
                 NewSubmit(storage), NewRead(storage), NewStatus(), NewExplain(), NewTop(), NewTrace(), NewJobs(),
                 NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewCancel(), NewDelete(), NewPreview(storage),
@@ -70,7 +70,7 @@ std::string HelpOf(Command& command, const Flags& flags) {
 }
 
 int Main(std::vector<std::string> args) {
-  const auto commands = AllCommands(AnyFiles());
+  const auto commands = AllCommands(storage::AnyFiles());
   if (args.size() == 2 && args[0] == "help") args = {args[1], "--help"};
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     std::fputs(Overview(commands).c_str(), args.empty() ? stderr : stdout);

@@ -20,8 +20,9 @@ namespace penstock::cli {
 namespace {
 
 // Describes what the same command continues with; "" if there is nothing.
-std::string LeftIn(Storage* storage, const std::string& folder) {
-  const auto text = ReadContent(storage, absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
+std::string LeftIn(storage::Storage* storage, const std::string& folder) {
+  const auto text =
+      storage::ReadContent(storage, absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
   if (!state.ok()) return "";
   if (state->shards.empty()) {
@@ -34,13 +35,13 @@ std::string LeftIn(Storage* storage, const std::string& folder) {
 
 }  // namespace
 
-std::string RemainsOf(const Storage& storage, const std::string& folder) {
+std::string RemainsOf(const storage::Storage& storage, const std::string& folder) {
   if (storage.IsLocal(folder)) return absl::StrCat("stopped; ", folder, " does not answer");
   return absl::StrCat("stopped; the storage took too long, so parts of a shard may remain in ", folder,
                       "; the same command removes them, and so does the bucket's rule for incomplete uploads");
 }
 
-absl::Status Stopped(Storage* storage, const std::string& folder) {
+absl::Status Stopped(storage::Storage* storage, const std::string& folder) {
   const std::string left = LeftIn(storage, folder);
   std::string said = absl::StrCat("stopped by ", SignalName(StopSignals::Came()), "; ",
                                   left.empty() ? absl::StrCat("the run left no files in ", folder) : left);
@@ -51,7 +52,7 @@ absl::Status Stopped(Storage* storage, const std::string& folder) {
   return absl::CancelledError(said);
 }
 
-absl::StatusOr<std::string> OutputFolder(const Storage& storage, const std::string& out) {
+absl::StatusOr<std::string> OutputFolder(const storage::Storage& storage, const std::string& out) {
   std::string folder;
   const bool is_local = storage.IsLocal(out);
   if (const absl::Status valid = storage.CheckName(out); !valid.ok()) {

@@ -18,18 +18,18 @@
 namespace penstock::cli {
 
 // Returns the folder of --out: absolute, or a URL into which `storage` writes. Otherwise returns a usage error.
-absl::StatusOr<std::string> OutputFolder(const Storage& storage, const std::string& out);
+absl::StatusOr<std::string> OutputFolder(const storage::Storage& storage, const std::string& out);
 
 // Returns the error of a run that writes into `folder` and was stopped by a signal. Describes the remaining files.
 // Removes partial shards as far as possible.
-absl::Status Stopped(Storage* storage, const std::string& folder);
+absl::Status Stopped(storage::Storage* storage, const std::string& folder);
 // Returns the message if even the removal takes too long.
-std::string RemainsOf(const Storage& storage, const std::string& folder);
+std::string RemainsOf(const storage::Storage& storage, const std::string& folder);
 
 class ShardOutput {
  public:
   // `storage` must outlive this object.
-  explicit ShardOutput(Storage* storage) : storage_(storage) {}
+  explicit ShardOutput(storage::Storage* storage) : storage_(storage) {}
 
   // A file in the folder of the shards.
   struct Companion {
@@ -41,7 +41,7 @@ class ShardOutput {
   // Checks the combination of flags. `shuffle` is the default order without --order.
   absl::Status Check(bool shuffle);
 
-  Storage* storage() const { return storage_; }
+  storage::Storage* storage() const { return storage_; }
   // Return the absolute folder, and the glob of its shards.
   const std::string& folder() const { return folder_; }
   std::string Glob() const;
@@ -58,7 +58,7 @@ class ShardOutput {
  private:
   void Print(const ShardSetResult& result, double seconds, const std::string& next_step) const;
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   std::string out_, folder_, prefix_ = "data", order_;
   uint64_t shard_bytes_ = uint64_t{128} << 20, seed_ = 17, threads_ = 0;
   bool shuffle_ = false, skip_bad_ = false, json_ = false;

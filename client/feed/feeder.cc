@@ -170,9 +170,9 @@ class Feeder {
     LoaderOptions& loader = host.loader;
     host.storage = options_.storage;
     loader.threads = hello.threads() > 0 ? static_cast<int>(hello.threads()) : AvailableCpus();
-    if (hello.read_threads() > RemoteFiles::kMaxThreads) {
+    if (hello.read_threads() > storage::RemoteFiles::kMaxThreads) {
       return absl::InvalidArgumentError(
-          absl::StrCat("read_threads ", hello.read_threads(), ": at most ", RemoteFiles::kMaxThreads));
+          absl::StrCat("read_threads ", hello.read_threads(), ": at most ", storage::RemoteFiles::kMaxThreads));
     }
     host.threads_pinned = hello.threads() > 0;
     if (hello.read_threads() > 0) host.read_threads = static_cast<int>(hello.read_threads());

@@ -26,8 +26,8 @@ struct LocalSource {
 };
 
 struct FeederOptions {
-  int parent = 0;              // process id of the trainer
-  Storage* storage = nullptr;  // of jobs that are read in this process
+  int parent = 0;                       // process id of the trainer
+  storage::Storage* storage = nullptr;  // of jobs that are read in this process
   std::function<absl::StatusOr<LocalSource>(const v1::FeedOpen&)> open_local;
   // Returns the folder for indexes if HELLO names none.
   std::function<absl::StatusOr<std::string>()> index_dir;

@@ -44,7 +44,7 @@ struct LoadedJob {
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as in saved states
   std::shared_ptr<BadRecordLimit> bad_records;
-  std::shared_ptr<const FileErrors> file_errors;  // shared by all jobs in this process
+  std::shared_ptr<const storage::FileErrors> file_errors;  // shared by all jobs in this process
 };
 
 struct LocalJobsOptions {
@@ -77,7 +77,7 @@ class LocalJobs {
   LoaderHost* existing_host();  // null: not created yet
 
   const LocalJobsOptions options_;
-  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(Clock::Real());
+  const std::shared_ptr<storage::FileErrors> file_errors_ = std::make_shared<storage::FileErrors>(Clock::Real());
   Mutex creation_;  // held while the host is created; acquired before mutex_
   Mutex mutex_;
   std::unique_ptr<LoaderHost> host_ ABSL_GUARDED_BY(mutex_);

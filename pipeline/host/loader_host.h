@@ -23,7 +23,7 @@ namespace penstock {
 
 struct LoaderHostOptions {
   // Storage of all URLs that jobs may name. Threads of the host read files of this machine. Must outlive the host.
-  Storage* storage = nullptr;
+  storage::Storage* storage = nullptr;
   // `threads` is the first number and the limit for tuning. `memory_budget_bytes` is the budget of the process. The
   // host sets disk_cache, shared_row_files and, with read threads, reads_under_way.
   LoaderOptions loader = {};
@@ -46,7 +46,7 @@ class LoaderHost {
   static absl::StatusOr<std::unique_ptr<LoaderHost>> Create(LoaderHostOptions options);
 
   // Returns the storage for data sets of the loader's jobs. All jobs must be destroyed before this object.
-  Storage* storage() const { return files_.storage(); }
+  storage::Storage* storage() const { return files_.storage(); }
   Loader* loader() const { return loader_.get(); }
   const SelfTuning& tuning() const { return *tuning_; }
   const MemoryDivision& memory() const { return memory_; }
@@ -61,7 +61,7 @@ class LoaderHost {
   LoaderHost(const LoaderHostOptions& options, const MemoryDivision& memory);
 
   const MemoryDivision memory_;
-  RemoteFiles files_;
+  storage::RemoteFiles files_;
   std::shared_ptr<SharedRowFiles> shared_row_files_;
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<SelfTuning> tuning_;

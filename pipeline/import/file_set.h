@@ -27,7 +27,7 @@ class FileSet {
     kClassFolders,  // a file is FOLDER/CLASS/NAME
   };
   // `storage` must outlive the set.
-  FileSet(Storage* storage, std::string folder, Layout layout)
+  FileSet(storage::Storage* storage, std::string folder, Layout layout)
       : storage_(storage), folder_(std::move(folder)), layout_(layout) {}
 
   uint32_t AddClass(std::string name) {
@@ -50,7 +50,7 @@ class FileSet {
   uint64_t left_out() const { return left_out_; }
   const std::string& first_left_out() const { return first_left_out_; }
 
-  Storage* storage() const { return storage_; }
+  storage::Storage* storage() const { return storage_; }
   size_t size() const { return entries_.size(); }
   const std::string& folder() const { return folder_; }
   std::string path(size_t i) const;
@@ -87,7 +87,7 @@ class FileSet {
   void AddEntry(std::string_view name, int64_t label, uint32_t class_number, const FileInfo& info,
                 const std::string& fault);
 
-  Storage* storage_;
+  storage::Storage* storage_;
   std::string folder_;
   Layout layout_;
   std::string names_;  // all names, without separators
@@ -116,13 +116,13 @@ struct ClassFolders {
 // may be in a bucket.
 //   NotFound         the folder does not exist
 //   InvalidArgument  no class folders, no files, or folders nested too deeply; a web server, which has no listing
-absl::StatusOr<ClassFolders> ListClassFolders(Storage* storage, const std::string& folder, const LabelNames* labels,
-                                              bool skip_other = false);
+absl::StatusOr<ClassFolders> ListClassFolders(storage::Storage* storage, const std::string& folder,
+                                              const LabelNames* labels, bool skip_other = false);
 
 // Reads a list of files, in its order. Its lines are "path<TAB, space or comma>label"; empty lines are skipped. Paths
 // are below `root` unless they are absolute or URLs. List and root may be in a bucket or on a web server. A label is a
 // number, or one of `labels` if that is not null; then the file's class is known. InvalidArgument names the line.
-absl::StatusOr<FileSet> ReadFileList(Storage* storage, const std::string& path, const std::string& root,
+absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::string& path, const std::string& root,
                                      const LabelNames* labels, bool skip_other = false);
 
 }  // namespace penstock

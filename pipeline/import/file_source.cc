@@ -82,7 +82,8 @@ absl::Status SinceListed(const std::string& path, const absl::Status& status) {
 }
 
 // Reads a whole object.
-void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, CallDone<FetchedItem> done) {
+void ReadWhole(std::unique_ptr<storage::StoredFile> opened, const storage::CallOptions& options,
+               storage::CallDone<FetchedItem> done) {
   const std::string path = opened->path();
   const uint64_t size = opened->opened().size;
   if (size > kDefaultMaxRecordBytes) {
@@ -90,11 +91,11 @@ void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, C
         absl::StrCat(path, " has ", size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
   }
   struct Bytes {
-    std::unique_ptr<StoredFile> file;
+    std::unique_ptr<storage::StoredFile> file;
     std::unique_ptr<char[]> content;
   };
   auto bytes = std::make_shared<Bytes>(Bytes{std::move(opened), std::make_unique_for_overwrite<char[]>(size)});
-  StoredFile* const file = bytes->file.get();
+  storage::StoredFile* const file = bytes->file.get();
   char* const out = bytes->content.get();
   file->Read(0, size, out, options,
              [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
@@ -110,7 +111,7 @@ class FileSource final : public RecordSource {
       : files_(std::move(files)),
         prepare_(prepare),
         ahead_([this](uint64_t item) { return files_.state(item).value_or(FileInfo()).size; },
-               [this](uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) {
+               [this](uint64_t item, const storage::CallOptions& options, storage::CallDone<FetchedItem> done) {
                  Fetch(item, options, std::move(done));
                }) {}
 
@@ -125,16 +126,17 @@ class FileSource final : public RecordSource {
   }
 
  private:
-  void Fetch(uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) const {
+  void Fetch(uint64_t item, const storage::CallOptions& options, storage::CallDone<FetchedItem> done) const {
     // If the listing had an error instead of a state, Open() returns the error again, or opens the file if the error
     // has passed.
-    CallOptions as_listed = options;
+    storage::CallOptions as_listed = options;
     as_listed.listed = files_.state(item);
-    files_.storage()->Open(files_.path(item), as_listed,
-                           [options, done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
-                             if (!file.ok()) return std::move(done)(file.status());
-                             ReadWhole(*std::move(file), options, std::move(done));
-                           });
+    files_.storage()->Open(
+        files_.path(item), as_listed,
+        [options, done = std::move(done)](absl::StatusOr<std::unique_ptr<storage::StoredFile>> file) mutable {
+          if (!file.ok()) return std::move(done)(file.status());
+          ReadWhole(*std::move(file), options, std::move(done));
+        });
   }
 
   const FileSet files_;

@@ -38,7 +38,7 @@ absl::StatusOr<FetchedItem> ItemsAhead::Take(uint64_t item) {
       held_bytes_ += found->second.bytes;
     }
   }
-  if (begin) Begin(item, CallPriority::kUrgent);
+  if (begin) Begin(item, storage::CallPriority::kUrgent);
   std::optional<absl::StatusOr<FetchedItem>> result;
   {
     MutexLock lock(&mutex_);
@@ -72,11 +72,11 @@ void ItemsAhead::FetchWhatFits() {
       ++under_way_;
       held_bytes_ += next.bytes;
     }
-    Begin(item, CallPriority::kAhead);
+    Begin(item, storage::CallPriority::kAhead);
   }
 }
 
-void ItemsAhead::Begin(uint64_t item, CallPriority priority) {
+void ItemsAhead::Begin(uint64_t item, storage::CallPriority priority) {
   fetch_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<FetchedItem> fetched) {
     // Holds the lock until the end. The destructor may wait for this call, and destroys the object when the lock is
     // released.

@@ -40,7 +40,8 @@ class ItemsAhead {
   // Returns the memory that an item occupies from the start of its fetch until Take() returns it.
   using BytesOf = std::function<uint64_t(uint64_t item)>;
   // Fetches an item. Must not block, and must call `done` once.
-  using Fetch = std::function<void(uint64_t item, const CallOptions& options, CallDone<FetchedItem> done)>;
+  using Fetch =
+      std::function<void(uint64_t item, const storage::CallOptions& options, storage::CallDone<FetchedItem> done)>;
 
   // A separate constructor instead of a default argument Options(): clang parses initializers of a nested class only
   // after the outer class.
@@ -63,7 +64,7 @@ class ItemsAhead {
   };
 
   void FetchWhatFits();
-  void Begin(uint64_t item, CallPriority priority);
+  void Begin(uint64_t item, storage::CallPriority priority);
 
   const Options options_;
   const BytesOf bytes_of_;

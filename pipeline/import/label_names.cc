@@ -32,8 +32,8 @@ bool SplitLastWord(std::string_view line, std::string_view* left, std::string_vi
   return true;
 }
 
-absl::StatusOr<LabelNames> ReadLabelNames(Storage* storage, const std::string& path) {
-  PS_ASSIGN_OR_RETURN(const std::string text, ReadContent(storage, path, uint64_t{1} << 30));
+absl::StatusOr<LabelNames> ReadLabelNames(storage::Storage* storage, const std::string& path) {
+  PS_ASSIGN_OR_RETURN(const std::string text, storage::ReadContent(storage, path, uint64_t{1} << 30));
   LabelNames names;
   uint64_t number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -20,7 +20,7 @@ bool SplitLastWord(std::string_view line, std::string_view* left, std::string_vi
 
 // Reads lines "name<TAB or space>number"; empty lines are skipped. InvalidArgument names the file and the line: a
 // missing number, or a name that an earlier line has with another number.
-absl::StatusOr<LabelNames> ReadLabelNames(Storage* storage, const std::string& path);
+absl::StatusOr<LabelNames> ReadLabelNames(storage::Storage* storage, const std::string& path);
 
 // Returns the text that ReadLabelNames() reads: "name<TAB>number", sorted by number.
 std::string LabelNamesText(const LabelNames& names);

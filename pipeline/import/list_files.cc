@@ -44,7 +44,7 @@ struct Listed {
 };
 
 void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* files) {
-  Storage* const storage = files->storage();
+  storage::Storage* const storage = files->storage();
   std::vector<std::string> names;
   for (const Listed& each : listed) {
     if (!storage->IsLocal(each.path)) names.push_back(each.path);
@@ -69,8 +69,8 @@ void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* file
 
 }  // namespace
 
-absl::StatusOr<ClassFolders> ListClassFolders(Storage* storage, const std::string& folder, const LabelNames* labels,
-                                              bool skip_other) {
+absl::StatusOr<ClassFolders> ListClassFolders(storage::Storage* storage, const std::string& folder,
+                                              const LabelNames* labels, bool skip_other) {
   if (!storage->HasFolders(folder)) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": a web server does not list its files; name them in a --list FILE, with --root ", folder));
@@ -123,9 +123,9 @@ absl::StatusOr<ClassFolders> ListClassFolders(Storage* storage, const std::strin
   return found;
 }
 
-absl::StatusOr<FileSet> ReadFileList(Storage* storage, const std::string& path, const std::string& root,
+absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::string& path, const std::string& root,
                                      const LabelNames* labels, bool skip_other) {
-  PS_ASSIGN_OR_RETURN(const std::string text, ReadContent(storage, path, uint64_t{4} << 30));
+  PS_ASSIGN_OR_RETURN(const std::string text, storage::ReadContent(storage, path, uint64_t{4} << 30));
   FileSet files(storage, root, FileSet::Layout::kPlain);
   std::map<std::string, uint32_t, std::less<>> classes;
   uint64_t number = 0;

@@ -31,7 +31,7 @@ absl::StatusOr<batch::DType> TypeOf(const std::string& descr) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(Storage* storage, const std::string& path,
+absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(storage::Storage* storage, const std::string& path,
                                                              const std::string& scratch) {
   PS_ASSIGN_OR_RETURN(auto file, OpenNear(storage, path, scratch));
   return Open(std::move(file));
@@ -93,7 +93,7 @@ absl::Status NpyFile::ReadRows(uint64_t i, uint64_t count, std::string* out) con
   return absl::FailedPreconditionError(absl::StrCat(path(), " has become shorter while it was read"));
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(Storage* storage, const std::string& path,
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(storage::Storage* storage, const std::string& path,
                                                    const std::string& scratch) {
   PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(storage, path, scratch));
   return ReadNpyLabels(*npy);

@@ -24,7 +24,7 @@ class NpyFile {
   // into an unnamed file in the folder `scratch`. InvalidArgument names the file and the remedy: an element type
   // that a column cannot have (unsigned 32 and 64 bits, complex, strings, objects, big-endian ones), Fortran order, a
   // scalar, no rows. DataLoss: the file has fewer or more bytes than the header declares.
-  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(Storage* storage, const std::string& path,
+  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(storage::Storage* storage, const std::string& path,
                                                              const std::string& scratch = "");
   // As above, for an open file such as a member of an archive.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
@@ -54,7 +54,7 @@ class NpyFile {
 
 // Reads one integer per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
-absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(Storage* storage, const std::string& path,
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(storage::Storage* storage, const std::string& path,
                                                    const std::string& scratch = "");
 
 }  // namespace penstock

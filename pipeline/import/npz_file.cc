@@ -42,7 +42,7 @@ constexpr Usual kUsual[] = {
 
 class Archive {
  public:
-  static absl::StatusOr<Archive> Open(Storage* storage, const std::string& path, const std::string& scratch) {
+  static absl::StatusOr<Archive> Open(storage::Storage* storage, const std::string& path, const std::string& scratch) {
     Archive archive;
     archive.path_ = path;
     PS_ASSIGN_OR_RETURN(archive.file_, OpenNear(storage, path, scratch));
@@ -135,7 +135,7 @@ absl::StatusOr<std::string> LabelsOf(const Archive& archive, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<NpzArrays> OpenNpz(Storage* storage, const std::string& path, const NpzOptions& options) {
+absl::StatusOr<NpzArrays> OpenNpz(storage::Storage* storage, const std::string& path, const NpzOptions& options) {
   PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(storage, path, options.scratch));
   const auto bare = [](const std::string& name) { return std::string(absl::StripSuffix(name, kSuffix)); };
   NpzArrays arrays;

@@ -37,7 +37,7 @@ struct NpzArrays {
 // Opens an archive. InvalidArgument and DataLoss name the archive and the array: errors of NpyFile::Open(),
 // ReadNpyLabels(), ListZip() and OpenZipMember(); a missing array, with the names of the existing ones; rows that
 // cannot be determined.
-absl::StatusOr<NpzArrays> OpenNpz(Storage* storage, const std::string& path, const NpzOptions& options);
+absl::StatusOr<NpzArrays> OpenNpz(storage::Storage* storage, const std::string& path, const NpzOptions& options);
 
 }  // namespace penstock
 

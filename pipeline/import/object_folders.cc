@@ -28,10 +28,10 @@ bool IsCalledAsImages(const std::string& name) {
 
 class ObjectFolders final : public SourceFolders {
  public:
-  explicit ObjectFolders(Storage* storage) : storage_(storage) {}
+  explicit ObjectFolders(storage::Storage* storage) : storage_(storage) {}
 
   absl::StatusOr<Listing> List(const std::string& folder) override {
-    PS_ASSIGN_OR_RETURN(std::vector<StoredEntry> entries, storage_->ListAndWait(folder));
+    PS_ASSIGN_OR_RETURN(std::vector<storage::StoredEntry> entries, storage_->ListAndWait(folder));
     if (entries.empty()) return absl::NotFoundError(absl::StrCat("there is nothing in ", folder));
     return Sorted(std::move(entries));
   }
@@ -52,14 +52,15 @@ class ObjectFolders final : public SourceFolders {
         return absl::InvalidArgumentError(absl::StrCat(folders[level[0].of], "/", level[0].below,
                                                        ": folders are nested more than ", kMaxFolderDepth, " deep"));
       }
-      std::vector<absl::StatusOr<std::vector<StoredEntry>>> listed(level.size(), absl::CancelledError(""));
+      std::vector<absl::StatusOr<std::vector<storage::StoredEntry>>> listed(level.size(), absl::CancelledError(""));
       RunCalls(level.size(), kListings, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
         const std::string folder = absl::StrCat(folders[level[i].of], "/", level[i].below);
-        storage_->List(folder, {},
-                       [&listed, i, ended = std::move(ended)](absl::StatusOr<std::vector<StoredEntry>> got) mutable {
-                         listed[i] = std::move(got);
-                         std::move(ended)();
-                       });
+        storage_->List(
+            folder, {},
+            [&listed, i, ended = std::move(ended)](absl::StatusOr<std::vector<storage::StoredEntry>> got) mutable {
+              listed[i] = std::move(got);
+              std::move(ended)();
+            });
       });
       std::vector<Asked> next;
       for (size_t i = 0; i < level.size(); ++i) {
@@ -103,11 +104,11 @@ class ObjectFolders final : public SourceFolders {
     std::sort(files->begin(), files->end(), [](const FoundFile& a, const FoundFile& b) { return a.name < b.name; });
   }
 
-  static Listing Sorted(std::vector<StoredEntry> entries) {
+  static Listing Sorted(std::vector<storage::StoredEntry> entries) {
     Listing listing;
-    for (StoredEntry& entry : entries) {
+    for (storage::StoredEntry& entry : entries) {
       if (entry.name[0] == '.') continue;
-      if (entry.kind == StoredEntry::Kind::kFolder) {
+      if (entry.kind == storage::StoredEntry::Kind::kFolder) {
         listing.folders.push_back(std::move(entry.name));
       } else {
         listing.files.push_back({std::move(entry.name), entry.info.value_or(FileInfo())});
@@ -118,22 +119,22 @@ class ObjectFolders final : public SourceFolders {
     return listing;
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
 };
 
 }  // namespace
 
-std::unique_ptr<SourceFolders> SourceFolders::OfObjects(Storage* storage) {
+std::unique_ptr<SourceFolders> SourceFolders::OfObjects(storage::Storage* storage) {
   return std::make_unique<ObjectFolders>(storage);
 }
 
-std::vector<absl::StatusOr<FileInfo>> StatesOf(Storage* storage, const std::vector<std::string>& names) {
+std::vector<absl::StatusOr<FileInfo>> StatesOf(storage::Storage* storage, const std::vector<std::string>& names) {
   std::vector<absl::StatusOr<FileInfo>> states(names.size(), absl::CancelledError(""));
   RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
-    storage->Stat(names[i], {}, [&, i, ended = std::move(ended)](absl::StatusOr<StoredName> found) mutable {
+    storage->Stat(names[i], {}, [&, i, ended = std::move(ended)](absl::StatusOr<storage::StoredName> found) mutable {
       if (!found.ok()) {
         states[i] = found.status();
-      } else if (found->kind != StoredEntry::Kind::kFile) {
+      } else if (found->kind != storage::StoredEntry::Kind::kFile) {
         states[i] = absl::InvalidArgumentError(absl::StrCat(names[i], " is a folder"));
       } else {
         states[i] = std::move(found->info);
@@ -144,28 +145,29 @@ std::vector<absl::StatusOr<FileInfo>> StatesOf(Storage* storage, const std::vect
   return states;
 }
 
-std::vector<bool> MayBeImageObjects(Storage* storage, const std::vector<std::string>& names,
+std::vector<bool> MayBeImageObjects(storage::Storage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states) {
   std::vector<char> may(names.size(), 1);  // not bool, because several threads write to it
   RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     if (!states[i].ok()) return std::move(ended)();
-    storage->Open(names[i], {.listed = *states[i]},
-                  [&may, i, ended = std::move(ended)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
-                    if (!file.ok()) return std::move(ended)();
-                    struct Start {
-                      std::unique_ptr<StoredFile> file;
-                      std::array<char, kStart> bytes = {};
-                    };
-                    auto start = std::make_shared<Start>(Start{*std::move(file)});
-                    StoredFile* const opened = start->file.get();
-                    char* const out = start->bytes.data();
-                    opened->Read(0, kStart, out, {},
-                                 [&may, i, start = std::move(start),
-                                  ended = std::move(ended)](absl::StatusOr<size_t> got) mutable {
-                                   if (got.ok()) may[i] = BeginsAsImage({start->bytes.data(), *got}) ? 1 : 0;
-                                   std::move(ended)();
-                                 });
-                  });
+    storage->Open(
+        names[i], {.listed = *states[i]},
+        [&may, i, ended = std::move(ended)](absl::StatusOr<std::unique_ptr<storage::StoredFile>> file) mutable {
+          if (!file.ok()) return std::move(ended)();
+          struct Start {
+            std::unique_ptr<storage::StoredFile> file;
+            std::array<char, kStart> bytes = {};
+          };
+          auto start = std::make_shared<Start>(Start{*std::move(file)});
+          storage::StoredFile* const opened = start->file.get();
+          char* const out = start->bytes.data();
+          opened->Read(
+              0, kStart, out, {},
+              [&may, i, start = std::move(start), ended = std::move(ended)](absl::StatusOr<size_t> got) mutable {
+                if (got.ok()) may[i] = BeginsAsImage({start->bytes.data(), *got}) ? 1 : 0;
+                std::move(ended)();
+              });
+        });
   });
   return {may.begin(), may.end()};
 }

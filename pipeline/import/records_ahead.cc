@@ -9,11 +9,12 @@
 namespace penstock {
 namespace {
 
-void Fetch(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<FetchedItem> done) {
+void Fetch(DatasetReader* reader, uint64_t record, const storage::CallOptions& options,
+           storage::CallDone<FetchedItem> done) {
   const auto fetched = std::make_shared<FetchedRecord>();
   fetched->record = record;
   // Shared, because a reader that is not ready drops the callback that it does not call.
-  const auto end = std::make_shared<CallDone<FetchedItem>>(std::move(done));
+  const auto end = std::make_shared<storage::CallDone<FetchedItem>>(std::move(done));
   const bool begun = reader->FetchRecord(fetched, options, [fetched, end] {
     if (!fetched->bytes.ok()) return std::move(*end)(fetched->bytes.status());
     std::move (*end)(FetchedItem{fetched, *fetched->bytes});
@@ -33,7 +34,7 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t reco
   if (reader->HasLowLatency()) return nullptr;
   return std::make_unique<ItemsAhead>(
       [reader, records](uint64_t item) { return reader->RecordBytes(item % records).value_or(0); },
-      [reader, records](uint64_t item, const CallOptions& options, CallDone<FetchedItem> done) {
+      [reader, records](uint64_t item, const storage::CallOptions& options, storage::CallDone<FetchedItem> done) {
         Fetch(reader, item % records, options, std::move(done));
       });
 }

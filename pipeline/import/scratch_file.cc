@@ -74,10 +74,10 @@ std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAcce
   return std::make_unique<PartOfFile>(std::move(file), offset, std::move(info), std::move(name));
 }
 
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(Storage* storage, const std::string& path,
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* storage, const std::string& path,
                                                            const std::string& scratch) {
   if (storage->IsLocal(path)) return OpenFile(path);
-  PS_ASSIGN_OR_RETURN(const std::shared_ptr<StoredFile> object, storage->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<storage::StoredFile> object, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto copy, ScratchFile::Create(scratch));
   const FileInfo state = object->opened();
   // Reads kPieces pieces concurrently, and then the next ones.
@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(Storage* storage, con
     RunCalls(pieces.size(), kPieces, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
       const uint64_t begin = at + i * kScratchPiece;
       pieces[i].resize(std::min(kScratchPiece, state.size - begin));
-      object->Read(begin, pieces[i].size(), pieces[i].data(), {.priority = CallPriority::kUrgent},
+      object->Read(begin, pieces[i].size(), pieces[i].data(), {.priority = storage::CallPriority::kUrgent},
                    [&got, i, ended = std::move(ended)](absl::StatusOr<size_t> bytes) mutable {
                      got[i] = std::move(bytes);
                      std::move(ended)();

@@ -41,7 +41,7 @@ std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAcce
 
 // Opens a file for reads at many places. A local file is opened directly. Any other is copied into the folder
 // `scratch`, and keeps its name and state.
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(Storage* storage, const std::string& path,
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* storage, const std::string& path,
                                                            const std::string& scratch);
 
 }  // namespace penstock

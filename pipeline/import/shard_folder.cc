@@ -29,7 +29,8 @@ constexpr char kWayOut[] = "take another --out, or remove the folder to start fr
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
-    Storage* storage, const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments) {
+    storage::Storage* storage, const std::string& path,
+    const std::vector<std::pair<std::string, std::string>>& arguments) {
   std::unique_ptr<ShardFolder> folder;
   if (!storage->IsLocal(path)) {
     folder.reset(new ShardFolder(storage, path, -1, false));
@@ -50,7 +51,8 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
   return folder;
 }
 
-absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(Storage* storage, const std::string& path) {
+absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(storage::Storage* storage,
+                                                                    const std::string& path) {
   std::error_code error;
   const bool there = std::filesystem::exists(path, error);
   if (!there) std::filesystem::create_directories(path, error);
@@ -76,8 +78,8 @@ ShardFolder::~ShardFolder() {
 
 absl::StatusOr<std::vector<std::string>> ShardFolder::Names() const {
   std::vector<std::string> names;
-  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(path_));
-  for (const StoredEntry& entry : entries) names.push_back(entry.name);
+  PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage_->ListAndWait(path_));
+  for (const storage::StoredEntry& entry : entries) names.push_back(entry.name);
   return names;
 }
 
@@ -89,7 +91,7 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
     if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
     if (there.ok()) state_tag_ = there->info.tag;
   }
-  const auto text = ReadContent(storage_, file, kMaxStateBytes);
+  const auto text = storage::ReadContent(storage_, file, kMaxStateBytes);
   if (absl::IsAborted(text.status())) return AnotherRun();  // another run wrote the state during the read
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   if (text.ok()) {

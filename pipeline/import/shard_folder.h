@@ -26,7 +26,8 @@ class ShardFolder {
   //   Unavailable         another run is writing into it
   //   InvalidArgument     it is behind plain HTTP
   static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(
-      Storage* storage, const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments);
+      storage::Storage* storage, const std::string& path,
+      const std::vector<std::pair<std::string, std::string>>& arguments);
   ~ShardFolder();
   ShardFolder(const ShardFolder&) = delete;
   ShardFolder& operator=(const ShardFolder&) = delete;
@@ -51,10 +52,10 @@ class ShardFolder {
   static absl::Status AnotherRun(const std::string& path);
 
  private:
-  ShardFolder(Storage* storage, std::string path, int lock, bool made)
+  ShardFolder(storage::Storage* storage, std::string path, int lock, bool made)
       : storage_(storage), path_(std::move(path)), lock_(lock), made_(made) {}
 
-  static absl::StatusOr<std::unique_ptr<ShardFolder>> OpenLocal(Storage* storage, const std::string& path);
+  static absl::StatusOr<std::unique_ptr<ShardFolder>> OpenLocal(storage::Storage* storage, const std::string& path);
   // Lists the names in the folder.
   absl::StatusOr<std::vector<std::string>> Names() const;
   // Reads the state, or checks that the folder is empty.
@@ -63,7 +64,7 @@ class ShardFolder {
   absl::Status Save(ShardState state);
   absl::Status AnotherRun() const { return AnotherRun(path_); }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const std::string path_;
   const int lock_;  // file descriptor of the folder; -1 in a bucket
   const bool made_;

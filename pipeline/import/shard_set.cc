@@ -34,7 +34,7 @@ std::vector<std::pair<std::string, std::string>> AllArguments(const RecordSource
 // Splits the records, which arrive in order, into shards.
 class ShardCutter {
  public:
-  ShardCutter(Storage* storage, const ShardSetOptions& options, uint64_t items_total, ShardFolder* folder)
+  ShardCutter(storage::Storage* storage, const ShardSetOptions& options, uint64_t items_total, ShardFolder* folder)
       : storage_(storage), options_(options), items_total_(items_total), folder_(folder), before_{folder->state()} {}
 
   absl::Status Take(absl::StatusOr<MadeRecord> record) {
@@ -100,7 +100,7 @@ class ShardCutter {
     uint64_t items, records, bytes, shards;
   };
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const ShardSetOptions& options_;
   const uint64_t items_total_;
   ShardFolder* const folder_;
@@ -110,7 +110,7 @@ class ShardCutter {
   std::vector<std::string> skipped_;
 };
 
-absl::Status WriteRest(Storage* storage, const RecordSource& source, const ShardSetOptions& options,
+absl::Status WriteRest(storage::Storage* storage, const RecordSource& source, const ShardSetOptions& options,
                        ShardFolder* folder) {
   std::optional<plan::Permutation> shuffled;
   if (options.shuffle) shuffled.emplace(source.size(), HashWords({kShuffleKey, options.seed}));
@@ -143,7 +143,7 @@ std::string ShardName(const std::string& prefix, uint64_t number) {
   return absl::StrFormat("%s-%05d.tfrecord", prefix, number);
 }
 
-absl::StatusOr<ShardSetResult> WriteShards(Storage* storage, const RecordSource& source,
+absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const RecordSource& source,
                                            const ShardSetOptions& options) {
   PS_RETURN_IF_ERROR(CheckShardOptions(options));
   if (source.size() == 0) return absl::InvalidArgumentError("there is nothing to write: no items");

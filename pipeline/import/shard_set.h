@@ -58,7 +58,7 @@ absl::Status CheckShardOptions(const ShardSetOptions& options);
 // shards stay, and a later call with the same options continues after them. If there are none, the folder is left as it
 // was. Returns the errors of ShardFolder::Open() and of writes (they name the file), and the error of the first bad
 // item in order.
-absl::StatusOr<ShardSetResult> WriteShards(Storage* storage, const RecordSource& source,
+absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const RecordSource& source,
                                            const ShardSetOptions& options);
 
 // Returns "data-00012.tfrecord", for example.

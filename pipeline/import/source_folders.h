@@ -28,7 +28,7 @@ class SourceFolders {
  public:
   static std::unique_ptr<SourceFolders> OfThisMachine();
   // Returns the folders in a bucket. `storage` must outlive the result.
-  static std::unique_ptr<SourceFolders> OfObjects(Storage* storage);
+  static std::unique_ptr<SourceFolders> OfObjects(storage::Storage* storage);
   virtual ~SourceFolders() = default;
 
   struct Listing {
@@ -48,9 +48,9 @@ class SourceFolders {
 };
 
 // Returns the state of each object, or the error.
-std::vector<absl::StatusOr<FileInfo>> StatesOf(Storage* storage, const std::vector<std::string>& names);
+std::vector<absl::StatusOr<FileInfo>> StatesOf(storage::Storage* storage, const std::vector<std::string>& names);
 // Returns which objects are images by their first bytes, or unreadable.
-std::vector<bool> MayBeImageObjects(Storage* storage, const std::vector<std::string>& names,
+std::vector<bool> MayBeImageObjects(storage::Storage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states);
 
 }  // namespace penstock

@@ -26,7 +26,7 @@ constexpr int kSlowThreads = 4;
 
 class FilesReader final : public DatasetReader, public std::enable_shared_from_this<FilesReader> {
  public:
-  FilesReader(Storage* storage, std::shared_ptr<ShardTable> shards, const Options& options)
+  FilesReader(storage::Storage* storage, std::shared_ptr<ShardTable> shards, const Options& options)
       : shards_(std::move(shards)),
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
         storage_(storage),
@@ -99,7 +99,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
-  bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) override {
+  bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const storage::CallOptions& options, Task done) override {
     const RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
@@ -193,7 +193,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
                                                   const absl::Status& damage, char* buffer) {
     if (!damaged_.Find(ref).damage.ok()) {
       // The damage is known. The record can be intact only in another version of the file.
-      const absl::StatusOr<StoredName> now = storage_->StatAndWait(reader.path());
+      const absl::StatusOr<storage::StoredName> now = storage_->StatAndWait(reader.path());
       if (now.ok() && now->info == reader.index().file_info()) {
         damaged_.FoundUnchanged(ref);
         return DamageToReport(damage);
@@ -236,7 +236,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   const std::shared_ptr<ShardTable> shards_;
   Executor* const slow_work_;
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const std::shared_ptr<const RequestedFeatures> features_;
   DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};
@@ -249,7 +249,7 @@ Executor* SlowWorkThreads() {
   return threads;
 }
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(Storage* storage, Snapshot snapshot,
+absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(storage::Storage* storage, Snapshot snapshot,
                                                                      std::vector<DataRoot> roots, IndexProvider indexes,
                                                                      const Options& options) {
   for (const SnapshotShard& shard : snapshot.shards()) {

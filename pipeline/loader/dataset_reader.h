@@ -89,12 +89,12 @@ class DatasetReader {
     Executor* executor = nullptr;
     // The features that records have (RequestedFeaturesOf). Null: records are whole.
     std::shared_ptr<const RequestedFeatures> features = nullptr;
-    std::shared_ptr<FileErrors> file_errors = nullptr;  // receives the files that fail
-    DamagedCopies::Log log_damage = nullptr;            // gets a line for each file with damaged records
+    std::shared_ptr<storage::FileErrors> file_errors = nullptr;  // receives the files that fail
+    DamagedCopies::Log log_damage = nullptr;                     // gets a line for each file with damaged records
   };
   // `roots` are the configured data roots. `storage` holds the shards; it must outlive the reader and its loads.
   // Returns NotFound with the name of the root if `roots` lacks a root of the snapshot.
-  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Storage* storage, Snapshot snapshot,
+  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(storage::Storage* storage, Snapshot snapshot,
                                                                std::vector<DataRoot> roots, IndexProvider indexes,
                                                                const Options& options);
   virtual ~DatasetReader() = default;
@@ -135,7 +135,7 @@ class DatasetReader {
   //   Unavailable  the wrong reads differ, or a read failed: retry
   //   Aborted      the file has changed: retry when the record is ready
   // A data set without storage has no second way to read: its first read is the verdict.
-  virtual bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const CallOptions& options, Task done) {
+  virtual bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const storage::CallOptions& options, Task done) {
     if (fetched->damage.ok()) return false;
     fetched->bytes = fetched->damage;
     std::move(done)();

@@ -339,7 +339,7 @@ LoaderStats LoaderCore::Stats() {
     stats.memory_bytes = budget_.used();
     peak = budget_.PeakWith(caches_.bytes());
   }
-  stats.remote_hedges = CountsOfObjects().hedges;
+  stats.remote_hedges = storage::CountsOfObjects().hedges;
   if (ranges_ != nullptr) {
     const RecordRanges::Counts ranges = ranges_->counts();
     stats.remote_requests += ranges.ranges;

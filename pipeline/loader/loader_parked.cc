@@ -114,8 +114,9 @@ void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
   const std::shared_ptr<FetchedRecord> fetched = std::move(row.fetched);
   fetched->record = record;
   fetched->held = std::make_unique<BudgetLease>(shared_from_this(), row.id.session, held);
-  const CallOptions options{.priority = row.request.urgent ? CallPriority::kUrgent : CallPriority::kNormal,
-                            .stop = row.stop};
+  const storage::CallOptions options{
+      .priority = row.request.urgent ? storage::CallPriority::kUrgent : storage::CallPriority::kNormal,
+      .stop = row.stop};
   const Nanos start = options_.clock->Now();
   const auto over = [core = weak_from_this(), id = row.id, start](bool in_range) {
     const std::shared_ptr<LoaderCore> self = core.lock();

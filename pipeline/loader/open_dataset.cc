@@ -15,10 +15,10 @@
 
 namespace penstock {
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileErrors> file_errors) {
+                                                           std::shared_ptr<storage::FileErrors> file_errors) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -31,7 +31,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {
     for (const DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, storage->OpenAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> opened, storage->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
       built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
     }
@@ -71,7 +71,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, con
   IndexProvider provider = [storage, known, options](
                                const SnapshotShard& shard, const std::string& path,
                                const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, storage->OpenAndWait(path));
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
     {
       MutexLock lock(&known->mutex);
       const auto it = known->indexes.find(path);

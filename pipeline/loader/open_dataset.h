@@ -19,10 +19,10 @@ namespace penstock {
 // of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
 // stores them there. Without one, builds them on the calling thread. `file_errors` may be null; it receives files that
 // fail later. `storage` holds the records and must outlive the reader.
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileErrors> file_errors = nullptr);
+                                                           std::shared_ptr<storage::FileErrors> file_errors = nullptr);
 
 }  // namespace penstock
 

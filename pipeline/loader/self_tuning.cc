@@ -11,13 +11,13 @@ namespace {
 
 SelfTuningOptions OnThisHost(SelfTuningOptions options) {
   options.limits.host_cpus = options.host_cpu().cpus;
-  options.limits.most_requests = ObjectStorage::kMostUnderWay;
+  options.limits.most_requests = storage::ObjectStorage::kMostUnderWay;
   return options;
 }
 
 }  // namespace
 
-SelfTuning::SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options)
+SelfTuning::SelfTuning(Loader* loader, storage::RemoteFiles* files, SelfTuningOptions options)
     : loader_(loader),
       files_(files),
       options_(OnThisHost(std::move(options))),

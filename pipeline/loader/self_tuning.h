@@ -42,7 +42,7 @@ class SelfTuning {
   };
 
   // `loader`, and `files`, from which its jobs read, must outlive this. If all settings are pinned, nothing runs.
-  SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options);
+  SelfTuning(Loader* loader, storage::RemoteFiles* files, SelfTuningOptions options);
   // Calls Stop().
   ~SelfTuning() { Stop(); }
   // Ends all changes. Blocks until a look in progress has ended, which is short.
@@ -58,7 +58,7 @@ class SelfTuning {
   void Apply(const TuningSetting& from, const TuningSetting& to);
 
   Loader* const loader_;
-  RemoteFiles* const files_;
+  storage::RemoteFiles* const files_;
   const SelfTuningOptions options_;
   mutable Mutex mutex_;
   Now now_ ABSL_GUARDED_BY(mutex_);

@@ -59,7 +59,7 @@ class ShardTable::LoadTurn {
   uint32_t number_;
 };
 
-ShardTable::ShardTable(Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
+ShardTable::ShardTable(storage::Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
                        const DatasetReader::Options& options)
     : snapshot_(std::move(snapshot)),
       roots_(std::move(roots)),
@@ -339,10 +339,10 @@ absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
 
 absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
     const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
-  PS_ASSIGN_OR_RETURN(
-      std::unique_ptr<StoredFile> file,
-      storage_->OpenAndWait(
-          path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token(), .file_errors = options_.file_errors}));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file,
+                      storage_->OpenAndWait(path, {.priority = storage::CallPriority::kUrgent,
+                                                   .stop = stop_.get_token(),
+                                                   .file_errors = options_.file_errors}));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }

@@ -35,7 +35,7 @@ namespace penstock {
 // A failure stands for 250 ms, after further failures for up to 2 s. The next request after that loads the shard again.
 class ShardTable : public std::enable_shared_from_this<ShardTable> {
  public:
-  ShardTable(Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
+  ShardTable(storage::Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
              const DatasetReader::Options& options);
 
   const Snapshot& snapshot() const { return snapshot_; }
@@ -132,7 +132,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   const std::vector<DataRoot> roots_;
   const IndexProvider indexes_;
   const DatasetReader::Options options_;
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const std::vector<std::string> one_of_each_root_;  // a path below each root, to query HasLowLatency
   Executor* const executor_;
   Clock* const clock_;

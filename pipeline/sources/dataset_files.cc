@@ -26,8 +26,8 @@ namespace {
 
 constexpr size_t kLongestName = 255;
 
-absl::StatusOr<std::string> RealPath(Storage* storage, const std::string& path) {
-  PS_ASSIGN_OR_RETURN(StoredName name, storage->StatAndWait(path));
+absl::StatusOr<std::string> RealPath(storage::Storage* storage, const std::string& path) {
+  PS_ASSIGN_OR_RETURN(storage::StoredName name, storage->StatAndWait(path));
   return std::move(name.resolved);
 }
 
@@ -38,7 +38,7 @@ bool IsInside(std::string_view path, std::string_view root) {
 }
 
 // Returns whether the root holds objects, including "s3:/".
-bool IsOfObjects(const Storage& storage, const DataRoot& root) { return !storage.IsLocal(root.path + "/"); }
+bool IsOfObjects(const storage::Storage& storage, const DataRoot& root) { return !storage.IsLocal(root.path + "/"); }
 
 std::string RootList(const std::vector<DataRoot>& roots) {
   if (roots.empty()) return "none are configured";
@@ -47,12 +47,12 @@ std::string RootList(const std::vector<DataRoot>& roots) {
 }
 
 // Returns "s3:/" for a URL of objects, and "" for other paths. The components follow it.
-std::string HeadOf(const Storage& storage, const std::string& path) {
+std::string HeadOf(const storage::Storage& storage, const std::string& path) {
   return storage.IsLocal(path) ? "" : path.substr(0, path.find("//") + 1);
 }
 
 // Returns the path's components, without the head of a URL.
-std::vector<std::string> Components(const Storage& storage, const std::string& whole) {
+std::vector<std::string> Components(const storage::Storage& storage, const std::string& whole) {
   std::vector<std::string> parts;
   std::string_view path = whole;
   path.remove_prefix(HeadOf(storage, whole).size());
@@ -73,7 +73,8 @@ bool IsSidecar(std::string_view name) {
 }
 
 // Returns the real path of `path`. Returns PermissionDenied if it is not inside a root.
-absl::StatusOr<std::string> Confine(Storage* storage, const std::string& path, const std::vector<DataRoot>& roots) {
+absl::StatusOr<std::string> Confine(storage::Storage* storage, const std::string& path,
+                                    const std::vector<DataRoot>& roots) {
   // Objects have no links.
   std::string real = path;
   if (storage->IsLocal(path)) {
@@ -87,18 +88,19 @@ absl::StatusOr<std::string> Confine(Storage* storage, const std::string& path, c
 }
 
 // Returns whether the folder has the entry. A dangling link counts.
-absl::StatusOr<bool> HasEntry(Storage* storage, const std::string& folder, const std::string& name) {
+absl::StatusOr<bool> HasEntry(storage::Storage* storage, const std::string& folder, const std::string& name) {
   const absl::Status found = storage->StatAndWait(absl::StrCat(folder, "/", name)).status();
   if (found.ok()) return true;
   if (!absl::IsNotFound(found)) return found;
-  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage->ListAndWait(folder));
-  return std::any_of(entries.begin(), entries.end(), [&name](const StoredEntry& entry) { return entry.name == name; });
+  PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage->ListAndWait(folder));
+  return std::any_of(entries.begin(), entries.end(),
+                     [&name](const storage::StoredEntry& entry) { return entry.name == name; });
 }
 
 // Expands a glob below one root.
 class FolderExpander {
  public:
-  FolderExpander(Storage* storage, const DataRoot& root, const std::vector<DataRoot>& roots,
+  FolderExpander(storage::Storage* storage, const DataRoot& root, const std::vector<DataRoot>& roots,
                  std::vector<DatasetFile>* files)
       : storage_(storage), root_(root), roots_(roots), files_(files) {}
 
@@ -112,10 +114,10 @@ class FolderExpander {
   absl::Status Walk(const std::string& relative, const std::vector<std::string>& parts, size_t next) {
     if (next == parts.size()) return Add(relative);
     const std::string folder = FullPath(relative);
-    const absl::StatusOr<StoredName> found = storage_->StatAndWait(folder);
+    const absl::StatusOr<storage::StoredName> found = storage_->StatAndWait(folder);
     if (absl::IsNotFound(found.status())) return absl::OkStatus();
     if (!found.ok()) return found.status();
-    if (found->kind != StoredEntry::Kind::kFolder) return absl::OkStatus();
+    if (found->kind != storage::StoredEntry::Kind::kFolder) return absl::OkStatus();
     // Checked before anything in the folder is listed.
     PS_RETURN_IF_ERROR(Confine(storage_, folder, roots_).status());
     const std::string prefix = relative.empty() ? "" : relative + "/";
@@ -125,8 +127,8 @@ class FolderExpander {
       PS_ASSIGN_OR_RETURN(const bool there, HasEntry(storage_, folder, parts[next]));
       return there ? Walk(prefix + parts[next], parts, next + 1) : absl::OkStatus();
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(folder));
-    for (const StoredEntry& entry : entries) {
+    PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage_->ListAndWait(folder));
+    for (const storage::StoredEntry& entry : entries) {
       if (fnmatch(parts[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
       PS_RETURN_IF_ERROR(Walk(prefix + entry.name, parts, next + 1));
     }
@@ -137,16 +139,16 @@ class FolderExpander {
     if (relative.empty() || IsSidecar(relative)) return absl::OkStatus();
     const std::string path = FullPath(relative);
     PS_ASSIGN_OR_RETURN(const std::string real, Confine(storage_, path, roots_));
-    PS_ASSIGN_OR_RETURN(const StoredName found, storage_->StatAndWait(real));
-    if (found.kind == StoredEntry::Kind::kFolder) return absl::OkStatus();
-    if (found.kind != StoredEntry::Kind::kFile) {
+    PS_ASSIGN_OR_RETURN(const storage::StoredName found, storage_->StatAndWait(real));
+    if (found.kind == storage::StoredEntry::Kind::kFolder) return absl::OkStatus();
+    if (found.kind != storage::StoredEntry::Kind::kFile) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a shard must be one"));
     }
     files_->push_back({.root = root_.name, .relative_path = relative, .path = real});
     return absl::OkStatus();
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const DataRoot& root_;
   const std::vector<DataRoot>& roots_;
   std::vector<DatasetFile>* const files_;
@@ -154,18 +156,18 @@ class FolderExpander {
 
 // Describes a folder's content for a user who looked for `part` in it: "/data holds train-0, val/ (did you mean
 // 'train-*'?)".
-std::string WhatIsIn(Storage* storage, const std::string& folder, const std::string& part) {
+std::string WhatIsIn(storage::Storage* storage, const std::string& folder, const std::string& part) {
   constexpr size_t kShown = 8, kLeastStem = 3;
-  const absl::StatusOr<std::vector<StoredEntry>> entries = storage->ListAndWait(folder);
+  const absl::StatusOr<std::vector<storage::StoredEntry>> entries = storage->ListAndWait(folder);
   if (!entries.ok()) return "";
   std::vector<std::string> shown;
   std::set<std::string> names, stems;
   const std::string stem = part.substr(0, part.find_first_of("*?[\\"));
   bool files = false;
-  for (const StoredEntry& entry : *entries) {
+  for (const storage::StoredEntry& entry : *entries) {
     if (entry.name[0] == '.' || IsSidecar(entry.name)) continue;
-    files = files || entry.kind != StoredEntry::Kind::kFolder;
-    names.insert(absl::StrCat(entry.name, entry.kind == StoredEntry::Kind::kFolder ? "/" : ""));
+    files = files || entry.kind != storage::StoredEntry::Kind::kFolder;
+    names.insert(absl::StrCat(entry.name, entry.kind == storage::StoredEntry::Kind::kFolder ? "/" : ""));
     stems.insert(stem == part ? entry.name : entry.name.substr(0, stem.size()));
   }
   if (names.empty()) return absl::StrCat(folder, " is empty");
@@ -183,7 +185,7 @@ std::string WhatIsIn(Storage* storage, const std::string& folder, const std::str
 
 // Describes why nothing below the root matches: the existing part of the glob, and the content of that folder. Returns
 // "" if it cannot be determined.
-std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+std::string WhereItEnds(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
   size_t first = 0;
@@ -193,9 +195,9 @@ std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vecto
   }
   for (size_t i = first; i < parts.size(); ++i) {
     const std::string next = absl::StrCat(folder == "/" ? "" : folder, "/", parts[i]);
-    const absl::StatusOr<StoredName> found =
+    const absl::StatusOr<storage::StoredName> found =
         HasWildcard(parts[i]) ? absl::NotFoundError("") : storage->StatAndWait(next);
-    if (found.ok() && found->kind == StoredEntry::Kind::kFolder) {
+    if (found.ok() && found->kind == storage::StoredEntry::Kind::kFolder) {
       if (!Confine(storage, next, roots).ok()) return "";
       folder = next;
       continue;
@@ -210,7 +212,7 @@ std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vecto
 
 // Returns the glob's components below the root, or nullopt if an absolute glob is outside it. The root's own path is
 // literal, in its resolved form or in the operator's spelling.
-std::optional<std::vector<std::string>> PartsBelow(const Storage& storage, const DataRoot& root,
+std::optional<std::vector<std::string>> PartsBelow(const storage::Storage& storage, const DataRoot& root,
                                                    const std::string& glob) {
   std::vector<std::string> parts = Components(storage, glob);
   const bool of_objects = !storage.IsLocal(glob);
@@ -224,7 +226,7 @@ std::optional<std::vector<std::string>> PartsBelow(const Storage& storage, const
   return parts;
 }
 
-absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vector<DataRoot>& roots) {
+absl::Status NoMatch(storage::Storage* storage, const std::string& glob, const std::vector<DataRoot>& roots) {
   constexpr size_t kMostRoots = 2;
   std::vector<std::string> ends;
   for (const DataRoot& root : roots) {
@@ -239,7 +241,7 @@ absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vecto
                                           ends.empty() ? "" : ": ", absl::StrJoin(ends, "; ")));
 }
 
-absl::Status CheckGlob(const Storage& storage, const std::string& glob) {
+absl::Status CheckGlob(const storage::Storage& storage, const std::string& glob) {
   if (glob.empty()) return absl::InvalidArgumentError("an empty glob; name the files to read");
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
@@ -255,7 +257,7 @@ absl::Status CheckGlob(const Storage& storage, const std::string& glob) {
   return absl::OkStatus();
 }
 
-absl::Status ExpandOne(Storage* storage, const std::string& given, const std::vector<DataRoot>& roots,
+absl::Status ExpandOne(storage::Storage* storage, const std::string& given, const std::vector<DataRoot>& roots,
                        std::vector<DatasetFile>* files) {
   PS_RETURN_IF_ERROR(CheckGlob(*storage, given));
   const std::string glob = WithoutFileScheme(given);
@@ -293,7 +295,7 @@ absl::Status AddRoot(const std::string& spec, DataRoot root, std::vector<DataRoo
 
 }  // namespace
 
-absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std::vector<std::string>& specs) {
+absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(storage::Storage* storage, const std::vector<std::string>& specs) {
   std::vector<DataRoot> roots;
   for (const std::string& given : specs) {
     // "a=b" names a root. In "/x/a=b", '=' belongs to the path.
@@ -324,8 +326,8 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std
     const auto as_given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
     root.given = error ? root.path : as_given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
-    const absl::StatusOr<StoredName> folder = storage->StatAndWait(root.path);
-    if (!folder.ok() || folder->kind != StoredEntry::Kind::kFolder) {
+    const absl::StatusOr<storage::StoredName> folder = storage->StatAndWait(root.path);
+    if (!folder.ok() || folder->kind != storage::StoredEntry::Kind::kFolder) {
       return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
     }
     // The last component of the path itself, not of a symlink's target, because it is the operator's name.
@@ -337,7 +339,7 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std
   return roots;
 }
 
-absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std::vector<std::string>& globs,
+absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots) {
   if (roots.empty()) {
     return absl::FailedPreconditionError("no data roots are configured; name one with --data-root");
@@ -353,8 +355,8 @@ absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std
   return files;
 }
 
-absl::StatusOr<std::string> ResolveInRoots(Storage* storage, std::string_view root, std::string_view relative_path,
-                                           const std::vector<DataRoot>& roots) {
+absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
+                                           std::string_view relative_path, const std::vector<DataRoot>& roots) {
   const std::string relative(relative_path);
   if (relative.empty() || relative[0] == '/') {
     return absl::InvalidArgumentError(absl::StrCat("\"", relative, "\" is no path below a data root"));

@@ -28,7 +28,7 @@ struct DataRoot {
 // Parses "name=path" or "path", which takes its name from the path's last component. The path may be a URL of objects,
 // which are not accessed yet. A relative path is relative to the working folder. Returns an error if it is not a
 // folder, if the name is empty or contains '/', or if two roots have the same name.
-absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std::vector<std::string>& specs);
+absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(storage::Storage* storage, const std::vector<std::string>& specs);
 
 struct DatasetFile {
   std::string root;                   // name of its root
@@ -47,13 +47,13 @@ struct DatasetFile {
 // Returns InvalidArgument for a glob with "..", for a URL of another kind, and for a glob outside the roots. Returns
 // PermissionDenied for a symlink that leads out of the roots, which the message lists. Returns NotFound for a glob
 // without a match, with its name and the roots.
-absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std::vector<std::string>& globs,
+absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);
 
 // Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the same errors as
 // ExpandGlobs, and NotFound for a root that is not configured. Each error names the file.
-absl::StatusOr<std::string> ResolveInRoots(Storage* storage, std::string_view root, std::string_view relative_path,
-                                           const std::vector<DataRoot>& roots);
+absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
+                                           std::string_view relative_path, const std::vector<DataRoot>& roots);
 
 }  // namespace penstock
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // The largest possible index of a readable shard: 2^32 records of 2 bytes.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
 
-std::string AbsolutePath(const Storage& storage, const std::string& path) {
+std::string AbsolutePath(const storage::Storage& storage, const std::string& path) {
   if (!storage.IsLocal(path)) return path;
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
@@ -63,11 +63,11 @@ absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string&
 
 }  // namespace
 
-IndexStore IndexStore::InStateDir(Storage* storage, std::string state_dir) {
+IndexStore IndexStore::InStateDir(storage::Storage* storage, std::string state_dir) {
   return IndexStore(storage, AbsolutePath(*storage, state_dir) + "/indexes");
 }
 
-IndexStore IndexStore::BesideShards(Storage* storage) { return IndexStore(storage, ""); }
+IndexStore IndexStore::BesideShards(storage::Storage* storage) { return IndexStore(storage, ""); }
 
 std::string IndexStore::SidecarPath(const std::string& path) const {
   const std::string absolute = AbsolutePath(*storage_, path);
@@ -79,9 +79,9 @@ std::string IndexStore::SidecarPath(const std::string& path) const {
 }
 
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
-  PS_ASSIGN_OR_RETURN(const StoredName shard, storage_->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const storage::StoredName shard, storage_->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
-  PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(storage_, sidecar, kMaxSidecarBytes));
+  PS_ASSIGN_OR_RETURN(const std::string blob, storage::ReadContent(storage_, sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
@@ -125,7 +125,7 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   std::vector<uint64_t> sizes(paths.size(), 0);
   uint64_t total = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const absl::StatusOr<StoredName> shard = store.storage()->StatAndWait(paths[i]);
+    const absl::StatusOr<storage::StoredName> shard = store.storage()->StatAndWait(paths[i]);
     if (shard.ok()) sizes[i] = shard->info.size;  // otherwise LoadOrBuild reports the error
     total += sizes[i];
   }

@@ -35,12 +35,12 @@ class IndexStore {
  public:
   // Stores sidecars in `state_dir`/indexes, which is created if needed. The name has the shard's file name and a hash
   // of its full path.
-  static IndexStore InStateDir(Storage* storage, std::string state_dir);
+  static IndexStore InStateDir(storage::Storage* storage, std::string state_dir);
   // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx".
-  static IndexStore BesideShards(Storage* storage);
+  static IndexStore BesideShards(storage::Storage* storage);
 
   // Returns the storage of the shards.
-  Storage* storage() const { return storage_; }
+  storage::Storage* storage() const { return storage_; }
 
   // Returns the path of the sidecar of the shard at `path`, whether or not it exists. Makes `path` absolute first,
   // without resolving symlinks.
@@ -59,9 +59,9 @@ class IndexStore {
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
-  IndexStore(Storage* storage, std::string folder) : storage_(storage), folder_(std::move(folder)) {}
+  IndexStore(storage::Storage* storage, std::string folder) : storage_(storage), folder_(std::move(folder)) {}
 
-  Storage* storage_;
+  storage::Storage* storage_;
   std::string folder_;  // empty: beside the shards
 };
 

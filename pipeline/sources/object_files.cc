@@ -20,7 +20,7 @@ bool IsShard(const std::string& name) {
 
 class ObjectExpander {
  public:
-  ObjectExpander(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+  ObjectExpander(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                  std::vector<DatasetFile>* files)
       : storage_(storage), root_(root), parts_(parts), files_(files) {}
 
@@ -30,22 +30,22 @@ class ObjectExpander {
     }
     const std::string path = relative.empty() ? root_.path : absl::StrCat(root_.path, "/", relative);
     if (next == parts_.size()) {
-      const absl::StatusOr<StoredName> found = storage_->StatAndWait(path);
+      const absl::StatusOr<storage::StoredName> found = storage_->StatAndWait(path);
       if (absl::IsNotFound(found.status())) return absl::OkStatus();
       if (!found.ok()) return found.status();
-      if (found->kind == StoredEntry::Kind::kFile) Add(relative, found->info);
+      if (found->kind == storage::StoredEntry::Kind::kFile) Add(relative, found->info);
       return absl::OkStatus();
     }
     if (storage_->IsLocal(path)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, "/", parts_[next], ": which bucket? Its name takes no wildcard"));
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(path));
-    for (const StoredEntry& entry : entries) {
+    PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage_->ListAndWait(path));
+    for (const storage::StoredEntry& entry : entries) {
       if (fnmatch(parts_[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
       const std::string below = absl::StrCat(relative, relative.empty() ? "" : "/", entry.name);
       const bool last = next + 1 == parts_.size();
-      if (entry.kind == StoredEntry::Kind::kFolder) {
+      if (entry.kind == storage::StoredEntry::Kind::kFolder) {
         if (!last) PS_RETURN_IF_ERROR(Walk(below, next + 1));
       } else if (last) {
         Add(below, entry.info);
@@ -63,7 +63,7 @@ class ObjectExpander {
                        .info = std::move(info)});
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const DataRoot& root_;
   const std::vector<std::string>& parts_;
   std::vector<DatasetFile>* const files_;
@@ -71,7 +71,7 @@ class ObjectExpander {
 
 }  // namespace
 
-absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files) {
   return ObjectExpander(storage, root, parts, files).Walk("", 0);
 }

@@ -16,7 +16,7 @@ inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?
 // Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
 // and requests all others by name.
 //   Unimplemented   a wildcard, but the storage cannot list (HTTP)
-absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files);
 
 }  // namespace penstock

@@ -50,10 +50,10 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<R
   return reader;
 }
 
-absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<StoredFile> file,
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<storage::StoredFile> file,
                                                                std::shared_ptr<const ShardIndex> index,
                                                                const ShardReaderOptions& options) {
-  const StoredFile* const stored = file.get();
+  const storage::StoredFile* const stored = file.get();
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader,
                       Open(std::unique_ptr<RandomAccessFile>(std::move(file)), std::move(index), options));
   reader->stored_ = stored;
@@ -249,7 +249,7 @@ class ShardReader::RangesRead {
 };
 
 void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features,
-                                  const CallOptions& options, CallDone<std::string_view> done) const {
+                                  const storage::CallOptions& options, storage::CallDone<std::string_view> done) const {
   if (const absl::Status status = CheckRange(k, 1); !status.ok()) {
     std::move(done)(status);
     return;
@@ -294,7 +294,7 @@ absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored,
 }
 
 void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,
-                                 const CallOptions& options,
+                                 const storage::CallOptions& options,
                                  absl::AnyInvocable<void(const absl::Status&) &&> done) const {
   if (const absl::Status status = CheckRange(first, count); !status.ok()) return std::move(done)(status);
   const uint64_t length = index_->RangeBytes(first, count);

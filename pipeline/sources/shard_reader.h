@@ -41,7 +41,7 @@ class ShardReader {
  public:
   // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
   // supports asynchronous reads.
-  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<StoredFile> file,
+  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<storage::StoredFile> file,
                                                            std::shared_ptr<const ShardIndex> index,
                                                            const ShardReaderOptions& options = {});
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<RandomAccessFile> file,
@@ -72,12 +72,12 @@ class ShardReader {
   // receives the result, either during the call or on a thread of the storage. The reader, `features` and `buffer` must
   // live until then. Aborted: the file changed since it was opened.
   bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
-  void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const CallOptions& options,
-                       CallDone<std::string_view> done) const;
+  void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
+                       storage::CallDone<std::string_view> done) const;
 
   // Requires HasReadLater(). Reads the stored bytes of records [first, first + count), index().RangeBytes() in total,
   // into consecutive parts without checking them; RecordOf checks them. Lifetimes are those of ReadRecordLater.
-  void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const CallOptions& options,
+  void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
   // Returns record k's data, a part of `stored`, if the stored bytes are complete and valid; otherwise DataLoss.
   // `stored` is the whole record. With features, their ranges are moved to its front.
@@ -118,7 +118,7 @@ class ShardReader {
   void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
 
   const std::unique_ptr<RandomAccessFile> file_;
-  const StoredFile* stored_ = nullptr;  // file_, if it is a StoredFile
+  const storage::StoredFile* stored_ = nullptr;  // file_, if it is a StoredFile
   const std::shared_ptr<const ShardIndex> index_;
   const Container& container_;
   const ShardReaderOptions options_;

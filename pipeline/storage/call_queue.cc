@@ -1,6 +1,6 @@
 #include "pipeline/storage/call_queue.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 CallQueue::~CallQueue() {
   {
@@ -56,4 +56,4 @@ void CallQueue::Add(const CallOptions& options, Call call) {
   executor_->Post([turn = Turn(state_)]() mutable { RunOne(std::exchange(turn.state, nullptr).get(), false); });
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

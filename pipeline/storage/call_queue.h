@@ -13,7 +13,7 @@
 #include "base/runtime/executor.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe. Runs every added call once. If the queue is destroyed or its executor stops, the call runs with
 // `cancelled` set.
@@ -47,6 +47,6 @@ class CallQueue {
   const std::shared_ptr<State> state_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 std::string FileErrors::LineOf(const std::string& file, const Failure& failure, Nanos now) {
   // Most messages begin with the name of the file.
@@ -117,4 +117,4 @@ std::vector<std::string> FileErrors::Lines(size_t most, size_t bytes) const {
   return lines;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe. Bounded: ignores further files while kMostFiles are known.
 class FileErrors {
@@ -67,6 +67,6 @@ class FileErrors {
   int reported_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_

@@ -11,7 +11,7 @@
 #include "pipeline/storage/object/common/object_name.h"
 #include "pipeline/storage/posix_storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // Threads for near files. Calls such as opening a file block on storage there too.
@@ -115,4 +115,4 @@ void RemoteFiles::SetThreads(int threads) {
   remote_.store(threads > 0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -13,7 +13,7 @@
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Return the process-wide storages, which are never destroyed. The first use of Objects() reads its settings from the
 // environment.
@@ -63,6 +63,6 @@ class RemoteFiles {
   const std::unique_ptr<Storage> storage_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_FILES_H_

@@ -9,7 +9,7 @@
 
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Passes each call on to the storage that Of() returns for its name. A derived class overrides the others. The blocking
 // forms call the forms that do not block.
@@ -45,6 +45,6 @@ class ForwardingStorage : public Storage {
   virtual Storage* Of(const std::string& name) const = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_FORWARDING_STORAGE_H_

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // The name is hidden, so that no glob matches a half-written shard.
@@ -79,4 +79,4 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(const std::string& path
   return file;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

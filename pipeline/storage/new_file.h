@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Condition of a write or a removal. If it does not hold, nothing changes and the call ends with Aborted. Storages
 // without conditional requests ignore it.
@@ -31,6 +31,6 @@ class NewFile {
   virtual absl::Status Commit() = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_NEW_FILE_H_

@@ -17,7 +17,7 @@
 #include "base/url.h"
 #include "pipeline/storage/call_queue.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // Threads of LocalFiles(). They block on storage and use little CPU.
@@ -211,4 +211,4 @@ Storage* LocalFiles() {
   return storage;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

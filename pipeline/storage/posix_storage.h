@@ -8,7 +8,7 @@
 #include "base/runtime/executor.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Makes a storage whose blocking calls are plain system calls on the caller's thread. The other calls run on
 // `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `remote`:
@@ -20,6 +20,6 @@ std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<
 // Returns the process-wide storage, which has its own threads and is never destroyed.
 Storage* LocalFiles();
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_POSIX_STORAGE_H_

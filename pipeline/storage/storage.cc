@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 void StoredFile::ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                            CallDone<size_t> done) const {
@@ -55,4 +55,4 @@ absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& nam
   return content;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "pipeline/storage/new_file.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 class FileErrors;
 
@@ -151,7 +151,7 @@ absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& nam
 template <typename T, typename Start>
 absl::StatusOr<T> WaitForCall(Start start);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #include "pipeline/storage/storage_wait.h"  // IWYU pragma: export
 

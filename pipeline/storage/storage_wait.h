@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 template <typename T, typename Start>
 absl::StatusOr<T> WaitForCall(Start start) {
@@ -30,6 +30,6 @@ absl::StatusOr<T> WaitForCall(Start start) {
   return *std::move(answer->value);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_

@@ -323,13 +323,13 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);
-  Storage* const storage = options.host.storage;
+  storage::Storage* const storage = options.host.storage;
   parts->indexes =
       std::make_unique<ShardIndexes>(options.index_beside_shards ? IndexStore::BesideShards(storage)
                                                                  : IndexStore::InStateDir(storage, options.state_dir),
                                      parts->link.get(), parts->id);
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
-  LocalFiles();
+  storage::LocalFiles();
   SlowWorkThreads();
   const uint64_t budget_bytes = loader.memory_budget_bytes;
   options.host.rings = !options.socket_dir.empty();

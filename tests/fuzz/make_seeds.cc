@@ -109,7 +109,7 @@ void WriteShards(const std::string& folder) {
        {std::pair{"plain", Compression::kNone}, {"gzip", Compression::kGzip}, {"zlib", Compression::kZlib}}) {
     for (const bool empty : {false, true}) {
       const std::string path = shards.Path(empty ? std::string(name) + "-empty" : name);
-      auto writer = TFRecordWriter::Open(LocalFiles(), path, {.compression = compression});
+      auto writer = TFRecordWriter::Open(storage::LocalFiles(), path, {.compression = compression});
       PS_CHECK(writer.ok());
       for (const std::string& record : few) PS_CHECK(empty || (*writer)->Write(record).ok());
       PS_CHECK((*writer)->Close().ok());

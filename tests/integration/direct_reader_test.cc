@@ -58,7 +58,7 @@ class DirectReaderTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  LocalJobs jobs_{{.host = {.storage = LocalFiles()}}};
+  LocalJobs jobs_{{.host = {.storage = storage::LocalFiles()}}};
 };
 
 TEST_F(DirectReaderTest, ImagesWithPadding) {

@@ -78,7 +78,7 @@ class ObjectServingTest : public testing::Test {
 
   static inline Store* store = nullptr;
   TempFolder folder_;
-  Storage* const files_ = AnyFiles();
+  storage::Storage* const files_ = storage::AnyFiles();
   TestDataset dataset_, remote_;
   std::string expected_;
 };

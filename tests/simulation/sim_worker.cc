@@ -37,8 +37,9 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
     : network_(network),
       process_(sim),
       link_(network, coordinator, options.host, &process_),
-      indexes_(IndexStore::InStateDir(LocalFiles(), options.state_dir), &link_, options.host, process_.clock()),
-      jobs_(LocalFiles(), options.roots, &indexes_),
+      indexes_(IndexStore::InStateDir(storage::LocalFiles(), options.state_dir), &link_, options.host,
+               process_.clock()),
+      jobs_(storage::LocalFiles(), options.roots, &indexes_),
       loader_(&process_, options.row_time),
       traces_(&process_, trace_, TracePartOf(options.host),
               [this](const v1::PutTraceRequest& request, TraceTaker::Done done) {
@@ -57,7 +58,7 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
   };
   hooks.jobs_changed = [this](const JobChanges& changes) { jobs_.Update(changes); };
   hooks.run_task = [this, host = options.host, roots = options.roots](const v1::Task& task) {
-    return RunTask(task, host, {LocalFiles(), roots, &indexes_, &link_});
+    return RunTask(task, host, {storage::LocalFiles(), roots, &indexes_, &link_});
   };
   hooks.drain = [this] { Drain(); };
   hooks.trace = [this](const v1::TraceOrder& order) { traces_.Take(order, host()); };

@@ -73,7 +73,7 @@ absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const plan::EpochPlan& plan, 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
-                                                       Storage* storage) {
+                                                       storage::Storage* storage) {
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader, OpenDataset(storage, job, roots, "", 1));
   return LoadJob::Create(job, std::move(reader));
 }
@@ -110,7 +110,8 @@ std::string DigestOf(const std::vector<PlainStep>& steps) {
   return digest.Hex();
 }
 
-std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs, Storage* storage) {
+std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
+                        storage::Storage* storage) {
   const auto opened = OpenJob(job, dataset.roots, storage);
   if (!opened.ok()) return opened.status().ToString();
   const auto steps = PlainSteps(**opened, {.epochs = epochs});

@@ -46,7 +46,7 @@ struct PlainRead {
 
 // Opens the job's data set. Builds the indexes on the calling thread.
 absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
-                                                       Storage* storage = LocalFiles());
+                                                       storage::Storage* storage = storage::LocalFiles());
 
 // Returns the error of the first row that fails under the job's policy.
 absl::StatusOr<std::vector<PlainStep>> PlainSteps(const LoadJob& job, const PlainRead& read = {});
@@ -56,7 +56,7 @@ std::string DigestOf(const std::vector<PlainStep>& steps);
 
 // Returns the digest of the job's rows, or the text of an error. Every run with one rank must have it.
 std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
-                        Storage* storage = LocalFiles());
+                        storage::Storage* storage = storage::LocalFiles());
 
 }  // namespace penstock
 

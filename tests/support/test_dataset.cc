@@ -138,7 +138,7 @@ TestDataset MakeDetectionDataset(const std::string& folder) {
 void WriteShard(const std::string& path, const std::vector<std::string>& records, Compression compression) {
   WriterOptions options;
   options.compression = compression;
-  auto writer = TFRecordWriter::Open(LocalFiles(), path, options);
+  auto writer = TFRecordWriter::Open(storage::LocalFiles(), path, options);
   PS_CHECK(writer.ok());
   for (const std::string& record : records) PS_CHECK((*writer)->Write(record).ok());
   PS_CHECK((*writer)->Close().ok());

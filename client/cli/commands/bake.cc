@@ -15,7 +15,7 @@ namespace {
 
 class Bake final : public Command {
  public:
-  explicit Bake(Storage* storage) : local_(storage), output_(storage) {}
+  explicit Bake(storage::Storage* storage) : local_(storage), output_(storage) {}
 
   std::string name() const override { return "bake"; }
   std::string arguments() const override { return "JOB.textproto --out DIR [flags]"; }
@@ -77,6 +77,6 @@ class Bake final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewBake(Storage* storage) { return std::make_unique<Bake>(storage); }
+std::unique_ptr<Command> NewBake(storage::Storage* storage) { return std::make_unique<Bake>(storage); }
 
 }  // namespace penstock::cli

@@ -31,7 +31,7 @@ struct Stage {
 
 class Bench final : public Command {
  public:
-  explicit Bench(Storage* storage) : local_(storage) {}
+  explicit Bench(storage::Storage* storage) : local_(storage) {}
 
   std::string name() const override { return "bench"; }
   std::string arguments() const override { return "GLOB|JOB.textproto [flags]"; }
@@ -67,8 +67,9 @@ class Bench final : public Command {
     options.loader.memory_budget_bytes = budget_;
     options.threads_pinned = true;  // no trainer needs a CPU here
     if (read_threads_ != kFound) {
-      if (read_threads_ > RemoteFiles::kMaxThreads) {
-        return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", RemoteFiles::kMaxThreads));
+      if (read_threads_ > storage::RemoteFiles::kMaxThreads) {
+        return UsageError(
+            absl::StrCat("--read-threads ", read_threads_, ": at most ", storage::RemoteFiles::kMaxThreads));
       }
       options.read_threads = static_cast<int>(read_threads_);
     }
@@ -229,6 +230,6 @@ class Bench final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewBench(Storage* storage) { return std::make_unique<Bench>(storage); }
+std::unique_ptr<Command> NewBench(storage::Storage* storage) { return std::make_unique<Bench>(storage); }
 
 }  // namespace penstock::cli

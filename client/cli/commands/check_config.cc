@@ -18,7 +18,7 @@ namespace {
 
 class CheckConfig final : public Command {
  public:
-  explicit CheckConfig(Storage* storage) : storage_(storage) {}
+  explicit CheckConfig(storage::Storage* storage) : storage_(storage) {}
 
   std::string name() const override { return "check-config"; }
   std::string arguments() const override { return "FILE [flags]"; }
@@ -92,7 +92,7 @@ class CheckConfig final : public Command {
     std::printf("%s\n", json.Object().c_str());
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   bool json_ = false;
   std::string kind_;
   std::vector<std::string> roots_;
@@ -100,6 +100,6 @@ class CheckConfig final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewCheckConfig(Storage* storage) { return std::make_unique<CheckConfig>(storage); }
+std::unique_ptr<Command> NewCheckConfig(storage::Storage* storage) { return std::make_unique<CheckConfig>(storage); }
 
 }  // namespace penstock::cli

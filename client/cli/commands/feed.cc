@@ -18,7 +18,7 @@
 namespace penstock::cli {
 namespace {
 
-absl::StatusOr<feed::LocalSource> OpenLocal(Storage* storage, const v1::FeedOpen& open) {
+absl::StatusOr<feed::LocalSource> OpenLocal(storage::Storage* storage, const v1::FeedOpen& open) {
   const LocalData data(storage, {open.data_roots().begin(), open.data_roots().end()});
   feed::LocalSource source;
   if (!open.job_file().empty()) {
@@ -47,7 +47,7 @@ std::vector<std::string> EpochWarnings(uint32_t batch_size, const std::string& l
 
 class Feed final : public Command {
  public:
-  explicit Feed(Storage* storage) : storage_(storage) {}
+  explicit Feed(storage::Storage* storage) : storage_(storage) {}
 
   std::string name() const override { return "feed"; }
   std::string arguments() const override { return "--fd N --parent PID"; }
@@ -85,12 +85,12 @@ class Feed final : public Command {
   }
 
  private:
-  Storage* const storage_;
+  storage::Storage* const storage_;
   uint64_t fd_ = 0, parent_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> NewFeed(Storage* storage) { return std::make_unique<Feed>(storage); }
+std::unique_ptr<Command> NewFeed(storage::Storage* storage) { return std::make_unique<Feed>(storage); }
 
 }  // namespace penstock::cli

@@ -29,7 +29,7 @@
 namespace penstock::cli {
 namespace {
 
-std::string Absolute(const Storage& storage, const std::string& path) {
+std::string Absolute(const storage::Storage& storage, const std::string& path) {
   std::string absolute =
       !storage.IsLocal(path) ? path : std::filesystem::absolute(WithoutFileScheme(path)).lexically_normal().string();
   while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
@@ -57,15 +57,15 @@ SourceKind KindByName(const std::string& source) {
   return absl::EndsWith(source, ".npz") ? SourceKind::kArchive : SourceKind::kShards;
 }
 
-absl::StatusOr<SourceKind> KindOfUrl(Storage* storage, const std::string& source) {
+absl::StatusOr<SourceKind> KindOfUrl(storage::Storage* storage, const std::string& source) {
   const bool has_folders = storage->HasFolders(source);
   // Globs are expanded later.
   if (has_folders && source.find_first_of("*?[") != std::string::npos) return KindByName(source);
   if (!has_folders && source.back() == '/') return NoListing(source);
   const auto file = storage->OpenAndWait(source);
   if (absl::IsInvalidArgument(file.status()) && has_folders) {
-    PS_ASSIGN_OR_RETURN(const StoredName found, storage->StatAndWait(source));
-    if (found.kind == StoredEntry::Kind::kFolder) return SourceKind::kFolder;
+    PS_ASSIGN_OR_RETURN(const storage::StoredName found, storage->StatAndWait(source));
+    if (found.kind == storage::StoredEntry::Kind::kFolder) return SourceKind::kFolder;
   }
   if (!file.ok()) return absl::IsNotFound(file.status()) && !has_folders ? NoListing(source) : file.status();
   constexpr size_t kStart = 16;
@@ -78,7 +78,7 @@ absl::StatusOr<SourceKind> KindOfUrl(Storage* storage, const std::string& source
   return KindByName(source);
 }
 
-absl::StatusOr<SourceKind> KindOf(Storage* storage, const std::string& source) {
+absl::StatusOr<SourceKind> KindOf(storage::Storage* storage, const std::string& source) {
   if (!storage->IsLocal(source)) return KindOfUrl(storage, source);
   const std::string path(WithoutFileScheme(source));
   struct stat st;
@@ -92,7 +92,7 @@ absl::StatusOr<SourceKind> KindOf(Storage* storage, const std::string& source) {
 
 class Import final : public Command {
  public:
-  explicit Import(Storage* storage) : data_(storage), output_(storage) {}
+  explicit Import(storage::Storage* storage) : data_(storage), output_(storage) {}
 
   std::string name() const override { return "import"; }
   std::string arguments() const override { return "SOURCE... --out DIR [flags]"; }
@@ -396,6 +396,6 @@ class Import final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewImport(Storage* storage) { return std::make_unique<Import>(storage); }
+std::unique_ptr<Command> NewImport(storage::Storage* storage) { return std::make_unique<Import>(storage); }
 
 }  // namespace penstock::cli

@@ -15,7 +15,7 @@ namespace {
 
 class Index final : public Command {
  public:
-  explicit Index(Storage* storage) : data_(storage) {}
+  explicit Index(storage::Storage* storage) : data_(storage) {}
 
   std::string name() const override { return "index"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
@@ -103,6 +103,6 @@ class Index final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewIndex(Storage* storage) { return std::make_unique<Index>(storage); }
+std::unique_ptr<Command> NewIndex(storage::Storage* storage) { return std::make_unique<Index>(storage); }
 
 }  // namespace penstock::cli

@@ -14,7 +14,7 @@ namespace {
 
 class Init final : public Command {
  public:
-  explicit Init(Storage* storage) : data_(storage) {}
+  explicit Init(storage::Storage* storage) : data_(storage) {}
 
   std::string name() const override { return "init"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
@@ -88,6 +88,6 @@ class Init final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewInit(Storage* storage) { return std::make_unique<Init>(storage); }
+std::unique_ptr<Command> NewInit(storage::Storage* storage) { return std::make_unique<Init>(storage); }
 
 }  // namespace penstock::cli

@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* r
 
 class Pack final : public Command {
  public:
-  explicit Pack(Storage* storage) : storage_(storage) {}
+  explicit Pack(storage::Storage* storage) : storage_(storage) {}
 
   std::string name() const override { return "pack"; }
   std::string arguments() const override { return "--out DIR [flags] < RECORDS"; }
@@ -138,9 +138,9 @@ class Pack final : public Command {
 
   // Called before waiting for records: a folder in a bucket must be empty, or hold an unfinished run.
   absl::Status CheckIsFree() const {
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(out_));
+    PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage_->ListAndWait(out_));
     if (entries.empty()) return absl::OkStatus();
-    const auto text = ReadContent(storage_, absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
+    const auto text = storage::ReadContent(storage_, absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
     if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
     const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
     if (state.ok() && !state->complete) return absl::OkStatus();
@@ -151,7 +151,7 @@ class Pack final : public Command {
   // run on disk leaves as little.
   absl::Status TakeBack(const absl::Status& why) const {
     const std::string file = absl::StrCat(out_, "/", std::string(kShardStateName));
-    const auto text = ReadContent(storage_, file, kMostState);
+    const auto text = storage::ReadContent(storage_, file, kMostState);
     if (absl::IsNotFound(text.status())) return absl::OkStatus();
     absl::Status removed = text.status();
     if (text.ok()) {
@@ -225,7 +225,7 @@ class Pack final : public Command {
     return absl::OkStatus();
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   std::string out_, order_, staging_, part_;
   uint64_t threads_ = 0;
   ShardSetOptions options_;
@@ -233,6 +233,6 @@ class Pack final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewPack(Storage* storage) { return std::make_unique<Pack>(storage); }
+std::unique_ptr<Command> NewPack(storage::Storage* storage) { return std::make_unique<Pack>(storage); }
 
 }  // namespace penstock::cli

@@ -22,7 +22,7 @@ namespace {
 
 class Preview final : public Command {
  public:
-  explicit Preview(Storage* storage) : local_(storage) {}
+  explicit Preview(storage::Storage* storage) : local_(storage) {}
 
   std::string name() const override { return "preview"; }
   std::string arguments() const override { return "JOB.textproto|GLOB [--out X.png] [flags]"; }
@@ -136,6 +136,6 @@ class Preview final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewPreview(Storage* storage) { return std::make_unique<Preview>(storage); }
+std::unique_ptr<Command> NewPreview(storage::Storage* storage) { return std::make_unique<Preview>(storage); }
 
 }  // namespace penstock::cli

@@ -55,7 +55,7 @@ struct Measured {
 
 class Read final : public Command {
  public:
-  explicit Read(Storage* storage) : storage_(storage) {}
+  explicit Read(storage::Storage* storage) : storage_(storage) {}
 
   std::string name() const override { return "read"; }
   std::string arguments() const override { return "JOB [flags]"; }
@@ -270,7 +270,7 @@ class Read final : public Command {
     std::fputs(json_ ? (ReadReportJson(report) + "\n").c_str() : ReadReportText(report).c_str(), stdout);
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const Flags* flags_ = nullptr;
   CoordinatorFlag coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
@@ -282,6 +282,6 @@ class Read final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewRead(Storage* storage) { return std::make_unique<Read>(storage); }
+std::unique_ptr<Command> NewRead(storage::Storage* storage) { return std::make_unique<Read>(storage); }
 
 }  // namespace penstock::cli

@@ -14,7 +14,7 @@ namespace {
 
 class Submit final : public Command {
  public:
-  explicit Submit(Storage* storage) : storage_(storage) {}
+  explicit Submit(storage::Storage* storage) : storage_(storage) {}
 
   std::string name() const override { return "submit"; }
   std::string arguments() const override { return "JOB.textproto [flags]"; }
@@ -96,13 +96,13 @@ class Submit final : public Command {
         .Object();
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   CoordinatorFlag coordinator_;
   bool replace_ = false, allow_missing_ = false, wait_ = true, json_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> NewSubmit(Storage* storage) { return std::make_unique<Submit>(storage); }
+std::unique_ptr<Command> NewSubmit(storage::Storage* storage) { return std::make_unique<Submit>(storage); }
 
 }  // namespace penstock::cli

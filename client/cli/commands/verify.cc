@@ -23,7 +23,7 @@ constexpr size_t kShownPerFile = 20;
 // Checks files on several threads. Reports are in the order of the files.
 class Checker {
  public:
-  Checker(Storage* storage, const std::vector<DatasetFile>& files)
+  Checker(storage::Storage* storage, const std::vector<DatasetFile>& files)
       : storage_(storage), files_(files), bar_("verifying") {
     for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
     for (const DatasetFile& file : files) {
@@ -61,7 +61,7 @@ class Checker {
     return VerifyShard(*file, options);
   }
 
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const std::vector<DatasetFile>& files_;
   std::vector<absl::StatusOr<VerifyReport>> reports_;
   std::atomic<size_t> next_{0};
@@ -73,7 +73,7 @@ class Checker {
 
 class Verify final : public Command {
  public:
-  explicit Verify(Storage* storage) : data_(storage) {}
+  explicit Verify(storage::Storage* storage) : data_(storage) {}
 
   std::string name() const override { return "verify"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
@@ -163,6 +163,6 @@ class Verify final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewVerify(Storage* storage) { return std::make_unique<Verify>(storage); }
+std::unique_ptr<Command> NewVerify(storage::Storage* storage) { return std::make_unique<Verify>(storage); }
 
 }  // namespace penstock::cli

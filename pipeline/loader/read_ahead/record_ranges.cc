@@ -212,7 +212,7 @@ bool RecordRanges::Begin(const std::shared_ptr<Session>& session, uint64_t id, R
   range->with_session.emplace(session->stop, Range::Stop{range->stop});
   range->reader->ReadBytesLater(
       range->records.first, range->records.count, std::move(parts),
-      {.priority = CallPriority::kAhead, .stop = range->stop.get_token()},
+      {.priority = storage::CallPriority::kAhead, .stop = range->stop.get_token()},
       [self = shared_from_this(), range](const absl::Status& status) { self->Over(range, status.ok()); });
   return true;
 }

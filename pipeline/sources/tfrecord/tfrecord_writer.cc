@@ -18,7 +18,8 @@ constexpr size_t kBufferBytes = 256 << 10;
 
 class Writer final : public TFRecordWriter {
  public:
-  Writer(std::unique_ptr<NewFile> file, const WriterOptions& options) : file_(std::move(file)), options_(options) {}
+  Writer(std::unique_ptr<storage::NewFile> file, const WriterOptions& options)
+      : file_(std::move(file)), options_(options) {}
   ~Writer() override {
     if (deflating_) deflateEnd(&zlib_);
   }
@@ -79,7 +80,7 @@ class Writer final : public TFRecordWriter {
     return absl::OkStatus();
   }
 
-  const std::unique_ptr<NewFile> file_;
+  const std::unique_ptr<storage::NewFile> file_;
   const WriterOptions options_;
   z_stream zlib_ = {};
   bool deflating_ = false;
@@ -92,7 +93,7 @@ class Writer final : public TFRecordWriter {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(Storage* storage, const std::string& path,
+absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(storage::Storage* storage, const std::string& path,
                                                                      const WriterOptions& options) {
   if (options.compression == Compression::kAuto) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": name the compression to write: NONE, GZIP or ZLIB"));

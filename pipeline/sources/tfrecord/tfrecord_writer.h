@@ -23,7 +23,7 @@ struct WriterOptions {
 // file.
 class TFRecordWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(Storage* storage, const std::string& path,
+  static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(storage::Storage* storage, const std::string& path,
                                                               const WriterOptions& options = {});
   virtual ~TFRecordWriter() = default;
 

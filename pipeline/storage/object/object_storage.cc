@@ -19,7 +19,7 @@
 #include "pipeline/storage/object/http/http_service.h"
 #include "pipeline/storage/object/s3/s3_service.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr Nanos kLongestPause = 5 * kSecond;
@@ -423,4 +423,4 @@ void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_
   exchange->Try(0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

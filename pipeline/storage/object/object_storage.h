@@ -22,7 +22,7 @@
 #include "pipeline/storage/object/s3/s3_dialect.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Requests of a storage since its construction.
 struct ObjectCounts {
@@ -113,6 +113,6 @@ class ObjectStorage final : public Storage {
   std::unique_ptr<HttpClient> http_;  // destroyed first: ends the requests that use the others
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_

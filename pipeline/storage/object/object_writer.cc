@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "pipeline/storage/object/object_storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // Maximum size of an object that is read back to be compared.
@@ -230,4 +230,4 @@ absl::Status ObjectStorage::RemoveUnfinished(const std::string& folder) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -103,7 +103,7 @@ absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::s
 
 bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
   if (options.compression != Compression::kAuto && options.compression != Compression::kNone) return false;
-  const absl::StatusOr<std::unique_ptr<StoredFile>> file = store_.storage()->OpenAndWait(path);
+  const absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store_.storage()->OpenAndWait(path);
   if (!file.ok()) return false;
   const absl::StatusOr<ShardKind> found = DetectShardKind(**file, options.compression);
   return found.ok() && *found == ShardKind{Compression::kNone, ContainerKind::kTfRecord};
@@ -170,7 +170,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
   const EitherStop either(stop, stop_.get_token());
   const Turn turn(this, path, either.token());
   if (!turn.has()) return Stopped(path);
-  PS_ASSIGN_OR_RETURN(const StoredName found, store_.storage()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const storage::StoredName found, store_.storage()->StatAndWait(path));
   const FileInfo& info = found.info;
   {
     MutexLock lock(&mutex_);

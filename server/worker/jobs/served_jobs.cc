@@ -22,7 +22,7 @@ void FollowDecisions(const WatchedJob& job, const LoadJob& built) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(Storage* storage, const v1::Job& job,
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
                                                             const std::vector<DataRoot>& roots, IndexProvider indexes,
                                                             DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
@@ -37,13 +37,14 @@ struct ServedJobs::Slow {
   ThreadPool threads{kSlowThreads, "ps-slow"};
 };
 
-ServedJobs::ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes, uint64_t index_bytes)
+ServedJobs::ServedJobs(storage::Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
+                       uint64_t index_bytes)
     : roots_(std::move(roots)),
       indexes_(indexes),
       storage_(storage),
       index_bytes_(index_bytes),
-      file_errors_(
-          std::make_shared<FileErrors>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
+      file_errors_(std::make_shared<storage::FileErrors>(Clock::Real(),
+                                                         [](const std::string& line) { spdlog::warn("{}", line); })),
       slow_(std::make_unique<Slow>()) {}
 
 ServedJobs::~ServedJobs() {

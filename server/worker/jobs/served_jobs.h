@@ -26,7 +26,7 @@ namespace penstock {
 // Builds a job's data set and pipeline from the coordinator's description and this machine's roots. Reads nothing yet.
 // Returns InvalidArgument, or NotFound for a root that this worker does not have. `options` name the executor for slow
 // work and the receiver of file errors.
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(Storage* storage, const v1::Job& job,
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
                                                             const std::vector<DataRoot>& roots, IndexProvider indexes,
                                                             DatasetReader::Options options = {});
 
@@ -35,7 +35,7 @@ class ServedJobs {
  public:
   // `indexes`, and `storage`, which records are read from, must outlive this. `index_bytes` is DatasetReader's
   // max_index_bytes for each job.
-  ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
+  ServedJobs(storage::Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
              uint64_t index_bytes = DatasetReader::Options().max_index_bytes);
   // Calls StopBy() without a deadline. All sessions must have ended.
   ~ServedJobs();
@@ -82,9 +82,9 @@ class ServedJobs {
 
   const std::vector<DataRoot> roots_;
   ShardIndexes* const indexes_;
-  Storage* const storage_;
+  storage::Storage* const storage_;
   const uint64_t index_bytes_;
-  const std::shared_ptr<FileErrors> file_errors_;
+  const std::shared_ptr<storage::FileErrors> file_errors_;
   std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);

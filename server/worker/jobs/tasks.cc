@@ -54,7 +54,7 @@ absl::Status FillFiles(const std::vector<DatasetFile>& files, const TaskTools& t
     if (file.info.has_value()) {
       info = *file.info;
     } else {
-      PS_ASSIGN_OR_RETURN(StoredName found, tools.storage->StatAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(storage::StoredName found, tools.storage->StatAndWait(file.path));
       info = std::move(found.info);
     }
     v1::Shard* shard = report->add_files();

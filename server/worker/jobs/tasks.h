@@ -15,7 +15,7 @@ namespace penstock {
 
 // Tools for tasks. All pointers must outlive the tasks.
 struct TaskTools {
-  Storage* storage = nullptr;  // storage of the data sets
+  storage::Storage* storage = nullptr;  // storage of the data sets
   std::vector<DataRoot> roots;
   ShardIndexes* indexes = nullptr;
   CoordinatorLink* link = nullptr;

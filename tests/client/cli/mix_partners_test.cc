@@ -17,7 +17,7 @@ std::shared_ptr<const LoadJob> Mixing(const TempFolder& folder) {
   set.job.mutable_mix()->set_mixup_alpha(1);
   set.job.mutable_mix()->set_classes(10);
   set.job.mutable_mix()->set_group(3);
-  auto dataset = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+  auto dataset = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(dataset.ok());
   auto job = LoadJob::Create(set.job, *dataset);
   PS_CHECK(job.ok());

@@ -32,12 +32,12 @@ class StorageCommands : public ::testing::Test {
  protected:
   StorageCommands() { setenv("XDG_CACHE_HOME", home_.File("cache").c_str(), 1); }
 
-  static MemoryStorage* Memory() {
-    static auto* const memory = new MemoryStorage;
+  static storage::MemoryStorage* Memory() {
+    static auto* const memory = new storage::MemoryStorage;
     return memory;
   }
-  static std::vector<UrlStorage> Table() {
-    return {{"mem", [] { return static_cast<Storage*>(Memory()); }}};
+  static std::vector<storage::UrlStorage> Table() {
+    return {{"mem", [] { return static_cast<storage::Storage*>(Memory()); }}};
   }
   static absl::Status Run(std::unique_ptr<cli::Command> command, const std::vector<std::string>& arguments) {
     Flags flags;
@@ -47,13 +47,13 @@ class StorageCommands : public ::testing::Test {
   }
   std::vector<std::string> NamesIn(const std::string& folder) {
     std::vector<std::string> names;
-    const std::vector<StoredEntry> entries = Memory()->ListAndWait(folder).value();
-    for (const StoredEntry& entry : entries) names.push_back(entry.name);
+    const std::vector<storage::StoredEntry> entries = Memory()->ListAndWait(folder).value();
+    for (const storage::StoredEntry& entry : entries) names.push_back(entry.name);
     return names;
   }
 
   TempFolder home_;
-  const std::unique_ptr<Storage> files_ = FilesBy(LocalFiles(), Table());
+  const std::unique_ptr<storage::Storage> files_ = storage::FilesBy(storage::LocalFiles(), Table());
 };
 
 TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
@@ -71,8 +71,8 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   ASSERT_EQ(
       Run(cli::NewImport(files_.get()), {home_.File("photos"), "--out", home_.File("shards"), "--prefix", "train"}),
       absl::OkStatus());
-  EXPECT_EQ(ReadContent(files_.get(), "mem://bucket/shards/train-00000.tfrecord", 1 << 20).value(),
-            ReadContent(files_.get(), home_.File("shards/train-00000.tfrecord"), 1 << 20).value());
+  EXPECT_EQ(storage::ReadContent(files_.get(), "mem://bucket/shards/train-00000.tfrecord", 1 << 20).value(),
+            storage::ReadContent(files_.get(), home_.File("shards/train-00000.tfrecord"), 1 << 20).value());
   EXPECT_EQ(Run(cli::NewImport(files_.get()), import), absl::OkStatus()) << "again";
   EXPECT_TRUE(absl::IsFailedPrecondition(
       Run(cli::NewImport(files_.get()), {"mem://bucket/photos", "--out", "mem://bucket/shards"})));
@@ -95,7 +95,7 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   EXPECT_EQ(Run(cli::NewRead(files_.get()), to), absl::OkStatus());
 
   // A host without the storage rejects the job.
-  const auto others = FilesBy(LocalFiles());
+  const auto others = storage::FilesBy(storage::LocalFiles());
   ASSERT_TRUE(WriteFileAtomically(home_.File("mem.textproto"), job).ok());
   const absl::Status rejected =
       Run(cli::NewSubmit(others.get()), {home_.File("mem.textproto"), "--coordinator", cluster.address()});

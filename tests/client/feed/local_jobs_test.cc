@@ -17,7 +17,7 @@ namespace {
 TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
   TempFolder folder;
   TestDataset set = MakeNumberDataset({}, folder.path());
-  MemoryStorage memory;
+  storage::MemoryStorage memory;
   for (const std::string& file : set.files) {
     const std::string name = "mem://bucket/" + std::filesystem::path(file).filename().string();
     ASSERT_TRUE(memory.Put(name, ReadWholeFile(file).value()).ok());

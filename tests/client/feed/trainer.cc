@@ -69,7 +69,7 @@ Trainer::Trainer(const TestDataset& dataset, const std::string& hello, EpochWarn
     : dataset_(dataset) {
   options_.epoch_warnings = std::move(epoch_warnings);
   options_.parent = getpid();
-  options_.storage = LocalFiles();
+  options_.storage = storage::LocalFiles();
   options_.release = "test";
   options_.index_dir = [] { return absl::StatusOr<std::string>(std::string()); };
   options_.open_local = [this](const v1::FeedOpen& open) -> absl::StatusOr<LocalSource> {

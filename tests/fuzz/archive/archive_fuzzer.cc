@@ -141,7 +141,7 @@ void CheckNpz(std::string_view bytes) {
   PS_CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   penstock::NpzOptions options;
   options.scratch = ScratchFolder();
-  const auto npz = penstock::OpenNpz(penstock::LocalFiles(), absl::StrCat("/proc/self/fd/", fd), options);
+  const auto npz = penstock::OpenNpz(penstock::storage::LocalFiles(), absl::StrCat("/proc/self/fd/", fd), options);
   close(fd);
   if (!npz.ok()) {
     PS_CHECK(absl::IsInvalidArgument(npz.status()) || absl::IsDataLoss(npz.status()));

@@ -34,7 +34,7 @@ class LoaderHostTest : public ::testing::Test {
                             folder_.File("data"));
     set_.job.mutable_dataset(0)->set_files(0, "data-*");
   }
-  static LoaderHostOptions OptionsOn(Storage* storage) {
+  static LoaderHostOptions OptionsOn(storage::Storage* storage) {
     LoaderHostOptions options;
     options.storage = storage;
     options.loader.threads = 2;
@@ -61,7 +61,7 @@ class LoaderHostTest : public ::testing::Test {
 };
 
 TEST_F(LoaderHostTest, ReadsTheStorageThatItIsGiven) {
-  MemoryStorage memory;
+  storage::MemoryStorage memory;
   for (const std::string& file : set_.files) {
     const std::string name = "mem://bucket/" + std::filesystem::path(file).filename().string();
     ASSERT_TRUE(memory.Put(name, ReadWholeFile(file).value()).ok());
@@ -73,7 +73,7 @@ TEST_F(LoaderHostTest, ReadsTheStorageThatItIsGiven) {
 TEST_F(LoaderHostTest, RowsAreTheSameWithEverySetting) {
   for (const std::optional<int> read_threads : {std::optional<int>(), std::optional<int>(0), std::optional<int>(3)}) {
     for (const bool tuned : {false, true}) {
-      LoaderHostOptions options = OptionsOn(LocalFiles());
+      LoaderHostOptions options = OptionsOn(storage::LocalFiles());
       options.read_threads = read_threads;
       options.rings = tuned;
       options.loader.choose_record_cache = options.loader.choose_decoded_cache = tuned;
@@ -92,7 +92,7 @@ TEST_F(LoaderHostTest, RowsAreTheSameWithEverySetting) {
 }
 
 TEST_F(LoaderHostTest, OnlyRingsNeedSharedFiles) {
-  LoaderHostOptions options = OptionsOn(LocalFiles());
+  LoaderHostOptions options = OptionsOn(storage::LocalFiles());
   EXPECT_EQ(Create(options)->shared_row_files(), nullptr);
   options.rings = true;
   options.loader.row_cache_bytes = 56 * kMiB;
@@ -103,7 +103,7 @@ TEST_F(LoaderHostTest, OnlyRingsNeedSharedFiles) {
 }
 
 TEST_F(LoaderHostTest, ErrorsNameTheBudgetAndTheFolder) {
-  LoaderHostOptions options = OptionsOn(LocalFiles());
+  LoaderHostOptions options = OptionsOn(storage::LocalFiles());
   options.disk_cache.folder = folder_.File("cache");
   options.loader.record_cache_bytes = 61 * kMiB;  // all that the disk cache leaves
   EXPECT_THAT(std::string(LoaderHost::Create(options).status().message()), HasSubstr("memory_budget_bytes 63963136"));
@@ -117,7 +117,7 @@ TEST_F(LoaderHostTest, ErrorsNameTheBudgetAndTheFolder) {
 TEST_F(LoaderHostTest, TunesOnTheGivenExecutorUntilItStops) {
   SimScheduler scheduler(1);
   int looks = 0;
-  LoaderHostOptions options = OptionsOn(LocalFiles());
+  LoaderHostOptions options = OptionsOn(storage::LocalFiles());
   options.tuning.executor = &scheduler;
   options.tuning.host_cpu = [&looks] {
     ++looks;
@@ -134,7 +134,7 @@ TEST_F(LoaderHostTest, TunesOnTheGivenExecutorUntilItStops) {
 
 TEST_F(LoaderHostTest, PinnedSettingsNeedNoTuning) {
   SimScheduler scheduler(1);
-  LoaderHostOptions options = OptionsOn(LocalFiles());
+  LoaderHostOptions options = OptionsOn(storage::LocalFiles());
   options.tuning.executor = &scheduler;
   options.threads_pinned = true;
   options.read_threads = 0;

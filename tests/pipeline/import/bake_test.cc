@@ -49,7 +49,7 @@ v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::
   shards.folder = folder;
   shards.shard_bytes = 20000;
   shards.threads = threads;
-  const auto written = WriteShards(LocalFiles(), **source, shards);
+  const auto written = WriteShards(storage::LocalFiles(), **source, shards);
   EXPECT_TRUE(written.ok()) << written.status();
   const std::string text = (*source)->JobText("baked", folder + "/data-*.tfrecord");
   v1::JobSpec job;

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 class RemoteSource {
  public:
   ItemsAhead::Fetch fetch() {
-    return [this](uint64_t item, const CallOptions&, CallDone<FetchedItem> done) {
+    return [this](uint64_t item, const storage::CallOptions&, storage::CallDone<FetchedItem> done) {
       MutexLock lock(&mutex_);
       calls_.emplace_back(item, std::move(done));
     };
@@ -34,7 +34,7 @@ class RemoteSource {
   }
   // Answers the earliest open call.
   void Answer(absl::Status status = absl::OkStatus()) {
-    std::pair<uint64_t, CallDone<FetchedItem>> call;
+    std::pair<uint64_t, storage::CallDone<FetchedItem>> call;
     {
       MutexLock lock(&mutex_);
       ASSERT_FALSE(calls_.empty());
@@ -47,7 +47,7 @@ class RemoteSource {
 
  private:
   Mutex mutex_;
-  std::vector<std::pair<uint64_t, CallDone<FetchedItem>>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<uint64_t, storage::CallDone<FetchedItem>>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 ItemsAhead::BytesOf Each(uint64_t bytes) {

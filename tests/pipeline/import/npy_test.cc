@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 std::string OpenError(const TempDir& dir, const std::string& content) {
   dir.Write("bad.npy", content);
-  const absl::Status status = NpyFile::Open(LocalFiles(), dir.File("bad.npy")).status();
+  const absl::Status status = NpyFile::Open(storage::LocalFiles(), dir.File("bad.npy")).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.npy"));
   return std::string(status.message());
@@ -28,7 +28,7 @@ TEST(NpyFile, ReadsItsRows) {
   TempDir dir;
   const std::string data = Bytes(3 * 2 * 4);
   dir.Write("a.npy", Npy("<f4", "3, 2", data));
-  const auto npy = NpyFile::Open(LocalFiles(), dir.File("a.npy"));
+  const auto npy = NpyFile::Open(storage::LocalFiles(), dir.File("a.npy"));
   ASSERT_TRUE(npy.ok()) << npy.status();
   EXPECT_EQ((*npy)->dtype(), batch::DType::kFloat32);
   EXPECT_EQ((*npy)->rows(), 3u);
@@ -68,7 +68,7 @@ TEST(NpyFile, WhatCannotBeReadSaysWhyAndWhatToDo) {
   EXPECT_THAT(OpenError(dir, Npy("<f4", "3, 0", "")), HasSubstr("rows are empty"));
   EXPECT_THAT(OpenError(dir, Npy("<f4", "1, 4000000000, 4000000000", "")), HasSubstr("one record may have"));
   EXPECT_THAT(OpenError(dir, Npy("<f4", "99999999999999999999", "")), HasSubstr("shape"));
-  EXPECT_EQ(NpyFile::Open(LocalFiles(), dir.File("gone.npy")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(NpyFile::Open(storage::LocalFiles(), dir.File("gone.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(NpyFile, NoBytesOfAHeaderMakeItCrash) {
@@ -86,14 +86,14 @@ TEST(NpyFile, NoBytesOfAHeaderMakeItCrash) {
 TEST(NpyLabels, AreIntegersOfAnyKind) {
   TempDir dir;
   dir.Write("l.npy", Npy("|i1", "3", std::string("\x01\xff\x07")));
-  EXPECT_EQ(*ReadNpyLabels(LocalFiles(), dir.File("l.npy")), (std::vector<int64_t>{1, -1, 7}));
+  EXPECT_EQ(*ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")), (std::vector<int64_t>{1, -1, 7}));
   dir.Write("l.npy", Npy("<u2", "2, 1", std::string("\x01\x02\xff\xff")));
-  EXPECT_EQ(*ReadNpyLabels(LocalFiles(), dir.File("l.npy")), (std::vector<int64_t>{513, 65535}));
+  EXPECT_EQ(*ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")), (std::vector<int64_t>{513, 65535}));
   dir.Write("l.npy", Npy("<f4", "3", Bytes(12)));
-  EXPECT_THAT(std::string(ReadNpyLabels(LocalFiles(), dir.File("l.npy")).status().message()),
+  EXPECT_THAT(std::string(ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")).status().message()),
               HasSubstr("labels are integers"));
   dir.Write("l.npy", Npy("<i4", "3, 2", Bytes(24)));
-  EXPECT_THAT(std::string(ReadNpyLabels(LocalFiles(), dir.File("l.npy")).status().message()),
+  EXPECT_THAT(std::string(ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")).status().message()),
               HasSubstr("one number in each row"));
 }
 
@@ -101,13 +101,13 @@ TEST(NpyLabels, AreIntegersOfAnyKind) {
 std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> names, std::vector<int64_t> labels,
                                    batch::RowSchema* schema, std::vector<int64_t>* labels_back) {
   std::vector<std::unique_ptr<const NpyFile>> files;
-  for (const std::string& name : names) files.push_back(*NpyFile::Open(LocalFiles(), dir.File(name)));
+  for (const std::string& name : names) files.push_back(*NpyFile::Open(storage::LocalFiles(), dir.File(name)));
   const auto source = NpySource::Create({"data", std::move(files)}, std::move(labels));
   EXPECT_TRUE(source.ok()) << source.status();
   ShardSetOptions options;
   options.folder = dir.File("out");
   options.shard_bytes = 500;
-  const auto written = WriteShards(LocalFiles(), **source, options);
+  const auto written = WriteShards(storage::LocalFiles(), **source, options);
   EXPECT_TRUE(written.ok()) << written.status();
   const std::string text = (*source)->JobText("arrays", dir.File("out/data-*.tfrecord"));
   v1::JobSpec job;
@@ -195,12 +195,12 @@ TEST(NpySource, ArraysAndLabelsMustFit) {
   dir.Write("c.npy", Npy("|u1", "4, 1", Bytes(4)));
   for (const char* other : {"b.npy", "c.npy"}) {
     std::vector<std::unique_ptr<const NpyFile>> files;
-    files.push_back(*NpyFile::Open(LocalFiles(), dir.File("a.npy")));
-    files.push_back(*NpyFile::Open(LocalFiles(), dir.File(other)));
+    files.push_back(*NpyFile::Open(storage::LocalFiles(), dir.File("a.npy")));
+    files.push_back(*NpyFile::Open(storage::LocalFiles(), dir.File(other)));
     EXPECT_THAT(std::string(NpySource::Create({"data", std::move(files)}, {}).status().message()), HasSubstr(other));
   }
   std::vector<std::unique_ptr<const NpyFile>> files;
-  files.push_back(*NpyFile::Open(LocalFiles(), dir.File("a.npy")));
+  files.push_back(*NpyFile::Open(storage::LocalFiles(), dir.File("a.npy")));
   EXPECT_THAT(std::string(NpySource::Create({"data", std::move(files)}, {1, 2}).status().message()),
               HasSubstr("2 labels for 4 rows"));
 }

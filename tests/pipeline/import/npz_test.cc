@@ -28,7 +28,7 @@ class NpzTest : public ::testing::Test {
     dir_.Write("a.npz", zip.Bytes());
   }
   absl::StatusOr<NpzArrays> Open(const std::string& rows = "", const std::string& labels = "") {
-    return OpenNpz(LocalFiles(), dir_.File("a.npz"), {.rows = rows, .labels = labels, .scratch = dir_.path()});
+    return OpenNpz(storage::LocalFiles(), dir_.File("a.npz"), {.rows = rows, .labels = labels, .scratch = dir_.path()});
   }
   std::string Error(const std::string& rows = "", const std::string& labels = "") {
     const auto opened = Open(rows, labels);

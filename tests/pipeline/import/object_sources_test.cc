@@ -38,7 +38,7 @@ FakeS3& S3() {
   return *s3;
 }
 
-Storage* Files() { return AnyFiles(); }
+storage::Storage* Files() { return storage::AnyFiles(); }
 
 class ObjectSources : public ::testing::Test {
  protected:

@@ -62,7 +62,7 @@ void ExpectOk(const absl::StatusOr<ShardSetResult>& result) { ASSERT_TRUE(result
 TEST(ShardSet, HoldsEveryRecordOnceInOrder) {
   TempDir dir;
   FakeSource source(200);
-  const auto result = WriteShards(LocalFiles(), source, Options(dir, "out"));
+  const auto result = WriteShards(storage::LocalFiles(), source, Options(dir, "out"));
   ExpectOk(result);
   std::vector<std::string> expected;
   for (uint64_t i = 0; i < 200; ++i) expected.push_back(FakeSource::Record(i));
@@ -85,7 +85,7 @@ TEST(ShardSet, ShufflesByTheSeedWithoutLosingARecord) {
   ShardSetOptions options = Options(dir, "out");
   options.shuffle = true;
   options.seed = 5;
-  ExpectOk(WriteShards(LocalFiles(), source, options));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, options));
   std::vector<std::string> records = RecordsOf(dir.File("out")), sorted, expected;
   for (uint64_t i = 0; i < 100; ++i) expected.push_back(FakeSource::Record(i));
   EXPECT_NE(records, expected);
@@ -95,7 +95,7 @@ TEST(ShardSet, ShufflesByTheSeedWithoutLosingARecord) {
   EXPECT_EQ(sorted, expected);
   options.folder = dir.File("other");
   options.seed = 6;
-  ExpectOk(WriteShards(LocalFiles(), source, options));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, options));
   EXPECT_NE(RecordsOf(dir.File("other")), records);
 }
 
@@ -108,7 +108,7 @@ TEST(ShardSet, IsTheSameWithAnyNumberOfThreadsAndAnyWindow) {
     options.shuffle = true;
     options.skip_bad = true;
     options.window_bytes = threads == 8 ? 1 : 1 << 20;  // 1 byte is one record at a time
-    ExpectOk(WriteShards(LocalFiles(), source, options));
+    ExpectOk(WriteShards(storage::LocalFiles(), source, options));
   }
   EXPECT_GT(FilesOf(dir.File("out1")).size(), 5u);
   EXPECT_EQ(FilesOf(dir.File("out1")), FilesOf(dir.File("out3")));
@@ -118,13 +118,13 @@ TEST(ShardSet, IsTheSameWithAnyNumberOfThreadsAndAnyWindow) {
 TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
   TempDir dir;
   FakeSource whole(80);
-  ExpectOk(WriteShards(LocalFiles(), whole, Options(dir, "whole")));
+  ExpectOk(WriteShards(storage::LocalFiles(), whole, Options(dir, "whole")));
   const auto expected = FilesOf(dir.File("whole"));
   for (uint64_t stop = 0; stop < 80; stop += 7) {
     const std::string name = absl::StrCat("stopped", stop);
     FakeSource failing(80);
     failing.machine_fails_at = stop;
-    const auto first = WriteShards(LocalFiles(), failing, Options(dir, name));
+    const auto first = WriteShards(storage::LocalFiles(), failing, Options(dir, name));
     ASSERT_FALSE(first.ok());
     EXPECT_THAT(std::string(first.status().message()), HasSubstr("the disk does not answer"));
     const uint64_t finished = std::filesystem::exists(dir.File(name)) ? FilesOf(dir.File(name)).size() : 0;
@@ -134,7 +134,7 @@ TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
       dir.Write(name + "/.data-00009.tfrecord.penstock-tmp.a1B2c3", "half");
       dir.Write(name + "/" + ShardName("data", finished), "not noted");
     }
-    const auto second = WriteShards(LocalFiles(), whole, Options(dir, name, 3));
+    const auto second = WriteShards(storage::LocalFiles(), whole, Options(dir, name, 3));
     ExpectOk(second);
     EXPECT_EQ(second->resumed_shards, finished);
     EXPECT_EQ(FilesOf(dir.File(name)), expected) << stop;
@@ -144,9 +144,9 @@ TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
 TEST(ShardSet, ACompleteFolderIsLeftAsItIs) {
   TempDir dir;
   FakeSource source(50);
-  ExpectOk(WriteShards(LocalFiles(), source, Options(dir, "out")));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
   const auto before = FilesOf(dir.File("out"));
-  const auto again = WriteShards(LocalFiles(), source, Options(dir, "out"));
+  const auto again = WriteShards(storage::LocalFiles(), source, Options(dir, "out"));
   ExpectOk(again);
   EXPECT_EQ(again->resumed_shards, before.size());
   EXPECT_EQ(FilesOf(dir.File("out")), before);
@@ -156,10 +156,10 @@ TEST(ShardSet, OtherArgumentsAreRefusedAndNamed) {
   TempDir dir;
   FakeSource source(50);
   source.machine_fails_at = 40;
-  ASSERT_FALSE(WriteShards(LocalFiles(), source, Options(dir, "out")).ok());
+  ASSERT_FALSE(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).ok());
   source.machine_fails_at = ~0;
   const auto expect_refused = [&](const ShardSetOptions& options, const std::string& what) {
-    const auto refused = WriteShards(LocalFiles(), source, options);
+    const auto refused = WriteShards(storage::LocalFiles(), source, options);
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr(what));
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr("another --out"));
@@ -176,14 +176,14 @@ TEST(ShardSet, OtherArgumentsAreRefusedAndNamed) {
   source.content = 2;
   expect_refused(Options(dir, "out"), "content");
   source.content = 1;
-  ExpectOk(WriteShards(LocalFiles(), source, Options(dir, "out")));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
 }
 
 TEST(ShardSet, AFolderOfAnotherIsNotTouched) {
   TempDir dir;
   dir.Write("out/mine.txt", "dear");
   FakeSource source(50);
-  const auto refused = WriteShards(LocalFiles(), source, Options(dir, "out"));
+  const auto refused = WriteShards(storage::LocalFiles(), source, Options(dir, "out"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("'mine.txt'"));
   EXPECT_EQ(FilesOf(dir.File("out")).size(), 1u);
@@ -192,37 +192,38 @@ TEST(ShardSet, AFolderOfAnotherIsNotTouched) {
 TEST(ShardSet, AShardThatIsGoneOrChangedIsSaid) {
   TempDir dir;
   FakeSource source(50);
-  ExpectOk(WriteShards(LocalFiles(), source, Options(dir, "out")));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
   std::filesystem::resize_file(dir.File("out/data-00001.tfrecord"), 10);
-  EXPECT_THAT(std::string(WriteShards(LocalFiles(), source, Options(dir, "out")).status().message()),
+  EXPECT_THAT(std::string(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).status().message()),
               HasSubstr("has 10 bytes"));
   std::filesystem::remove(dir.File("out/data-00001.tfrecord"));
-  EXPECT_THAT(std::string(WriteShards(LocalFiles(), source, Options(dir, "out")).status().message()),
+  EXPECT_THAT(std::string(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).status().message()),
               HasSubstr("is gone"));
 }
 
 TEST(ShardSet, ADamagedStateIsSaid) {
   TempDir dir;
   FakeSource source(50);
-  ExpectOk(WriteShards(LocalFiles(), source, Options(dir, "out")));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
   dir.Write("out/.penstock-shards", "penstock-shards 1\nshard x\n");
-  EXPECT_THAT(std::string(WriteShards(LocalFiles(), source, Options(dir, "out")).status().message()),
+  EXPECT_THAT(std::string(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).status().message()),
               HasSubstr("is damaged"));
 }
 
 TEST(ShardSet, OneRunAtATimeWritesIntoAFolder) {
   TempDir dir;
-  const auto held = ShardFolder::Open(LocalFiles(), dir.File("out"), {});
+  const auto held = ShardFolder::Open(storage::LocalFiles(), dir.File("out"), {});
   ASSERT_TRUE(held.ok()) << held.status();
   FakeSource source(5);
-  EXPECT_EQ(WriteShards(LocalFiles(), source, Options(dir, "out")).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST(ShardSet, TheFirstBadItemInOrderEndsTheRun) {
   TempDir dir;
   FakeSource source(100);
   source.bad = {60, 70};
-  const auto failed = WriteShards(LocalFiles(), source, Options(dir, "out", 4));
+  const auto failed = WriteShards(storage::LocalFiles(), source, Options(dir, "out", 4));
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("item 60 is torn"));
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("--skip-bad"));
@@ -230,7 +231,7 @@ TEST(ShardSet, TheFirstBadItemInOrderEndsTheRun) {
   // The finished shards hold no bad item, so the run may continue and skip bad ones.
   ShardSetOptions skipping = Options(dir, "out");
   skipping.skip_bad = true;
-  const auto done = WriteShards(LocalFiles(), source, skipping);
+  const auto done = WriteShards(storage::LocalFiles(), source, skipping);
   ExpectOk(done);
   EXPECT_GT(done->resumed_shards, 0u);
   EXPECT_EQ(done->state.Records(), 98u);
@@ -241,10 +242,10 @@ TEST(ShardSet, ARunThatFailsAtOnceLeavesNothing) {
   TempDir dir;
   FakeSource source(10);
   source.bad = {0};
-  EXPECT_FALSE(WriteShards(LocalFiles(), source, Options(dir, "out")).ok());
+  EXPECT_FALSE(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).ok());
   EXPECT_FALSE(std::filesystem::exists(dir.File("out")));
   std::filesystem::create_directory(dir.File("out"));
-  EXPECT_FALSE(WriteShards(LocalFiles(), source, Options(dir, "out")).ok());
+  EXPECT_FALSE(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).ok());
   EXPECT_TRUE(std::filesystem::is_empty(dir.File("out")));
 }
 
@@ -254,7 +255,7 @@ TEST(ShardSet, NothingButBadItemsIsAnError) {
   source.bad = {0, 1, 2};
   ShardSetOptions options = Options(dir, "out");
   options.skip_bad = true;
-  EXPECT_THAT(std::string(WriteShards(LocalFiles(), source, options).status().message()),
+  EXPECT_THAT(std::string(WriteShards(storage::LocalFiles(), source, options).status().message()),
               HasSubstr("every one of the 3 items"));
   EXPECT_FALSE(std::filesystem::exists(dir.File("out")));
 }
@@ -265,12 +266,13 @@ TEST(ShardSet, RefusesOptionsThatMakeNoSense) {
   for (const char* prefix : {"", ".hidden", "a/b", "a b"}) {
     ShardSetOptions options = Options(dir, "out");
     options.prefix = prefix;
-    EXPECT_EQ(WriteShards(LocalFiles(), source, options).status().code(), absl::StatusCode::kInvalidArgument) << prefix;
+    EXPECT_EQ(WriteShards(storage::LocalFiles(), source, options).status().code(), absl::StatusCode::kInvalidArgument)
+        << prefix;
   }
   ShardSetOptions options = Options(dir, "out");
   options.shard_bytes = 0;
-  EXPECT_FALSE(WriteShards(LocalFiles(), source, options).ok());
-  EXPECT_FALSE(WriteShards(LocalFiles(), FakeSource(0), Options(dir, "out")).ok());
+  EXPECT_FALSE(WriteShards(storage::LocalFiles(), source, options).ok());
+  EXPECT_FALSE(WriteShards(storage::LocalFiles(), FakeSource(0), Options(dir, "out")).ok());
 }
 
 TEST(ShardSet, ReportsItsProgressInOrder) {
@@ -283,7 +285,7 @@ TEST(ShardSet, ReportsItsProgressInOrder) {
     EXPECT_EQ(p.items_total, 100u);
     last = p.items_done;
   };
-  ExpectOk(WriteShards(LocalFiles(), source, options));
+  ExpectOk(WriteShards(storage::LocalFiles(), source, options));
   EXPECT_EQ(last, 100u);
 }
 

@@ -37,7 +37,7 @@ TEST(ClassFolders, LabelsFollowTheBytesOfTheNames) {
   dir.Write("src/a/.hidden", "no");
   dir.Write("src/stray.txt", "no");
   std::filesystem::create_directory(dir.File("src/empty"));
-  const auto found = ListClassFolders(LocalFiles(), dir.File("src"), nullptr);
+  const auto found = ListClassFolders(storage::LocalFiles(), dir.File("src"), nullptr);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(LabelNamesText(found->labels), "B\t0\na\t1\nb\t2\nempty\t3\n");
   EXPECT_EQ(found->stray, 1u);
@@ -57,35 +57,38 @@ TEST(ClassFolders, TakeTheirNumbersFromAFile) {
   dir.Write("src/cat/1.jpg", "1");
   dir.Write("src/great dane/1.jpg", "1");
   dir.Write("labels", "great dane 7\r\n\ncat\t-1\nunused 3\n");
-  const auto labels = ReadLabelNames(LocalFiles(), dir.File("labels"));
+  const auto labels = ReadLabelNames(storage::LocalFiles(), dir.File("labels"));
   ASSERT_TRUE(labels.ok()) << labels.status();
-  const auto found = ListClassFolders(LocalFiles(), dir.File("src"), &*labels);
+  const auto found = ListClassFolders(storage::LocalFiles(), dir.File("src"), &*labels);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->files.label(0), -1);
   EXPECT_EQ(found->files.label(1), 7);
   LabelNames lacking = *labels;
   lacking.erase("cat");
-  EXPECT_THAT(Message(ListClassFolders(LocalFiles(), dir.File("src"), &lacking).status()),
+  EXPECT_THAT(Message(ListClassFolders(storage::LocalFiles(), dir.File("src"), &lacking).status()),
               HasSubstr("src/cat has no number"));
 }
 
 TEST(ClassFolders, WhatHoldsNoneIsSaid) {
   TempDir dir;
-  EXPECT_EQ(ListClassFolders(LocalFiles(), dir.File("none"), nullptr).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ListClassFolders(storage::LocalFiles(), dir.File("none"), nullptr).status().code(),
+            absl::StatusCode::kNotFound);
   dir.Write("shards/train-00000", "no image");
-  EXPECT_THAT(Message(ListClassFolders(LocalFiles(), dir.File("shards"), nullptr).status()),
+  EXPECT_THAT(Message(ListClassFolders(storage::LocalFiles(), dir.File("shards"), nullptr).status()),
               HasSubstr("no class folders"));
   std::filesystem::create_directories(dir.File("empty/a"));
-  EXPECT_THAT(Message(ListClassFolders(LocalFiles(), dir.File("empty"), nullptr).status()), HasSubstr("hold no files"));
+  EXPECT_THAT(Message(ListClassFolders(storage::LocalFiles(), dir.File("empty"), nullptr).status()),
+              HasSubstr("hold no files"));
   dir.Write("loop/a/1.jpg", "1");
   std::filesystem::create_directory_symlink(dir.File("loop/a"), dir.File("loop/a/again"));
-  EXPECT_THAT(Message(ListClassFolders(LocalFiles(), dir.File("loop"), nullptr).status()), HasSubstr("nested"));
+  EXPECT_THAT(Message(ListClassFolders(storage::LocalFiles(), dir.File("loop"), nullptr).status()),
+              HasSubstr("nested"));
 }
 
 TEST(ClassFolders, AFlatFolderOfImagesHasNoLabels) {
   TempDir dir;
   for (const char* name : {"flat/1.jpg", "flat/2.jpg"}) dir.Write(name, image::MakeJpeg({.width = 40, .height = 30}));
-  auto found = ListClassFolders(LocalFiles(), dir.File("flat"), nullptr);
+  auto found = ListClassFolders(storage::LocalFiles(), dir.File("flat"), nullptr);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->files.labeled());
   EXPECT_TRUE(found->labels.empty());
@@ -103,7 +106,7 @@ TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
   TempDir dir;
   dir.Write("src/a/1.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir.Write("src/a/Thumbs.db", "no image");
-  auto all = ListClassFolders(LocalFiles(), dir.File("src"), nullptr);
+  auto all = ListClassFolders(storage::LocalFiles(), dir.File("src"), nullptr);
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_EQ(all->files.size(), 2u);
   const auto source = NewFileSource(std::move(all->files), {}, false);
@@ -111,13 +114,13 @@ TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
   MadeRecord made;
   EXPECT_THAT(Message((*source)->NewMaker()->Make(1, &made)), HasSubstr("--skip-other"));
 
-  const auto images = ListClassFolders(LocalFiles(), dir.File("src"), nullptr, /*skip_other=*/true);
+  const auto images = ListClassFolders(storage::LocalFiles(), dir.File("src"), nullptr, /*skip_other=*/true);
   ASSERT_TRUE(images.ok()) << images.status();
   EXPECT_EQ(images->files.size(), 1u);
   EXPECT_EQ(images->files.left_out(), 1u);
   EXPECT_EQ(images->files.first_left_out(), dir.File("src/a/Thumbs.db"));
   dir.Write("list", "src/a/1.jpg 1\nsrc/a/Thumbs.db 2\nsrc/a/gone.jpg 3\n");
-  const auto listed = ReadFileList(LocalFiles(), dir.File("list"), dir.path(), nullptr, /*skip_other=*/true);
+  const auto listed = ReadFileList(storage::LocalFiles(), dir.File("list"), dir.path(), nullptr, /*skip_other=*/true);
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_EQ(listed->size(), 2u) << "one that cannot be read is kept, for its own error";
   EXPECT_EQ(listed->unreadable(), 1u);
@@ -127,7 +130,7 @@ TEST(FileList, CommasPartToo) {
   TempDir dir;
   const LabelNames names = {{"hen,cock", 8}, {"owl", 9}};
   dir.Write("list", "a.jpg,3\nb c.jpg, 4\n\"d,e.jpg\",5\nf.jpg 6\ng,h.jpg 7\ni.jpg hen,cock\nj.jpg,\"owl\"\n");
-  const auto files = ReadFileList(LocalFiles(), dir.File("list"), "/r", &names);
+  const auto files = ReadFileList(storage::LocalFiles(), dir.File("list"), "/r", &names);
   ASSERT_TRUE(files.ok()) << files.status();
   std::vector<std::string> found;
   for (size_t i = 0; i < files->size(); ++i) found.push_back(absl::StrCat(files->path(i), "=", files->label(i)));
@@ -135,7 +138,7 @@ TEST(FileList, CommasPartToo) {
                                  "/r/i.jpg=8", "/r/j.jpg=9"));
   for (const char* heads : {"filename,label", "file name,label"}) {
     dir.Write("list", absl::StrCat(heads, "\na.jpg,1\n"));
-    EXPECT_THAT(Message(ReadFileList(LocalFiles(), dir.File("list"), "/r", nullptr).status()),
+    EXPECT_THAT(Message(ReadFileList(storage::LocalFiles(), dir.File("list"), "/r", nullptr).status()),
                 HasSubstr("list:1: 'label' is no number; if this line names the columns, remove it"));
   }
 }
@@ -143,14 +146,14 @@ TEST(FileList, CommasPartToo) {
 TEST(LabelNames, BadLinesAreNamed) {
   TempDir dir;
   dir.Write("l", "a 1\nb\n");
-  EXPECT_THAT(Message(ReadLabelNames(LocalFiles(), dir.File("l")).status()), HasSubstr("l:2: 'b'"));
+  EXPECT_THAT(Message(ReadLabelNames(storage::LocalFiles(), dir.File("l")).status()), HasSubstr("l:2: 'b'"));
   dir.Write("l", "a 1\nb two\n");
-  EXPECT_THAT(Message(ReadLabelNames(LocalFiles(), dir.File("l")).status()), HasSubstr("l:2"));
+  EXPECT_THAT(Message(ReadLabelNames(storage::LocalFiles(), dir.File("l")).status()), HasSubstr("l:2"));
   dir.Write("l", "a 1\na 2\n");
-  EXPECT_THAT(Message(ReadLabelNames(LocalFiles(), dir.File("l")).status()),
+  EXPECT_THAT(Message(ReadLabelNames(storage::LocalFiles(), dir.File("l")).status()),
               HasSubstr("has the number 1 above and 2 here"));
   dir.Write("l", "\n");
-  EXPECT_FALSE(ReadLabelNames(LocalFiles(), dir.File("l")).ok());
+  EXPECT_FALSE(ReadLabelNames(storage::LocalFiles(), dir.File("l")).ok());
 }
 
 TEST(FileList, PathsAndLabels) {
@@ -159,7 +162,7 @@ TEST(FileList, PathsAndLabels) {
   dir.Write("root/c.jpg", "2");
   dir.Write("list", absl::StrCat("a b.jpg 3\nc.jpg\t-4\r\n\n", dir.File("root/c.jpg"), " tench\n"));
   const LabelNames names = {{"tench", 9}};
-  const auto files = ReadFileList(LocalFiles(), dir.File("list"), dir.File("root"), &names);
+  const auto files = ReadFileList(storage::LocalFiles(), dir.File("list"), dir.File("root"), &names);
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 3u);
   EXPECT_EQ(files->path(0), dir.File("root/a b.jpg"));
@@ -173,22 +176,23 @@ TEST(FileList, PathsAndLabels) {
 TEST(FileList, BadLinesAreNamed) {
   TempDir dir;
   dir.Write("list", "a.jpg 1\nb.jpg\n");
-  EXPECT_THAT(Message(ReadFileList(LocalFiles(), dir.File("list"), "/", nullptr).status()),
+  EXPECT_THAT(Message(ReadFileList(storage::LocalFiles(), dir.File("list"), "/", nullptr).status()),
               HasSubstr("list:2: 'b.jpg'"));
   dir.Write("list", "a.jpg one\n");
-  EXPECT_THAT(Message(ReadFileList(LocalFiles(), dir.File("list"), "/", nullptr).status()),
+  EXPECT_THAT(Message(ReadFileList(storage::LocalFiles(), dir.File("list"), "/", nullptr).status()),
               HasSubstr("'one' is no number; --labels"));
   dir.Write("list", "");
-  EXPECT_THAT(Message(ReadFileList(LocalFiles(), dir.File("list"), "/", nullptr).status()),
+  EXPECT_THAT(Message(ReadFileList(storage::LocalFiles(), dir.File("list"), "/", nullptr).status()),
               HasSubstr("lists no files"));
-  EXPECT_EQ(ReadFileList(LocalFiles(), dir.File("gone"), "/", nullptr).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadFileList(storage::LocalFiles(), dir.File("gone"), "/", nullptr).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST(FileSource, WritesImageNetsKeys) {
   TempDir dir;
   const std::string jpeg = image::MakeJpeg({.width = 40, .height = 30});
   dir.Write("src/tench/n1.JPEG", jpeg);
-  auto found = ListClassFolders(LocalFiles(), dir.File("src"), nullptr);
+  auto found = ListClassFolders(storage::LocalFiles(), dir.File("src"), nullptr);
   ASSERT_TRUE(found.ok());
   const auto source = NewFileSource(found->files, Untouched(), false);
   ASSERT_TRUE(source.ok()) << source.status();
@@ -206,7 +210,9 @@ TEST(FileSource, AChangedFileIsAnotherSource) {
   TempDir dir;
   dir.Write("list", "a.jpg 1\n");
   dir.Write("a.jpg", "1");
-  const auto print = [&] { return ReadFileList(LocalFiles(), dir.File("list"), dir.path(), nullptr)->fingerprint(); };
+  const auto print = [&] {
+    return ReadFileList(storage::LocalFiles(), dir.File("list"), dir.path(), nullptr)->fingerprint();
+  };
   const uint64_t before = print();
   EXPECT_EQ(print(), before);
   dir.Write("a.jpg", "12");
@@ -218,7 +224,7 @@ TEST(FileSource, BadFilesAreNamed) {
   dir.Write("text.jpg", "no image at all, but text");
   dir.Write("cut.jpg", image::MakeJpeg({.width = 40, .height = 30}).substr(0, 600));
   dir.Write("list", "text.jpg 1\ncut.jpg 2\ngone.jpg 3\n");
-  auto files = ReadFileList(LocalFiles(), dir.File("list"), dir.path(), nullptr);
+  auto files = ReadFileList(storage::LocalFiles(), dir.File("list"), dir.path(), nullptr);
   ASSERT_TRUE(files.ok());
   const absl::Status refused = NewFileSource(*files, Untouched(), false).status();
   EXPECT_THAT(Message(refused), HasSubstr("1 of 3 files cannot be read"));
@@ -242,7 +248,7 @@ TEST(FileSource, BadFilesAreNamed) {
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenShards(const std::string& folder) {
   v1::JobSpec job;
   job.add_dataset()->add_files(folder + "/*");
-  return OpenDataset(LocalFiles(), job, {{"local", "/"}}, "", 1);
+  return OpenDataset(storage::LocalFiles(), job, {{"local", "/"}}, "", 1);
 }
 
 TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {

@@ -101,7 +101,7 @@ HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob
 }
 
 std::shared_ptr<const LoadJob> LoadedJob(const TestDataset& set) {
-  auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 2);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 2);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *std::move(reader));
   PS_CHECK(job.ok());

@@ -31,7 +31,7 @@ TestDataset Tagged(const std::string& folder, int with_tag) {
 }
 
 absl::Status Check(const TestDataset& set) {
-  auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   return CheckKeys(set.job, reader->get());
 }

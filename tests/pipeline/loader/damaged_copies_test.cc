@@ -31,8 +31,9 @@ using testing::HasSubstr;
 class FlippingStorage final : public LocalBehind {
  public:
   bool HasLowLatency(const std::string& name) const override { return low_latency; }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
+    storage::LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) return std::move(done)(file.status());
       std::move(done)(std::make_unique<File>(this, *std::move(file)));
     });
@@ -48,7 +49,7 @@ class FlippingStorage final : public LocalBehind {
  private:
   class File final : public LocalFileBehind {
    public:
-    File(FlippingStorage* storage, std::unique_ptr<StoredFile> file)
+    File(FlippingStorage* storage, std::unique_ptr<storage::StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(storage) {}
     absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
       storage_->reads.fetch_add(1);
@@ -58,8 +59,8 @@ class FlippingStorage final : public LocalBehind {
       storage_->reads_past.fetch_add(1);
       return Flip(file_->ReadAtPastCaches(offset, length, out), &storage_->uncached, out);
     }
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       std::move(done)(ReadAt(offset, length, out));
     }
 
@@ -84,8 +85,9 @@ class DamagedCopiesTest : public ::testing::Test {
     set_.job.mutable_errors()->set_policy(policy);
     set_.job.mutable_errors()->set_max_bad_fraction(1);
   }
-  std::shared_ptr<const LoadJob> Job(DamageVerdict verdict = DamageVerdict::kOwn, Storage* storage = LocalFiles()) {
-    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+  std::shared_ptr<const LoadJob> Job(DamageVerdict verdict = DamageVerdict::kOwn,
+                                     storage::Storage* storage = storage::LocalFiles()) {
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     if (!snapshot_.has_value()) snapshot_ = (*frozen)->snapshot();
     DatasetReader::Options options;
@@ -93,7 +95,7 @@ class DamagedCopiesTest : public ::testing::Test {
     options.log_damage = [this](const std::string& line) { log_.push_back(line); };
     auto reader = DatasetReader::Create(
         storage, *snapshot_, set_.roots,
-        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader, verdict).value();
   }

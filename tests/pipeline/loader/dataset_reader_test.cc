@@ -19,7 +19,7 @@ namespace penstock {
 namespace {
 
 std::shared_ptr<DatasetReader> OpenOrDie(const TestDataset& set) {
-  auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   return *reader;
 }
@@ -83,9 +83,9 @@ TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
   changed.seed = 2;
   changed.max_values = 9;
   MakeNumberDataset(changed, folder.path());
-  auto reader =
-      DatasetReader::Create(LocalFiles(), snapshot, set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), other.path()), IndexOptions()), {});
+  auto reader = DatasetReader::Create(
+      storage::LocalFiles(), snapshot, set.roots,
+      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), other.path()), IndexOptions()), {});
   ASSERT_TRUE(reader.ok());
   const auto bytes = (*reader)->RecordBytes(0);
   EXPECT_EQ(bytes.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -116,8 +116,9 @@ TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
 TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
   TempFolder folder;
   const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
-  const auto reader = DatasetReader::Create(LocalFiles(), OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
-                                            IndexesFrom(IndexStore::BesideShards(LocalFiles()), IndexOptions()), {});
+  const auto reader =
+      DatasetReader::Create(storage::LocalFiles(), OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
+                            IndexesFrom(IndexStore::BesideShards(storage::LocalFiles()), IndexOptions()), {});
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(reader.status().message().find("\"data\""), absl::string_view::npos) << reader.status();
   EXPECT_NE(reader.status().message().find("elsewhere"), absl::string_view::npos) << reader.status();
@@ -128,9 +129,9 @@ TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
   const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
   DatasetReader::Options options;
   options.max_record_bytes = 10;
-  auto reader =
-      DatasetReader::Create(LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()), options);
+  auto reader = DatasetReader::Create(
+      storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
+      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
   ASSERT_TRUE(reader.ok());
   const auto bytes = (*reader)->RecordBytes(0);
   EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
@@ -143,9 +144,9 @@ TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
   DatasetReader::Options options;
   options.max_open_shards = 2;
   options.max_index_bytes = 100;
-  auto reader =
-      DatasetReader::Create(LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()), options);
+  auto reader = DatasetReader::Create(
+      storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
+      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
   ASSERT_TRUE(reader.ok());
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 3; ++t) {
@@ -168,9 +169,9 @@ TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) 
   if (OpenFileLimit() < 8 * kShards) GTEST_SKIP() << "this system lets a process open " << OpenFileLimit() << " files";
   TempFolder folder, state;
   const TestDataset set = MakeNumberDataset(Shards(kShards, 2), folder.path());
-  auto reader =
-      DatasetReader::Create(LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()), {});
+  auto reader = DatasetReader::Create(
+      storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
+      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), {});
   ASSERT_TRUE(reader.ok());
   std::string bytes;
   for (uint64_t s = 0; s < kShards; ++s) ASSERT_TRUE((*reader)->ReadRecord(2 * s, &bytes).ok());

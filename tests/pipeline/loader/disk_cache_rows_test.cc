@@ -35,10 +35,10 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     images.crop = 16;
     std::filesystem::create_directory(folder_.File("data"));
     set_ = MakeImageDataset(images, folder_.File("data"));
-    if (GetParam()) remote_ = std::make_unique<RemoteFiles>(4, LocalFiles());
+    if (GetParam()) remote_ = std::make_unique<storage::RemoteFiles>(4, storage::LocalFiles());
   }
   std::shared_ptr<const LoadJob> Open() {
-    auto job = OpenJob(set_.job, set_.roots, remote_ != nullptr ? remote_->storage() : LocalFiles());
+    auto job = OpenJob(set_.job, set_.roots, remote_ != nullptr ? remote_->storage() : storage::LocalFiles());
     PS_CHECK(job.ok());
     return *std::move(job);
   }
@@ -79,7 +79,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
   uint64_t index_bytes_ = cache::DiskCacheOptions().index_bytes, index_step_ = cache::DiskCacheOptions().index_step;
   TempFolder folder_;
   TestDataset set_;
-  std::unique_ptr<RemoteFiles> remote_;
+  std::unique_ptr<storage::RemoteFiles> remote_;
 };
 
 constexpr uint64_t kPlenty = 64 << 20;

@@ -33,8 +33,9 @@ class SimStorage final : public LocalBehind {
   explicit SimStorage(SimScheduler* sim) : sim_(*sim) {}
   bool HasLowLatency(const std::string&) const override { return false; }
   // Ends inside the call: the task of the executor that opens a shard waits for it.
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    absl::StatusOr<std::unique_ptr<StoredFile>> file = LocalFiles()->OpenAndWait(name, options);
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
+    absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = storage::LocalFiles()->OpenAndWait(name, options);
     if (!file.ok()) return std::move(done)(file.status());
     std::move(done)(std::make_unique<File>(this, *std::move(file)));
   }
@@ -47,10 +48,10 @@ class SimStorage final : public LocalBehind {
  private:
   class File final : public LocalFileBehind {
    public:
-    File(SimStorage* storage, std::unique_ptr<StoredFile> file)
+    File(SimStorage* storage, std::unique_ptr<storage::StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(*storage) {}
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       const bool range = length > storage_.longest_record;
       ++(range ? storage_.ranges : storage_.reads);
       const bool fails =
@@ -192,10 +193,10 @@ class LoaderSimulation : public ::testing::Test {
       }
       WriteShard(set_.files[shard], records);
     }
-    auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     snapshot_ = std::make_unique<Snapshot>((*frozen)->snapshot());
-    const auto job = JobIn(nullptr, LocalFiles());
+    const auto job = JobIn(nullptr, storage::LocalFiles());
     auto loader = LoaderOf(1);
     HoldingSink sink;
     auto session = SessionOf(loader.get(), job, &sink, kEpochs * kShards * kShardRecords);
@@ -218,12 +219,12 @@ class LoaderSimulation : public ::testing::Test {
   static constexpr uint64_t kShards = 3, kShardRecords = 64, kFrameBytes = 16;
 
   // `executor` opens the shards; null: threads.
-  std::shared_ptr<const LoadJob> JobIn(Executor* executor, Storage* storage) {
+  std::shared_ptr<const LoadJob> JobIn(Executor* executor, storage::Storage* storage) {
     DatasetReader::Options options;
     options.executor = executor;
     auto reader = DatasetReader::Create(
         storage, *snapshot_, set_.roots,
-        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
     PS_CHECK(reader.ok());
     auto pipeline = std::make_unique<MemoryPipeline>(1000);
     pipeline->scratch = [](uint64_t record) { return 1000 + record % 5 * 1500; };

@@ -15,14 +15,14 @@
 namespace penstock {
 
 // Passes everything on to the local storage.
-class LocalBehind : public ForwardingStorage {
-  Storage* Of(const std::string& name) const override { return LocalFiles(); }
+class LocalBehind : public storage::ForwardingStorage {
+  storage::Storage* Of(const std::string& name) const override { return storage::LocalFiles(); }
 };
 
 // Forwards everything except Read() to the file.
-class LocalFileBehind : public StoredFile {
+class LocalFileBehind : public storage::StoredFile {
  public:
-  explicit LocalFileBehind(std::unique_ptr<StoredFile> file) : file_(std::move(file)) {}
+  explicit LocalFileBehind(std::unique_ptr<storage::StoredFile> file) : file_(std::move(file)) {}
   const std::string& path() const override { return file_->path(); }
   const FileInfo& opened() const override { return file_->opened(); }
   absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
@@ -31,7 +31,7 @@ class LocalFileBehind : public StoredFile {
   }
 
  protected:
-  const std::unique_ptr<StoredFile> file_;
+  const std::unique_ptr<storage::StoredFile> file_;
 };
 
 }  // namespace penstock

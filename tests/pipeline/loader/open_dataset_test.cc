@@ -13,11 +13,11 @@ namespace {
 TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
   TempFolder folder, state;
   const TestDataset set = MakeNumberDataset({}, folder.path());
-  const auto first = OpenDataset(LocalFiles(), set.job, set.roots, state.path(), 1);
+  const auto first = OpenDataset(storage::LocalFiles(), set.job, set.roots, state.path(), 1);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_FALSE(std::filesystem::is_empty(state.path()));
   for (const std::string& dir : {state.path(), std::string()}) {
-    const auto again = OpenDataset(LocalFiles(), set.job, set.roots, dir, 1);
+    const auto again = OpenDataset(storage::LocalFiles(), set.job, set.roots, dir, 1);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ((*again)->snapshot().Fingerprint(), (*first)->snapshot().Fingerprint());
   }
@@ -27,7 +27,7 @@ TEST(OpenDataset, AGlobWithoutFilesIsNotFound) {
   TempFolder folder;
   TestDataset set = MakeNumberDataset({}, folder.path());
   set.job.mutable_dataset(0)->set_files(0, folder.path() + "/none-*");
-  EXPECT_EQ(OpenDataset(LocalFiles(), set.job, set.roots, "", 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1).status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -173,37 +173,38 @@ class ServedFiles final : public LocalBehind {
  public:
   explicit ServedFiles(std::string url) : url_(std::move(url)) {}
   bool HasLowLatency(const std::string& name) const override { return false; }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    auto local = LocalFiles()->OpenAndWait(name);
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
+    auto local = storage::LocalFiles()->OpenAndWait(name);
     if (!local.ok()) return std::move(done)(local.status());
-    objects_.Open(
-        url_ + std::filesystem::path(name).filename().string(), options,
-        [local = *std::move(local), done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
-          if (!file.ok()) return std::move(done)(file.status());
-          std::move(done)(std::make_unique<File>(std::move(local), *std::move(file)));
-        });
+    objects_.Open(url_ + std::filesystem::path(name).filename().string(), options,
+                  [local = *std::move(local),
+                   done = std::move(done)](absl::StatusOr<std::unique_ptr<storage::StoredFile>> file) mutable {
+                    if (!file.ok()) return std::move(done)(file.status());
+                    std::move(done)(std::make_unique<File>(std::move(local), *std::move(file)));
+                  });
   }
 
  private:
   class File final : public LocalFileBehind {
    public:
-    File(std::unique_ptr<StoredFile> local, std::unique_ptr<StoredFile> served)
+    File(std::unique_ptr<storage::StoredFile> local, std::unique_ptr<storage::StoredFile> served)
         : LocalFileBehind(std::move(local)), served_(std::move(served)) {}
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       served_->Read(offset, length, out, options, std::move(done));
     }
-    void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
-                   CallDone<size_t> done) const override {
+    void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const storage::CallOptions& options,
+                   storage::CallDone<size_t> done) const override {
       served_->ReadParts(offset, std::move(parts), options, std::move(done));
     }
 
    private:
-    const std::unique_ptr<StoredFile> served_;
+    const std::unique_ptr<storage::StoredFile> served_;
   };
 
   const std::string url_;
-  ObjectStorage objects_{ObjectStorage::Options::FromEnvironment()};
+  storage::ObjectStorage objects_{storage::ObjectStorage::Options::FromEnvironment()};
 };
 
 // A line of /proc/self/status, in bytes.
@@ -231,11 +232,12 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   // Small images in long records, so that the memory of decoding does not matter here.
   std::string record;
   {
-    const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
     ASSERT_TRUE(frozen.ok());
-    auto reader = DatasetReader::Create(LocalFiles(), (*frozen)->snapshot(), set.roots,
-                                        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()),
-                                        DatasetReader::Options());
+    auto reader =
+        DatasetReader::Create(storage::LocalFiles(), (*frozen)->snapshot(), set.roots,
+                              IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()),
+                              DatasetReader::Options());
     ASSERT_TRUE(reader.ok());
     ASSERT_TRUE((*reader)->ReadRecord(0, &record).ok());
   }
@@ -246,12 +248,12 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   // The server does not hold the read of a single record.
   const HoldingServer server(folder.path(), 2 * kRecordBytes, kRanges);
   ServedFiles storage(server.url());
-  const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   ASSERT_TRUE(frozen.ok());
   DatasetReader::Options options;
-  auto reader =
-      DatasetReader::Create(&storage, (*frozen)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()), options);
+  auto reader = DatasetReader::Create(
+      &storage, (*frozen)->snapshot(), set.roots,
+      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
   ASSERT_TRUE(reader.ok());
   const auto job = LoadJob::Create(set.job, *reader).value();
   for (uint64_t number = 0; number < kRecords; number += kInShard) {

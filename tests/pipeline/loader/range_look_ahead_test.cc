@@ -81,13 +81,13 @@ class RangeLookAheadTest : public ::testing::Test {
   std::shared_ptr<const LoadJob> Job(v1::Order::Shuffle shuffle) {
     set_.job.mutable_order()->set_shuffle(shuffle);
     set_.job.mutable_order()->set_window_chunks(1024);
-    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     for (const bool read : {true, false}) {
       DatasetReader::Options options;
       const auto reader = DatasetReader::Create(
-          read ? LocalFiles() : &storage_, (*frozen)->snapshot(), set_.roots,
-          IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
+          read ? storage::LocalFiles() : &storage_, (*frozen)->snapshot(), set_.roots,
+          IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
       PS_CHECK(reader.ok());
       if (!read) return LoadJob::Create(set_.job, *reader).value();
       for (uint64_t record = 0; record < kAheadRecords; record += kAheadPerShard) {

@@ -23,9 +23,10 @@ namespace penstock {
 class RangedStorage final : public LocalBehind {
  public:
   bool HasLowLatency(const std::string& name) const override { return false; }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
     Task open = [this, name, options, done = std::move(done)]() mutable {
-      LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+      storage::LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
         if (!file.ok()) return std::move(done)(file.status());
         std::move(done)(std::make_unique<File>(this, *std::move(file)));
       });
@@ -123,10 +124,10 @@ class RangedStorage final : public LocalBehind {
  private:
   class File final : public LocalFileBehind {
    public:
-    File(RangedStorage* storage, std::unique_ptr<StoredFile> file)
+    File(RangedStorage* storage, std::unique_ptr<storage::StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(storage) {}
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       const bool range = length > storage_->longest_record;
       if (storage_->Fails(range)) return std::move(done)(absl::UnavailableError("the range failed"));
       storage_->Do(range, {path(), offset, offset + length, options.stop,

@@ -47,14 +47,14 @@ class RecordRangesTest : public ::testing::Test {
   }
 
   // `executor` opens the shards; null: threads.
-  std::shared_ptr<const LoadJob> JobOn(Storage* storage, Executor* executor = nullptr) {
-    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+  std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, Executor* executor = nullptr) {
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     DatasetReader::Options options;
     options.executor = executor;
     auto reader = DatasetReader::Create(
         storage, (*frozen)->snapshot(), set_.roots,
-        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader).value();
   }
@@ -126,7 +126,7 @@ class RecordRangesTest : public ::testing::Test {
 };
 
 TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
-  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(storage::LocalFiles()));
   const size_t before = storage_.reads();
   const auto loader = LoaderOf(2, 64 << 20, 16);
   EXPECT_EQ(Epoch(loader.get(), job_), near);
@@ -162,7 +162,7 @@ TEST_F(RecordRangesTest, RangesAreReadOnlyOfRowsThatTheSessionExpects) {
 }
 
 TEST_F(RecordRangesTest, RowsWhoseRangesFailReadTheirRecordsThemselves) {
-  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(storage::LocalFiles()));
   storage_.FailRanges(true);
   EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), job_), near);
   EXPECT_GT(storage_.ranges(), 10u);
@@ -174,7 +174,7 @@ TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
   std::filesystem::create_directories(state_.path());
   set_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);
   set_.job.mutable_errors()->set_max_bad_fraction(1);
-  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(storage::LocalFiles()));
   EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(&storage_)), near);
 }
 
@@ -222,7 +222,7 @@ TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
 
 TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
   constexpr uint64_t kMemory = 1700 << 10;
-  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(storage::LocalFiles()));
   const auto loader = LoaderOf(2, kMemory, 64);
   EXPECT_EQ(Epoch(loader.get(), job_), near);
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
@@ -237,7 +237,7 @@ TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
   none.set_shuffle(v1::Order::NONE);
   for (const v1::Order& order : {small_windows, none}) {
     *set_.job.mutable_order() = order;
-    const auto far = JobOn(&storage_), near = JobOn(LocalFiles());
+    const auto far = JobOn(&storage_), near = JobOn(storage::LocalFiles());
     const auto expected = Epoch(LoaderOf(2, 64 << 20, 16).get(), near);
     const auto loader = LoaderOf(1, 2500 << 10, 16, 64 << 10);
     EXPECT_EQ(Epoch(loader.get(), far), expected);
@@ -309,7 +309,7 @@ TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
   storage_.HoldRanges(true);
   FillRanges(loader.get(), session.get(), 0, idle);
   const uint64_t rows = 600;  // most of the memory
-  const auto other = SessionOf(loader.get(), JobOn(LocalFiles(), &sim_), &other_sink, rows);
+  const auto other = SessionOf(loader.get(), JobOn(storage::LocalFiles(), &sim_), &other_sink, rows);
   std::vector<RowRequest> urgent = RowsOf(0, rows, rows);
   for (RowRequest& row : urgent) row.urgent = true;
   other->Request(urgent);

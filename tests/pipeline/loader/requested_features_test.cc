@@ -45,8 +45,9 @@ class CountedStorage final : public LocalBehind {
  public:
   explicit CountedStorage(bool near) : near_(near) {}
   bool HasLowLatency(const std::string& name) const override { return near_; }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    LocalFiles()->Open(name, options, [this, name, done = std::move(done)](auto file) mutable {
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
+    storage::LocalFiles()->Open(name, options, [this, name, done = std::move(done)](auto file) mutable {
       if (!file.ok()) return std::move(done)(file.status());
       std::move(done)(std::make_unique<File>(this, name, *std::move(file)));
     });
@@ -61,7 +62,7 @@ class CountedStorage final : public LocalBehind {
  private:
   class File final : public LocalFileBehind {
    public:
-    File(CountedStorage* storage, std::string name, std::unique_ptr<StoredFile> file)
+    File(CountedStorage* storage, std::string name, std::unique_ptr<storage::StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(storage), name_(std::move(name)) {}
     absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
       storage_->bytes += length;
@@ -72,8 +73,8 @@ class CountedStorage final : public LocalBehind {
       if (damaged && at >= offset && at < offset + length) out[at - offset] ^= 0x40;
       return got;
     }
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       std::move(done)(ReadAt(offset, length, out));
     }
 
@@ -237,7 +238,7 @@ TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
   const TestDataset set = MakeSamples(folder.path());
   v1::JobSpec job = LabelsOf(set.job);
   job.mutable_features(0)->set_key("cls2");
-  const auto dataset = OpenDataset(LocalFiles(), job, set.roots, "", 1).value();
+  const auto dataset = OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value();
   const std::string message(CheckKeys(job, dataset.get()).message());
   for (const char* member : {"cls", "jpg", "json"}) EXPECT_THAT(message, HasSubstr(member));
 }
@@ -246,7 +247,7 @@ TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers
   TempFolder folder;
   const TestDataset set = MakeSamples(folder.path());
   const auto space = [&](const v1::JobSpec& job) {
-    const auto load = LoadJob::Create(job, OpenDataset(LocalFiles(), job, set.roots, "", 1).value()).value();
+    const auto load = LoadJob::Create(job, OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value()).value();
     return std::pair(load->record_space(), load->order_fingerprint());
   };
   v1::JobSpec reordered = set.job;
@@ -257,7 +258,7 @@ TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers
 }
 
 // The bytes of the answers to requests for objects.
-class RequestedFeaturesOfObjects : public ObjectStorageTest {
+class RequestedFeaturesOfObjects : public storage::ObjectStorageTest {
  protected:
   RequestedFeaturesOfObjects() {
     set_ = MakeSamples(folder_.path());
@@ -265,7 +266,7 @@ class RequestedFeaturesOfObjects : public ObjectStorageTest {
       s3_.Put("samples", file.substr(file.rfind('/') + 1), ReadWholeFile(file).value());
     }
   }
-  Epoch Read(Storage* storage, v1::JobSpec job, const std::vector<DataRoot>& roots) {
+  Epoch Read(storage::Storage* storage, v1::JobSpec job, const std::vector<DataRoot>& roots) {
     job.mutable_dataset(0)->set_files(0, absl::StrCat(roots[0].path, "/data-*"));
     auto dataset = OpenDataset(storage, job, roots, "", 1);
     Epoch epoch;
@@ -289,15 +290,16 @@ class RequestedFeaturesOfObjects : public ObjectStorageTest {
 };
 
 TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
-  ObjectStorage::Options options = Options();
+  storage::ObjectStorage::Options options = Options();
   options.s3.endpoint = counted_.url();
-  static ObjectStorage* objects = nullptr;  // the function below has no state
-  ObjectStorage s3(std::move(options));
+  static storage::ObjectStorage* objects = nullptr;  // the function below has no state
+  storage::ObjectStorage s3(std::move(options));
   objects = &s3;
-  const auto storage = FilesBy(LocalFiles(), {{"s3", [] { return static_cast<Storage*>(objects); }}});
+  const auto storage =
+      storage::FilesBy(storage::LocalFiles(), {{"s3", [] { return static_cast<storage::Storage*>(objects); }}});
   const std::vector<DataRoot> bucket = {{"data", "s3://samples"}};
   const v1::JobSpec labels = LabelsOf(set_.job);
-  const Epoch local = Read(LocalFiles(), labels, set_.roots);
+  const Epoch local = Read(storage::LocalFiles(), labels, set_.roots);
   EXPECT_EQ(local.status, absl::OkStatus());
   const Epoch fetched = Read(storage.get(), labels, bucket);
   EXPECT_EQ(fetched.status, absl::OkStatus());
@@ -307,7 +309,7 @@ TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
   EXPECT_LT(fetched.storage_bytes, kSamples * kSmallMember + 16) << "to open an object takes 2 bytes";
   const Epoch photographs = Read(storage.get(), set_.job, bucket);
   EXPECT_EQ(photographs.status, absl::OkStatus());
-  EXPECT_EQ(photographs.digest, Read(LocalFiles(), set_.job, set_.roots).digest);
+  EXPECT_EQ(photographs.digest, Read(storage::LocalFiles(), set_.job, set_.roots).digest);
 }
 
 // Returns the values as text, or the error.

@@ -30,7 +30,7 @@ std::unique_ptr<Loader> TunedLoader(int threads) {
   return *std::move(loader);
 }
 
-std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set) {
+std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const TestDataset& set) {
   auto reader = OpenDataset(storage, set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
@@ -58,11 +58,11 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   ImageDatasetOptions images;
   images.shards = 2;
   const TestDataset set = MakeImageDataset(images, folder.path());
-  const auto near = JobOn(LocalFiles(), set);
+  const auto near = JobOn(storage::LocalFiles(), set);
   const auto calm = TunedLoader(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
-  RemoteFiles files(0, LocalFiles());
+  storage::RemoteFiles files(0, storage::LocalFiles());
   const auto job = JobOn(files.storage(), set);
   const auto loader = TunedLoader(4);
   std::atomic<bool> done{false};
@@ -132,7 +132,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
 }
 
 TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
-  RemoteFiles files(7, LocalFiles());
+  storage::RemoteFiles files(7, storage::LocalFiles());
   const auto loader = TunedLoader(3);
   SelfTuningOptions options;
   options.limits = {.most_threads = 3, .threads_pinned = true, .read_threads_pinned = true};

@@ -157,7 +157,7 @@ TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
       std::filesystem::remove_all(state_.path());
       std::filesystem::create_directories(state_.path());
       job_ = JobOn(&storage_, set_, state_.path());
-      const auto near = JobOn(LocalFiles(), set_, state_.path());
+      const auto near = JobOn(storage::LocalFiles(), set_, state_.path());
       auto loader = LoaderOf(2, 7);
       EXPECT_EQ(AllRows(job_, loader.get(), 40), AllRows(near, loader.get(), 40))
           << v1::ErrorPolicy_Name(policy) << ", " << static_cast<int>(compression);

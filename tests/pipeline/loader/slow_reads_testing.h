@@ -32,8 +32,9 @@ class HeldStorage final : public LocalBehind {
  public:
   bool HasLowLatency(const std::string& name) const override { return near_.load(); }
   void SayNear(bool near) { near_.store(near); }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+  void Open(const std::string& name, const storage::CallOptions& options,
+            storage::CallDone<std::unique_ptr<storage::StoredFile>> done) override {
+    storage::LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) {
         std::move(done)(file.status());
       } else {
@@ -89,10 +90,10 @@ class HeldStorage final : public LocalBehind {
  private:
   class File final : public LocalFileBehind {
    public:
-    File(HeldStorage* storage, std::unique_ptr<StoredFile> file)
+    File(HeldStorage* storage, std::unique_ptr<storage::StoredFile> file)
         : LocalFileBehind(std::move(file)), storage_(storage) {}
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
+    void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+              storage::CallDone<size_t> done) const override {
       storage_->Add(options.priority,
                     [this, offset, length, out, options, storage = storage_, done = std::move(done)]() mutable {
                       if (options.stop.stop_requested()) {
@@ -111,10 +112,10 @@ class HeldStorage final : public LocalBehind {
     HeldStorage* const storage_;
   };
 
-  void Add(CallPriority priority, Task read) {
+  void Add(storage::CallPriority priority, Task read) {
     {
       MutexLock lock(&mutex_);
-      urgent_ += priority == CallPriority::kUrgent ? 1 : 0;
+      urgent_ += priority == storage::CallPriority::kUrgent ? 1 : 0;
       waiting_.push_back(std::move(read));
       most_ = std::max(most_, waiting_.size());
       changed_.NotifyAll();
@@ -138,13 +139,14 @@ class HeldStorage final : public LocalBehind {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-inline std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set, const std::string& state) {
-  const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
+inline std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const TestDataset& set,
+                                            const std::string& state) {
+  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(frozen.ok());
   DatasetReader::Options options;
   auto reader =
       DatasetReader::Create(storage, (*frozen)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state), IndexOptions()), options);
+                            IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state), IndexOptions()), options);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
   PS_CHECK(job.ok());

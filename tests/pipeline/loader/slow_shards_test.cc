@@ -35,13 +35,13 @@ class SlowShardsTest : public ::testing::Test {
     numbers.records_per_shard = 10;
     set_ = MakeNumberDataset(numbers, folder_.path());
     set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
-    auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
-    IndexProvider build = IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions());
+    IndexProvider build = IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions());
     if (options_.executor == nullptr) options_.executor = &pool_;
     options_.file_errors = file_errors_;
     auto reader = DatasetReader::Create(
-        LocalFiles(), (*frozen)->snapshot(), set_.roots,
+        storage::LocalFiles(), (*frozen)->snapshot(), set_.roots,
         [this, build](const SnapshotShard& shard, const std::string& path,
                       const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
           {
@@ -108,7 +108,7 @@ class SlowShardsTest : public ::testing::Test {
 
   TempFolder folder_, state_;
   TestDataset set_;
-  const std::shared_ptr<FileErrors> file_errors_ = std::make_shared<FileErrors>(StoppedClock());
+  const std::shared_ptr<storage::FileErrors> file_errors_ = std::make_shared<storage::FileErrors>(StoppedClock());
   ThreadPool pool_{2, "slow"};
   DatasetReader::Options options_;
   std::shared_ptr<DatasetReader> reader_;

@@ -29,13 +29,13 @@ class DatasetFilesTest : public ::testing::Test {
           "b/train-0", "outside/secret", "a/train-0.psidx", "a/train-0.psidx.penstock-tmp.AbCdEf"}) {
       WriteBytes(folder_.File(name), "");
     }
-    auto roots = ParseDataRoots(LocalFiles(), {folder_.File("a"), "second=" + folder_.File("b")});
+    auto roots = ParseDataRoots(storage::LocalFiles(), {folder_.File("a"), "second=" + folder_.File("b")});
     ASSERT_TRUE(roots.ok()) << roots.status();
     roots_ = *std::move(roots);
   }
 
   std::vector<std::string> Names(const std::vector<std::string>& globs) {
-    auto files = ExpandGlobs(LocalFiles(), globs, roots_);
+    auto files = ExpandGlobs(storage::LocalFiles(), globs, roots_);
     EXPECT_TRUE(files.ok()) << files.status();
     std::vector<std::string> names;
     if (!files.ok()) return names;
@@ -43,7 +43,7 @@ class DatasetFilesTest : public ::testing::Test {
     return names;
   }
   std::string Error(const std::vector<std::string>& globs, absl::StatusCode code) {
-    auto files = ExpandGlobs(LocalFiles(), globs, roots_);
+    auto files = ExpandGlobs(storage::LocalFiles(), globs, roots_);
     EXPECT_EQ(files.status().code(), code) << files.status();
     return std::string(files.status().message());
   }
@@ -54,7 +54,7 @@ class DatasetFilesTest : public ::testing::Test {
 
 TEST_F(DatasetFilesTest, SortsByTheBytesOfRootAndPath) {
   EXPECT_THAT(Names({"train-*"}), ElementsAre("a:train-0", "a:train-1", "a:train-10", "second:train-0"));
-  auto files = ExpandGlobs(LocalFiles(), {"train-1"}, roots_);
+  auto files = ExpandGlobs(storage::LocalFiles(), {"train-1"}, roots_);
   ASSERT_TRUE(files.ok());
   EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("a/train-1")));
 }
@@ -86,10 +86,10 @@ TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
 
 TEST_F(DatasetFilesTest, TakesAbsoluteGlobsThroughARootThatIsASymlink) {
   fs::create_symlink(folder_.File("a"), folder_.File("link"));
-  auto roots = ParseDataRoots(LocalFiles(), {folder_.File("link")});
+  auto roots = ParseDataRoots(storage::LocalFiles(), {folder_.File("link")});
   ASSERT_TRUE(roots.ok());
   EXPECT_EQ((*roots)[0].name, "link");
-  auto files = ExpandGlobs(LocalFiles(), {folder_.File("link") + "/train-1"}, *roots);
+  auto files = ExpandGlobs(storage::LocalFiles(), {folder_.File("link") + "/train-1"}, *roots);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ((*files)[0].relative_path, "train-1");
 }
@@ -108,7 +108,7 @@ TEST_F(DatasetFilesTest, RefusesWaysOut) {
 
 TEST_F(DatasetFilesTest, FollowsSymlinksInsideTheRoots) {
   fs::create_symlink(folder_.File("b/train-0"), folder_.File("a/other"));
-  auto files = ExpandGlobs(LocalFiles(), {"other"}, roots_);
+  auto files = ExpandGlobs(storage::LocalFiles(), {"other"}, roots_);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ((*files)[0].root, "a");
   EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("b/train-0")));
@@ -122,7 +122,7 @@ TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
   Error({""}, absl::StatusCode::kInvalidArgument);
   Error({}, absl::StatusCode::kInvalidArgument);
   Error({"train-0/x"}, absl::StatusCode::kNotFound);
-  EXPECT_EQ(ExpandGlobs(LocalFiles(), {"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ExpandGlobs(storage::LocalFiles(), {"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
@@ -154,13 +154,13 @@ TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
 }
 
 TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {
-  const auto files = ExpandGlobs(LocalFiles(), {"file://" + roots_[1].path + "/train-*"}, roots_);
+  const auto files = ExpandGlobs(storage::LocalFiles(), {"file://" + roots_[1].path + "/train-*"}, roots_);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->size(), 1u);
   EXPECT_EQ((*files)[0].path, roots_[1].path + "/train-0");
   EXPECT_THAT(Error({"file:///etc/passwd"}, absl::StatusCode::kInvalidArgument),
               HasSubstr("outside of the data roots"));
-  EXPECT_EQ(ParseDataRoots(LocalFiles(), {"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
+  EXPECT_EQ(ParseDataRoots(storage::LocalFiles(), {"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
 }
 
 TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
@@ -171,9 +171,10 @@ TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
 }
 
 TEST_F(DatasetFilesTest, ResolvesASnapshotsNames) {
-  EXPECT_EQ(*ResolveInRoots(LocalFiles(), "second", "train-0", roots_), fs::canonical(folder_.File("b/train-0")));
+  EXPECT_EQ(*ResolveInRoots(storage::LocalFiles(), "second", "train-0", roots_),
+            fs::canonical(folder_.File("b/train-0")));
   const auto code_of = [&](const std::string& root, const std::string& path) {
-    const absl::Status status = ResolveInRoots(LocalFiles(), root, path, roots_).status();
+    const absl::Status status = ResolveInRoots(storage::LocalFiles(), root, path, roots_).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
     return status.code();
   };
@@ -186,21 +187,21 @@ TEST_F(DatasetFilesTest, ResolvesASnapshotsNames) {
 }
 
 TEST_F(DatasetFilesTest, ChecksRoots) {
-  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {folder_.File("none")}).ok());
-  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {folder_.File("a/train-0")}).ok());
-  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {"=" + folder_.File("a")}).ok());
-  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {"/"}).ok());
-  EXPECT_TRUE(ParseDataRoots(LocalFiles(), {"all=/"}).ok());
-  const auto twice = ParseDataRoots(LocalFiles(), {folder_.File("a"), "a=" + folder_.File("b")});
+  EXPECT_FALSE(ParseDataRoots(storage::LocalFiles(), {folder_.File("none")}).ok());
+  EXPECT_FALSE(ParseDataRoots(storage::LocalFiles(), {folder_.File("a/train-0")}).ok());
+  EXPECT_FALSE(ParseDataRoots(storage::LocalFiles(), {"=" + folder_.File("a")}).ok());
+  EXPECT_FALSE(ParseDataRoots(storage::LocalFiles(), {"/"}).ok());
+  EXPECT_TRUE(ParseDataRoots(storage::LocalFiles(), {"all=/"}).ok());
+  const auto twice = ParseDataRoots(storage::LocalFiles(), {folder_.File("a"), "a=" + folder_.File("b")});
   EXPECT_THAT(std::string(twice.status().message()), HasSubstr("two data roots are named \"a\""));
   fs::create_directory(folder_.File("x=y"));
-  auto odd = ParseDataRoots(LocalFiles(), {folder_.File("x=y")});
+  auto odd = ParseDataRoots(storage::LocalFiles(), {folder_.File("x=y")});
   ASSERT_TRUE(odd.ok());
   EXPECT_EQ((*odd)[0].name, "x=y");
 }
 
 TEST(DataRoots, OfAUrlWithoutAPathNeedANameOfTheirOwn) {
-  MemoryStorage memory;
+  storage::MemoryStorage memory;
   const absl::Status status = ParseDataRoots(&memory, {"mem://"}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(ParseDataRoots(&memory, {"mem://bucket/set"}).value()[0].name, "set");

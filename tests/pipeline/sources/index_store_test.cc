@@ -15,8 +15,8 @@ TEST(IndexStore, BuildsOnceAndThenLoads) {
   TempFolder folder;
   const std::string path = folder.File("train-0");
   WriteShard(path, {"a", "b"}, Compression::kZlib);
-  for (const IndexStore& store :
-       {IndexStore::InStateDir(LocalFiles(), folder.File("state")), IndexStore::BesideShards(LocalFiles())}) {
+  for (const IndexStore& store : {IndexStore::InStateDir(storage::LocalFiles(), folder.File("state")),
+                                  IndexStore::BesideShards(storage::LocalFiles())}) {
     EXPECT_TRUE(absl::IsNotFound(store.Load(path).status()));
     const auto first = store.LoadOrBuild(path);
     ASSERT_TRUE(first.ok()) << first.status();
@@ -28,13 +28,13 @@ TEST(IndexStore, BuildsOnceAndThenLoads) {
     EXPECT_FALSE(second->built);
     EXPECT_EQ(*second->index, *first->index);
   }
-  EXPECT_EQ(IndexStore::BesideShards(LocalFiles()).SidecarPath(path), path + ".psidx");
+  EXPECT_EQ(IndexStore::BesideShards(storage::LocalFiles()).SidecarPath(path), path + ".psidx");
 }
 
 TEST(IndexStore, TrustsASidecarOnlyWhileSizeAndMtimeMatch) {
   TempFolder folder;
   const std::string path = folder.File("s");
-  const IndexStore store = IndexStore::InStateDir(LocalFiles(), folder.File("state"));
+  const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
   WriteShard(path, {"a", "b"});
   ASSERT_TRUE(store.LoadOrBuild(path).ok());
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::nanoseconds(1000));
@@ -50,7 +50,7 @@ TEST(IndexStore, TrustsASidecarOnlyWhileSizeAndMtimeMatch) {
 TEST(IndexStore, BuildsAgainWhenTheSidecarIsDamagedOrServesOtherOptions) {
   TempFolder folder;
   const std::string path = folder.File("s");
-  const IndexStore store = IndexStore::InStateDir(LocalFiles(), folder.File("state"));
+  const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
   WriteShard(path, {"a", "long enough"}, Compression::kGzip);
   ASSERT_TRUE(store.LoadOrBuild(path).ok());
   std::string blob = Slurp(store.SidecarPath(path));
@@ -70,7 +70,7 @@ TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {
   TempFolder folder;
   WriteShard(folder.File("s"), {"a"});
   WriteBytes(folder.File("state"), "a file where the folder should be");
-  const auto loaded = IndexStore::InStateDir(LocalFiles(), folder.File("state")).LoadOrBuild(folder.File("s"));
+  const auto loaded = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state")).LoadOrBuild(folder.File("s"));
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->index->record_count(), 1u);
   EXPECT_FALSE(loaded->save_status.ok());
@@ -78,7 +78,7 @@ TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {
 }
 
 TEST(IndexStore, TellsShardsOfOneNameApart) {
-  const IndexStore store = IndexStore::InStateDir(LocalFiles(), "/state");
+  const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), "/state");
   EXPECT_NE(store.SidecarPath("/a/train-0"), store.SidecarPath("/b/train-0"));
   EXPECT_EQ(store.SidecarPath("/a/train-0"), store.SidecarPath("/a/x/../train-0"));
 }
@@ -95,7 +95,7 @@ TEST(BuildIndexes, KeepsOrderAndGoesOnAfterABrokenShard) {
   WriteBytes(paths[5], "no TFRecord file at all");
   bytes += std::filesystem::file_size(paths[5]) - 5 * 1016;
   paths.push_back(folder.File("missing"));
-  const IndexStore store = IndexStore::InStateDir(LocalFiles(), folder.File("state"));
+  const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
   for (const int threads : {3, 1}) {
     IndexProgress last;
     const auto results =

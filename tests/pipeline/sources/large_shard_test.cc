@@ -36,7 +36,8 @@ TEST(LargeShard, RandomReadsFromRestartPointsEqualTheStream) {
     total += records.back().size();
   }
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
-    auto writer = TFRecordWriter::Open(LocalFiles(), folder.File("s"), {.compression = compression, .level = 1});
+    auto writer =
+        TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = compression, .level = 1});
     ASSERT_TRUE(writer.ok());
     for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
     ASSERT_TRUE((*writer)->Close().ok());

@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 // Finds the fake services through the environment, as a process does.
-Storage* Files() { return AnyFiles(); }
+storage::Storage* Files() { return storage::AnyFiles(); }
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

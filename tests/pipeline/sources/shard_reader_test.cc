@@ -19,7 +19,7 @@ std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOpt
   EXPECT_TRUE(file.ok()) << file.status();
   auto index = BuildShardIndex(**file, index_options);
   EXPECT_TRUE(index.ok()) << index.status();
-  auto reader = ShardReader::Open(*LocalFiles()->OpenAndWait(path),
+  auto reader = ShardReader::Open(*storage::LocalFiles()->OpenAndWait(path),
                                   std::make_shared<const ShardIndex>(*std::move(index)), options);
   EXPECT_TRUE(reader.ok()) << reader.status();
   return *std::move(reader);
@@ -172,7 +172,8 @@ TEST(ShardReader, SaysThatTheFileChanged) {
   ASSERT_TRUE(reader->ReadRecord(0, &record).ok());
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
   EXPECT_TRUE(absl::IsFailedPrecondition(reader->ReadRecord(0, &record)));
-  auto again = ShardReader::Open(*LocalFiles()->OpenAndWait(path), std::make_shared<const ShardIndex>(reader->index()));
+  auto again =
+      ShardReader::Open(*storage::LocalFiles()->OpenAndWait(path), std::make_shared<const ShardIndex>(reader->index()));
   EXPECT_TRUE(absl::IsFailedPrecondition(again.status())) << again.status();
   std::filesystem::resize_file(path, 20);
   const absl::Status shorter = reader->ReadRecord(0, &record);
@@ -206,8 +207,8 @@ TEST(ShardReader, SurvivesWrongRestartPoints) {
       if (change == 2) point.window = "no zlib stream";
       if (change == 3) point.stream_start = true;
     }
-    auto reader =
-        ShardReader::Open(*LocalFiles()->OpenAndWait(folder.File("s")), std::make_shared<const ShardIndex>(forged));
+    auto reader = ShardReader::Open(*storage::LocalFiles()->OpenAndWait(folder.File("s")),
+                                    std::make_shared<const ShardIndex>(forged));
     ASSERT_TRUE(reader.ok());
     std::string record;
     const absl::Status status = (*reader)->ReadRecord(59, &record);

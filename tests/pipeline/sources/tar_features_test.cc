@@ -26,7 +26,7 @@ namespace {
 using Member = RequestedFeatures::Member;
 
 // A file in memory that records its reads.
-class CountedFile final : public StoredFile {
+class CountedFile final : public storage::StoredFile {
  public:
   CountedFile(std::string bytes, std::vector<ByteRange>* reads)
       : file_(std::move(bytes)), info_(file_.Info().value()), reads_(reads) {}
@@ -34,8 +34,8 @@ class CountedFile final : public StoredFile {
     reads_->push_back({offset, length});
     return file_.ReadAt(offset, length, out);
   }
-  void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-            CallDone<size_t> done) const override {
+  void Read(uint64_t offset, size_t length, char* out, const storage::CallOptions& options,
+            storage::CallDone<size_t> done) const override {
     std::move(done)(ReadAt(offset, length, out));
   }
   absl::StatusOr<FileInfo> Info() const override { return info_; }
@@ -107,7 +107,7 @@ std::shared_ptr<const ShardIndex> IndexOf(const std::string& bytes) {
 
 std::unique_ptr<ShardReader> Open(const std::string& bytes, const std::shared_ptr<const ShardIndex>& index,
                                   std::vector<ByteRange>* reads) {
-  auto reader = ShardReader::Open(std::unique_ptr<StoredFile>(new CountedFile(bytes, reads)), index);
+  auto reader = ShardReader::Open(std::unique_ptr<storage::StoredFile>(new CountedFile(bytes, reads)), index);
   EXPECT_TRUE(reader.ok()) << reader.status();
   return *std::move(reader);
 }
@@ -304,7 +304,7 @@ TEST(TarFeatures, AnIndexWithoutMembersIsOfAnEarlierReleaseAndIsBuiltAgain) {
   TempFolder folder;
   const std::string path = folder.File("train.tar");
   WriteBytes(path, MakeShard(30).bytes());
-  const IndexStore store = IndexStore::BesideShards(LocalFiles());
+  const IndexStore store = IndexStore::BesideShards(storage::LocalFiles());
   const auto built = store.LoadOrBuild(path);
   ASSERT_TRUE(built.ok()) << built.status();
   EXPECT_FALSE(store.LoadOrBuild(path)->built);

@@ -66,7 +66,7 @@ inline std::string Frame(const std::vector<std::string>& records) {
 
 inline void WriteShard(const std::string& path, const std::vector<std::string>& records,
                        Compression compression = Compression::kNone) {
-  auto writer = TFRecordWriter::Open(LocalFiles(), path, {.compression = compression});
+  auto writer = TFRecordWriter::Open(storage::LocalFiles(), path, {.compression = compression});
   ASSERT_TRUE(writer.ok()) << writer.status();
   for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
   ASSERT_TRUE((*writer)->Close().ok());

@@ -13,14 +13,14 @@ namespace {
 TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
   TempFolder folder;
   {
-    auto writer = TFRecordWriter::Open(LocalFiles(), folder.File("s"));
+    auto writer = TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"));
     ASSERT_TRUE(writer.ok());
     ASSERT_TRUE((*writer)->Write("abc").ok());
     EXPECT_EQ((*writer)->records(), 1u);
     EXPECT_FALSE(std::filesystem::exists(folder.File("s")));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // a writer that was never closed leaves no file
-  auto writer = TFRecordWriter::Open(LocalFiles(), folder.File("s"));
+  auto writer = TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"));
   ASSERT_TRUE((*writer)->Write("abc").ok());
   ASSERT_TRUE((*writer)->Close().ok());
   EXPECT_FALSE((*writer)->Write("more").ok());
@@ -30,10 +30,11 @@ TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
 
 TEST(TFRecordWriter, RefusesWhatItCannotDo) {
   TempFolder folder;
-  EXPECT_FALSE(TFRecordWriter::Open(LocalFiles(), folder.File("s"), {.compression = Compression::kAuto}).ok());
+  EXPECT_FALSE(TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = Compression::kAuto}).ok());
   EXPECT_FALSE(
-      TFRecordWriter::Open(LocalFiles(), folder.File("s"), {.compression = Compression::kGzip, .level = 12}).ok());
-  EXPECT_TRUE(absl::IsNotFound(TFRecordWriter::Open(LocalFiles(), folder.File("none/s")).status()));
+      TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = Compression::kGzip, .level = 12})
+          .ok());
+  EXPECT_TRUE(absl::IsNotFound(TFRecordWriter::Open(storage::LocalFiles(), folder.File("none/s")).status()));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

@@ -19,7 +19,7 @@
 #include "pipeline/storage/call_queue.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Names are "mem://bucket/folder/file".
 class MemoryStorage final : public Storage {
@@ -182,6 +182,6 @@ class MemoryStorage final : public Storage {
   CallQueue calls_{&pool_};  // destroyed first; it ends the waiting calls
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_

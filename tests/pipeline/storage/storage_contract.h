@@ -9,7 +9,7 @@
 
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Checks the contract. `put` makes a file.
 template <typename Put>
@@ -128,6 +128,6 @@ inline void WritesHoldToTheContract(Storage* storage, const std::string& folder)
   EXPECT_TRUE(storage->RemoveUnfinished(folder).ok());
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_

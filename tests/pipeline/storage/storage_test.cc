@@ -23,7 +23,7 @@
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 void Write(const std::string& path, const std::string& content) {
@@ -235,4 +235,4 @@ TEST(FileErrors, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

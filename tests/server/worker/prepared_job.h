@@ -35,13 +35,13 @@ class PreparedJobTest : public ::testing::Test {
  protected:
   PreparedJobTest()
       : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
-        indexes_(IndexStore::InStateDir(LocalFiles(), state_.path()), &coordinator_) {
+        indexes_(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), &coordinator_) {
     MakeJob();
   }
 
   TaskTools MakeTools() {
     TaskTools tools;
-    tools.storage = LocalFiles();
+    tools.storage = storage::LocalFiles();
     tools.roots = dataset_.roots;
     tools.indexes = &indexes_;
     tools.link = &coordinator_;
@@ -78,7 +78,7 @@ class PreparedJobTest : public ::testing::Test {
     *task.mutable_probe()->mutable_job() = job_;
     const v1::ReportTaskRequest probed = RunTask(task, "me", tools);
     ASSERT_EQ(probed.code(), 0) << probed.message();
-    const auto load = BuildLoadJob(LocalFiles(), job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
+    const auto load = BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
     ASSERT_TRUE(load.ok());
     job_.set_order_fingerprint((*load)->order_fingerprint());
   }

@@ -22,8 +22,8 @@ struct ClusterOptions {
   uint64_t memory_budget_bytes = 64 << 20;
   uint64_t record_cache_bytes = 8 << 20;
   uint64_t decoded_cache_bytes = 0;
-  Storage* storage = LocalFiles();  // for workers
-  bool shared_memory = true;        // for clients in this process, and others of this host
+  storage::Storage* storage = storage::LocalFiles();  // for workers
+  bool shared_memory = true;                          // for clients in this process, and others of this host
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
 };

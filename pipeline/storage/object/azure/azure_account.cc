@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/url.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kSuffix[] = "core.windows.net";
@@ -111,4 +111,4 @@ absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& en
   return account;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

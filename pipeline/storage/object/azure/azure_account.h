@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/storage/object/common/environment.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct AzureAccount {
   enum class Opens : uint8_t { kKey, kSas, kToken, kNothing };
@@ -27,6 +27,6 @@ struct AzureAccount {
   static absl::StatusOr<AzureAccount> FromEnvironment(const Environment& environment);
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_ACCOUNT_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "pipeline/storage/object/azure/azure_signature.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kVersion[] = "2021-12-02";
@@ -162,4 +162,4 @@ ObjectError AzureDialect::ErrorOf(const ObjectName& name, const HttpResponse& re
   return error;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -15,7 +15,7 @@
 #include "pipeline/storage/object/common/object_dialect.h"
 #include "pipeline/storage/object/common/storage_clock.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Returns the tag of the state in a response with an ETag.
 std::string AzureTagOf(const HttpResponse& response);
@@ -46,6 +46,6 @@ class AzureDialect final : public ObjectDialect {
   StorageClock clock_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_DIALECT_H_

@@ -5,7 +5,7 @@
 #include "pipeline/storage/object/azure/azure_tokens.h"
 #include "pipeline/storage/object/azure/azure_uploads.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class AzureService final : public ObjectService {
@@ -29,4 +29,4 @@ std::unique_ptr<ObjectService> MakeAzureService(const Environment& environment, 
   return std::make_unique<AzureService>(environment, http);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "pipeline/storage/object/common/digest.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 std::string AzureStringToSign(const AzureRequest& request) {
   std::string text = absl::StrCat(request.method, "\n");
@@ -41,4 +41,4 @@ std::string HttpDate(int64_t seconds) {
   return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::FromUnixSeconds(seconds), absl::UTCTimeZone());
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

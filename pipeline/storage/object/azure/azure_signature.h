@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // The signed parts of a request.
 struct AzureRequest {
@@ -32,6 +32,6 @@ std::string AzureAuthorization(const AzureRequest& request, absl::string_view ke
 // Formats a time as "Fri, 26 Jun 2015 23:39:12 GMT".
 std::string HttpDate(int64_t seconds);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_SIGNATURE_H_

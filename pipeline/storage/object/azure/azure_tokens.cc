@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kStorage[] = "https://storage.azure.com/";
@@ -96,4 +96,4 @@ void AzureTokens::AskMachine(CallDone<BearerToken> done) {
       });
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

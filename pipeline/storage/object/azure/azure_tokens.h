@@ -15,7 +15,7 @@
 #include "pipeline/storage/object/common/environment.h"
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe.
 class AzureTokens {
@@ -38,6 +38,6 @@ class AzureTokens {
   TokenSource source_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_TOKENS_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 std::map<std::string, std::string> BlobHeaders(const WriteCondition& condition) {
@@ -79,4 +79,4 @@ class AzureUploads final : public ObjectUploads {
 
 std::unique_ptr<ObjectUploads> MakeAzureUploads(AzureDialect* azure) { return std::make_unique<AzureUploads>(azure); }
 
-}  // namespace penstock
+}  // namespace penstock::storage

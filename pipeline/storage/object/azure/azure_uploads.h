@@ -8,11 +8,11 @@
 #include "pipeline/storage/object/azure/azure_dialect.h"
 #include "pipeline/storage/object/common/object_uploads.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // `azure` must outlive the result.
 std::unique_ptr<ObjectUploads> MakeAzureUploads(AzureDialect* azure);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_UPLOADS_H_

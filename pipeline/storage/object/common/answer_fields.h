@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Returns the string field `name`, or "" if it is missing or `json` is no object.
 inline std::string TextOf(const nlohmann::json& json, const char* name) {
@@ -23,6 +23,6 @@ inline int64_t SecondsOf(const std::string& time) {
   return absl::ParseTime(absl::RFC3339_full, time, &parsed, nullptr) ? absl::ToUnixSeconds(parsed) : 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_ANSWER_FIELDS_H_

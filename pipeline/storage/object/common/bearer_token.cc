@@ -10,7 +10,7 @@
 #include "pipeline/storage/object/common/answer_fields.h"
 #include "pipeline/storage/object/common/object_name.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // Seconds. Google's metadata service returns its current token until about four minutes before the token expires.
@@ -128,4 +128,4 @@ HttpRequest PostForm(const std::string& url, const std::vector<std::pair<std::st
   return request;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

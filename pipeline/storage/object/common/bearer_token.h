@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Secret: never put it in a message or a log.
 struct BearerToken {
@@ -62,6 +62,6 @@ bool MayHoldSecrets(const std::string& url);
 std::string FormOf(const std::vector<std::pair<std::string, std::string>>& fields);
 HttpRequest PostForm(const std::string& url, const std::vector<std::pair<std::string, std::string>>& fields);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_BEARER_TOKEN_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 std::string HmacSha256(absl::string_view key, absl::string_view text) {
   std::string digest(EVP_MAX_MD_SIZE, '\0');
@@ -24,4 +24,4 @@ std::string Sha256Hex(absl::string_view bytes) {
   return absl::BytesToHexString(digest);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Returns the 32 bytes of HMAC-SHA-256 (RFC 2104).
 std::string HmacSha256(absl::string_view key, absl::string_view text);
@@ -14,6 +14,6 @@ std::string HmacSha256(absl::string_view key, absl::string_view text);
 // Returns SHA-256 in lower-case hexadecimal.
 std::string Sha256Hex(absl::string_view bytes);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_DIGEST_H_

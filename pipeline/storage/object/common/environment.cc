@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "pipeline/storage/object/common/program_output.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr uint64_t kLargestFile = 1 << 20;
@@ -36,4 +36,4 @@ bool Says(const Environment& environment, const std::string& variable) {
   return !value.empty() && value != "0" && value != "false";
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

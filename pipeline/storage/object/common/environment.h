@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct Environment {
   std::function<std::string(const std::string&)> variable;              // "" if unset
@@ -23,6 +23,6 @@ struct Environment {
 // Returns whether a variable is set: neither empty, nor "0", nor "false".
 bool Says(const Environment& environment, const std::string& variable);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_ENVIRONMENT_H_

@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-namespace penstock {
+namespace penstock::storage {
 
 int HedgePolicy::LikeOf(size_t bytes) { return std::bit_width(bytes) / 2; }
 
@@ -34,4 +34,4 @@ void HedgePolicy::Answered(size_t bytes, Nanos begun, Nanos took) {
   like.earned = std::min(like.earned + 1, options_.saved * options_.one_in);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

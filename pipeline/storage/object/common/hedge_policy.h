@@ -13,7 +13,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // The policy for one storage.
 class HedgePolicy {
@@ -54,6 +54,6 @@ class HedgePolicy {
   Nanos newest_ = INT64_MIN;  // latest start of an answered request
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_

@@ -19,7 +19,7 @@
 #include "pipeline/storage/object/common/multi_poll.h"
 #include "pipeline/storage/object/common/request_secrets.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr Nanos kLongestSleep = kSecond;
@@ -329,4 +329,4 @@ void HttpClient::Send(HttpRequest request, const CallOptions& options, Done done
 
 uint64_t HttpClient::hedges() const { return loop_->hedges(); }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -17,7 +17,7 @@
 #include "pipeline/storage/object/common/hedge_policy.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct HttpResponse {
   int status = 0;
@@ -87,6 +87,6 @@ class HttpClient {
   const std::unique_ptr<Loop> loop_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HTTP_CLIENT_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/version.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr size_t kMostHeaders = 200;
@@ -176,4 +176,4 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner, 
   set(CURLOPT_HTTPHEADER, headers);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

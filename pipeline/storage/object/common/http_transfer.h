@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Must not move while its handle is in use. The request must outlive it. The caller owns the handle.
 struct HttpTransfer {
@@ -35,6 +35,6 @@ struct HttpTransfer {
   std::array<char, CURL_ERROR_SIZE> error = {};
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HTTP_TRANSFER_H_

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr int kMostEvents = 64;  // handled after one wait
@@ -89,4 +89,4 @@ void MultiPoll::Wake() {
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &once, sizeof once);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

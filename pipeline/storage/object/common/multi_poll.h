@@ -7,7 +7,7 @@
 #include "base/owned_fd.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Not thread-safe, except Wake(). Must outlive the handle, and must be its only driver.
 class MultiPoll {
@@ -30,6 +30,6 @@ class MultiPoll {
   Nanos due_ = INT64_MAX;  // libcurl's timer
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_MULTI_POLL_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr Nanos kLongestAfter = 60 * kSecond;
@@ -83,4 +83,4 @@ absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpRespon
   return info;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -14,7 +14,7 @@
 #include "pipeline/storage/object/common/http_client.h"
 #include "pipeline/storage/object/common/object_name.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // An object or a folder in a listing.
 struct ListedObject {
@@ -84,6 +84,6 @@ std::string HeaderOf(const HttpResponse& response, const std::string& name);
 // InvalidArgument: there is no size.
 absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpResponse& response);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_DIALECT_H_

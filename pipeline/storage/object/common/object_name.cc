@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/url.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 struct NamePrefix {
@@ -123,4 +123,4 @@ std::string PercentEncoded(absl::string_view text, absl::string_view kept) {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 enum class ObjectScheme : uint8_t { kS3, kGcs, kAzure, kHttp, kHttps };
 inline constexpr size_t kObjectSchemes = 5;  // number of schemes
@@ -37,6 +37,6 @@ std::string ToString(const ObjectName& name);
 // Percent-encodes all but letters, digits, '-', '.', '_', '~' (RFC 3986, section 2.3) and the characters in `kept`.
 std::string PercentEncoded(absl::string_view text, absl::string_view kept = "");
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_NAME_H_

@@ -5,7 +5,7 @@
 #include "pipeline/storage/object/common/object_dialect.h"
 #include "pipeline/storage/object/common/object_uploads.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe. Owns its dialects and the sources of their keys. Must outlive the requests that its dialects made.
 class ObjectService {
@@ -17,6 +17,6 @@ class ObjectService {
   virtual ObjectUploads* uploads() { return nullptr; }
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_

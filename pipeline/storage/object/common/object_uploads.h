@@ -14,7 +14,7 @@
 #include "pipeline/storage/object/common/http_client.h"
 #include "pipeline/storage/object/common/object_name.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct UploadPart {
   size_t number = 0;  // from 0
@@ -66,6 +66,6 @@ class ObjectUploads {
   virtual std::vector<PendingUpload> PendingOf(const ObjectName& folder, const HttpResponse& response) { return {}; }
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_

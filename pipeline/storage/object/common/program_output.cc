@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/owned_fd.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 10;
@@ -97,4 +97,4 @@ absl::StatusOr<std::string> OutputOf(const std::string& command, Nanos limit, co
                        : absl::StrCat("it was ended by signal ", WIFSIGNALED(state) ? WTERMSIG(state) : 0));
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends, at most `limit` and
 // not beyond a stop. Then it kills the program and its children. The output is secret: no message includes any of it,
@@ -18,6 +18,6 @@ namespace penstock {
 //   Cancelled          a stop was requested
 absl::StatusOr<std::string> OutputOf(const std::string& command, Nanos limit, const std::stop_token& stop);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_PROGRAM_OUTPUT_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr size_t kShortest = 4;  // shorter values would also match parts of words
@@ -66,4 +66,4 @@ void Hide(const std::vector<std::string>& secrets, HttpResponse* response) {
   for (const std::string& secret : secrets) absl::StrReplaceAll({{secret, "(hidden)"}}, &response->body);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

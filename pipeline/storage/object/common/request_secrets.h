@@ -7,7 +7,7 @@
 
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Returns the tokens in the headers and the signatures in the URL, in each form in which they may be written, longest
 // first.
@@ -16,6 +16,6 @@ std::vector<std::string> SecretsOf(const HttpRequest& request);
 // Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.
 void Hide(const std::vector<std::string>& secrets, HttpResponse* response);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_REQUEST_SECRETS_H_

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "pipeline/storage/object/common/object_dialect.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr int64_t kSmallSkew = 60;  // seconds; S3 and Azure allow 15 minutes
@@ -21,4 +21,4 @@ bool StorageClock::Learn(const HttpResponse& response) {
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

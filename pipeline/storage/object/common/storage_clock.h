@@ -9,7 +9,7 @@
 
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe. Follows this machine's clock until Learn().
 class StorageClock {
@@ -26,6 +26,6 @@ class StorageClock {
   std::atomic<int64_t> ahead_{0};  // seconds that the storage's clock is ahead of this machine's
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_STORAGE_CLOCK_H_

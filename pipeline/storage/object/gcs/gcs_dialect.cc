@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "pipeline/storage/object/common/bearer_token.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kObjects[] = "/storage/v1/b/";
@@ -153,4 +153,4 @@ ObjectError GcsDialect::ErrorOf(const ObjectName& name, const HttpResponse& resp
   return error;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -11,7 +11,7 @@
 #include "pipeline/storage/object/common/environment.h"
 #include "pipeline/storage/object/common/object_dialect.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct GcsOptions {
   std::string endpoint = "https://storage.googleapis.com";
@@ -46,6 +46,6 @@ class GcsDialect final : public ObjectDialect {
   TokenSource* const tokens_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_GCS_DIALECT_H_

@@ -5,7 +5,7 @@
 #include "pipeline/storage/object/gcs/gcs_uploads.h"
 #include "pipeline/storage/object/gcs/google_tokens.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class GcsService final : public ObjectService {
@@ -28,4 +28,4 @@ std::unique_ptr<ObjectService> MakeGcsService(GcsOptions options, Environment en
   return std::make_unique<GcsService>(std::move(options), std::move(environment), http);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // The id of an upload is the URL of its session. It is secret, because it permits writing.
@@ -100,4 +100,4 @@ class GcsUploads final : public ObjectUploads {
 
 std::unique_ptr<ObjectUploads> MakeGcsUploads(GcsDialect* gcs) { return std::make_unique<GcsUploads>(gcs); }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -8,11 +8,11 @@
 #include "pipeline/storage/object/common/object_uploads.h"
 #include "pipeline/storage/object/gcs/gcs_dialect.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // `gcs` must outlive the result.
 std::unique_ptr<ObjectUploads> MakeGcsUploads(GcsDialect* gcs);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_GCS_UPLOADS_H_

@@ -12,7 +12,7 @@
 #include "pipeline/storage/object/common/object_dialect.h"
 #include "pipeline/storage/object/gcs/signed_jwt.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.read_write";
@@ -261,4 +261,4 @@ void GoogleTokens::AskMachine(Done done) {
               });
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

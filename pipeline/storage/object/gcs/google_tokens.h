@@ -22,7 +22,7 @@
 #include "pipeline/storage/object/common/environment.h"
 #include "pipeline/storage/object/common/http_client.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe.
 class GoogleTokens {
@@ -58,6 +58,6 @@ class GoogleTokens {
   TokenSource source_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_GOOGLE_TOKENS_H_

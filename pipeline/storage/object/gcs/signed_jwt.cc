@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // RFC 7515, section 2: without trailing '='.
@@ -48,4 +48,4 @@ absl::StatusOr<std::string> SignedJwt(absl::string_view header, absl::string_vie
   return absl::StrCat(signed_part, ".", Base64Url(signature));
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -7,13 +7,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Returns the signed token. `header` and `claims` are JSON. `private_key` is PEM, and secret. InvalidArgument: it is no
 // RSA key.
 absl::StatusOr<std::string> SignedJwt(absl::string_view header, absl::string_view claims,
                                       absl::string_view private_key);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_SIGNED_JWT_H_

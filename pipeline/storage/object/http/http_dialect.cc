@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 HttpRequest HttpDialect::Request(const ObjectName& name) const {
   HttpRequest request;
@@ -49,4 +49,4 @@ ObjectError HttpDialect::ErrorOf(const ObjectName& name, const HttpResponse& res
   return HttpError(name, response, "");
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -6,7 +6,7 @@
 
 #include "pipeline/storage/object/common/object_dialect.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // These servers have no reliable listing, so each shard must be named. A key is the text in the URL, including percent
 // signs.
@@ -29,6 +29,6 @@ class HttpDialect final : public ObjectDialect {
   const std::string authorization_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_DIALECT_H_

@@ -4,7 +4,7 @@
 
 #include "pipeline/storage/object/http/http_dialect.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class HttpService final : public ObjectService {
@@ -23,4 +23,4 @@ std::unique_ptr<ObjectService> MakeHttpService(std::string authorization) {
   return std::make_unique<HttpService>(std::move(authorization));
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

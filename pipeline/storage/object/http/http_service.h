@@ -7,11 +7,11 @@
 
 #include "pipeline/storage/object/common/object_service.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // `authorization` is that of HttpDialect.
 std::unique_ptr<ObjectService> MakeHttpService(std::string authorization);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_SERVICE_H_

@@ -11,7 +11,7 @@
 #include "pipeline/storage/object/common/answer_fields.h"
 #include "pipeline/storage/object/common/bearer_token.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr int64_t kKeysRenewedBefore = 5 * 60;  // seconds
@@ -309,4 +309,4 @@ void AwsKeySource::Answer(const absl::StatusOr<AwsKeys>& answer) {
   for (CallDone<AwsKeys>& done : waiting) std::move(done)(keys);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

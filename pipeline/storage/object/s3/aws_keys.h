@@ -30,7 +30,7 @@
 #include "pipeline/storage/object/s3/aws_profile.h"
 #include "pipeline/storage/object/s3/aws_signature.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Thread-safe. Renews keys five minutes before they expire. Makes one request at a time.
 class AwsKeySource {
@@ -98,6 +98,6 @@ class AwsKeySource {
   std::thread programs_ ABSL_GUARDED_BY(mutex_);            // started by the first program
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_AWS_KEYS_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 AwsProfile SettingsOf(const std::string& text, const std::string& wanted) {
   AwsProfile settings;
@@ -42,4 +42,4 @@ std::string SectionOfProfile(const std::string& profile, bool config_file) {
   return config_file && profile != "default" ? absl::StrCat("profile ", profile) : profile;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

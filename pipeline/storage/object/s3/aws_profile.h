@@ -8,7 +8,7 @@
 
 #include "pipeline/storage/object/s3/aws_signature.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 // Settings by name ("role_arn", ...), names in lower case.
 using AwsProfile = std::map<std::string, std::string>;
@@ -22,6 +22,6 @@ std::string SettingOf(const AwsProfile& profile, const char* name);
 // Returns the keys in the profile, or nullopt if it has none.
 std::optional<AwsKeys> KeysIn(const AwsProfile& profile);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_AWS_PROFILE_H_

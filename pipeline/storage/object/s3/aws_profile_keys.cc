@@ -13,7 +13,7 @@
 #include "pipeline/storage/object/common/bearer_token.h"
 #include "pipeline/storage/object/s3/aws_keys.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr size_t kMostRoles = 8;  // in a chain of source_profile
@@ -221,4 +221,4 @@ AwsProfile AwsKeySource::SectionOf(const std::string& section) const {
   return text.ok() ? SettingsOf(*text, section) : AwsProfile();
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -9,7 +9,7 @@
 #include "pipeline/storage/object/common/digest.h"
 #include "pipeline/storage/object/common/object_name.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 std::string TimeText(int64_t seconds) {
@@ -61,4 +61,4 @@ std::map<std::string, std::string> AwsSignedHeaders(const AwsRequest& request, c
   return sent;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

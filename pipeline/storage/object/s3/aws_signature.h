@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock {
+namespace penstock::storage {
 
 // Identity of the caller. `secret` and `token` are secret: never put them in a message or a log.
 struct AwsKeys {
@@ -39,6 +39,6 @@ std::map<std::string, std::string> AwsSignedHeaders(const AwsRequest& request, c
 // Returns the query to send, sorted and encoded as in the signature: "a=1&b=2".
 std::string AwsQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_AWS_SIGNATURE_H_

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "base/url.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr char kFirstRegion[] = "us-east-1";
@@ -200,4 +200,4 @@ ObjectError S3Dialect::ErrorOf(const ObjectName& name, const HttpResponse& respo
   return error;
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -14,7 +14,7 @@
 #include "pipeline/storage/object/common/storage_clock.h"
 #include "pipeline/storage/object/s3/aws_keys.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 struct S3Options {
   std::string endpoint;  // "https://host[:port]"; empty: AWS's own
@@ -59,6 +59,6 @@ class S3Dialect final : public ObjectDialect {
   std::map<std::string, std::string> regions_ ABSL_GUARDED_BY(mutex_);  // by bucket
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_S3_DIALECT_H_

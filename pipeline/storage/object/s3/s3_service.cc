@@ -5,7 +5,7 @@
 #include "pipeline/storage/object/s3/aws_keys.h"
 #include "pipeline/storage/object/s3/s3_uploads.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class S3Service final : public ObjectService {
@@ -28,4 +28,4 @@ std::unique_ptr<ObjectService> MakeS3Service(S3Options options, Environment envi
   return std::make_unique<S3Service>(std::move(options), std::move(environment), http);
 }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr Nanos kCompleting = 120 * kSecond;  // S3 joins the parts, which may take minutes
@@ -131,4 +131,4 @@ class S3Uploads final : public ObjectUploads {
 
 std::unique_ptr<ObjectUploads> MakeS3Uploads(S3Dialect* s3) { return std::make_unique<S3Uploads>(s3); }
 
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -11,7 +11,7 @@
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/http_server/fake_clouds.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr int64_t kCloudsToday = 1'790'000'000;
@@ -199,4 +199,4 @@ TEST_P(AzureTest, AClockThatIsOffIsSetByTheStorages) {
 INSTANTIATE_TEST_SUITE_P(Each, AzureTest, testing::Values("az://bucket"));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

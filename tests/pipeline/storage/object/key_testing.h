@@ -16,7 +16,7 @@
 #include "pipeline/storage/object/common/environment.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 class KeyTest : public testing::Test {
  protected:
@@ -55,6 +55,6 @@ class KeyTest : public testing::Test {
   HttpClient http_{1};
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_

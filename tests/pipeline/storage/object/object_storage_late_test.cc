@@ -12,7 +12,7 @@
 #include "tests/support/counter.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
@@ -172,4 +172,4 @@ TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -23,7 +23,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 using ::testing::AllOf;
@@ -441,4 +441,4 @@ TEST_F(ObjectStorageTest, AWebServerWithoutRangesIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

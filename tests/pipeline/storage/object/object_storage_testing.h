@@ -14,7 +14,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 
 inline constexpr int64_t kToday = 1'790'000'000;
 
@@ -58,6 +58,6 @@ class ObjectStorageTest : public testing::Test {
   HttpServer server_{[this](const ServedRequest& request) { return s3_(request); }};
 };
 
-}  // namespace penstock
+}  // namespace penstock::storage
 
 #endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_TESTING_H_

@@ -11,7 +11,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 // Accepts objects as S3 and Google do.
@@ -122,4 +122,4 @@ TEST_F(ObjectWriterTest, AnObjectThatMustBeNewReplacesNone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -96,7 +96,8 @@ class Link final : public CoordinatorLink {
 struct Worker {
   Worker(Coordinator* coordinator, int number, Clock* clock)
       : link(coordinator),
-        indexes(IndexStore::InStateDir(LocalFiles(), state.path()), &link, absl::StrCat("worker-", number), clock) {}
+        indexes(IndexStore::InStateDir(storage::LocalFiles(), state.path()), &link, absl::StrCat("worker-", number),
+                clock) {}
   TempFolder state;
   Link link;
   ShardIndexes indexes;

@@ -21,7 +21,7 @@ namespace penstock {
 // Has its own loader and threads.
 class StreamSessionTest : public PreparedJobTest {
  protected:
-  StreamSessionTest() : jobs_(LocalFiles(), dataset_.roots, &indexes_) {
+  StreamSessionTest() : jobs_(storage::LocalFiles(), dataset_.roots, &indexes_) {
     LoaderOptions options;
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;

@@ -4,7 +4,7 @@
 #include "pipeline/storage/object/azure/azure_tokens.h"
 #include "tests/pipeline/storage/object/key_testing.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 using AzureKeysTest = KeyTest;
@@ -95,4 +95,4 @@ TEST_F(AzureKeysTest, AMachineIsAskedForItsIdentity) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

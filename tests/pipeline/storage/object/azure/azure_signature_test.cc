@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 TEST(AzureSignature, TheTextThatIsSignedIsThatOfTheDocumentation) {
@@ -42,4 +42,4 @@ TEST(AzureSignature, IsTheHmacOfThatText) {
 TEST(AzureSignature, DatesAreThoseOfHttp) { EXPECT_EQ(HttpDate(1435361952), "Fri, 26 Jun 2015 23:39:12 GMT"); }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class TokenSourceTest : public testing::Test {
@@ -93,4 +93,4 @@ TEST(MayHoldSecrets, OthersMachinesGetThemByHttpsAlone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 constexpr size_t kRange = size_t{7} << 20, kRecord = 100'000;
@@ -98,4 +98,4 @@ TEST(HedgePolicy, AStorageThatBecomesSlowIsNotLateForEver) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -13,7 +13,7 @@
 #include "pipeline/storage/storage_wait.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class HttpRedirects : public testing::Test {
@@ -99,4 +99,4 @@ TEST(HttpConnections, OnesThatWereIdleForAsLongAsSilenceMayLastAreNotUsedAgain) 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 TEST(ObjectName, AURLIsItsParts) {
@@ -37,4 +37,4 @@ TEST(ObjectName, PercentEncodingKeepsWhatIsPlain) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

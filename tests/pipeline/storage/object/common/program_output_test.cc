@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 absl::StatusOr<std::string> Ran(const std::string& command, Nanos limit = 20 * kSecond,
@@ -36,4 +36,4 @@ TEST(ProgramOutput, OneThatDoesNotEndIsEndedWithWhatItStarted) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/pipeline/storage/object/key_testing.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 struct RsaKey {
@@ -243,4 +243,4 @@ TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -9,7 +9,7 @@
 #include "pipeline/storage/storage.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 class AwsKeysTest : public testing::Test {
@@ -320,4 +320,4 @@ TEST_F(AwsKeysTest, WithoutKeysItIsSaidWhereTheyWereLookedFor) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::storage {
 namespace {
 
 AwsKeys ExampleKeys() { return {.id = "AKIAIOSFODNN7EXAMPLE", .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}; }
@@ -55,4 +55,4 @@ TEST(AwsSignature, AQueryIsSortedAndEncoded) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::storage
