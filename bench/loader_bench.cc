@@ -100,7 +100,7 @@ T ValueOrExit(absl::StatusOr<T> value) {
   std::exit(1);
 }
 
-std::shared_ptr<const LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
+std::shared_ptr<const LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots,
                                        const std::string& index_dir, int threads) {
   return ValueOrExit(
       LoadJob::Create(spec, ValueOrExit(OpenDataset(storage::LocalFiles(), spec, roots, index_dir, threads))));

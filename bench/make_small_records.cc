@@ -21,9 +21,9 @@ namespace {
 absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards, uint64_t raw_bytes) {
   uint64_t id = 0;
   for (uint64_t shard = 0; shard < shards; ++shard) {
-    PS_ASSIGN_OR_RETURN(
-        const auto writer,
-        TFRecordWriter::Open(storage::LocalFiles(), absl::StrFormat("%s/small-%05d-of-%05d", folder, shard, shards)));
+    PS_ASSIGN_OR_RETURN(const auto writer,
+                        sources::TFRecordWriter::Open(storage::LocalFiles(),
+                                                      absl::StrFormat("%s/small-%05d-of-%05d", folder, shard, shards)));
     for (const uint64_t end = records * (shard + 1) / shards; id < end; ++id) {
       const int64_t number = static_cast<int64_t>(id);
       ExampleBuilder record;

@@ -130,15 +130,16 @@ class Case {
   Case(uint64_t records, uint64_t shards, const std::string* frame, uint64_t index_bytes)
       : records_(records), shards_(shards), storage_(frame, records / shards) {
     const uint64_t each = records / shards;
-    ShardIndex index;
-    for (uint64_t k = 0; k < each; ++k) index.AppendRecord(static_cast<uint32_t>(frame->size() - kRecordFrameBytes));
+    sources::ShardIndex index;
+    for (uint64_t k = 0; k < each; ++k)
+      index.AppendRecord(static_cast<uint32_t>(frame->size() - sources::kRecordFrameBytes));
     index.file_size = each * frame->size();
     index.mtime_ns = 1;
     index.content_hash = 1;
     blob_ = index.Serialize();
-    std::vector<SnapshotShard> list;
+    std::vector<sources::SnapshotShard> list;
     for (uint64_t s = 0; s < shards; ++s) {
-      SnapshotShard shard;
+      sources::SnapshotShard shard;
       shard.root = "data";
       shard.relative_path = std::to_string(1'000'000 + s);
       shard.size = index.file_size;
@@ -147,18 +148,18 @@ class Case {
       shard.data_bytes = index.data_bytes();
       list.push_back(std::move(shard));
     }
-    auto snapshot = Snapshot::Create(std::move(list));
+    auto snapshot = sources::Snapshot::Create(std::move(list));
     PS_CHECK(snapshot.ok());
     DatasetReader::Options options;
     options.max_index_bytes = index_bytes;
     auto reader = DatasetReader::Create(
         &storage_, *std::move(snapshot), {{"data", "s3://made-up"}},
-        [this](const SnapshotShard&, const std::string&,
-               const std::stop_token&) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+        [this](const sources::SnapshotShard&, const std::string&,
+               const std::stop_token&) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
           ++parsed_;
-          auto parsed = ShardIndex::Parse(blob_);
+          auto parsed = sources::ShardIndex::Parse(blob_);
           if (!parsed.ok()) return parsed.status();
-          return std::make_shared<const ShardIndex>(*std::move(parsed));
+          return std::make_shared<const sources::ShardIndex>(*std::move(parsed));
         },
         options);
     PS_CHECK(reader.ok());
@@ -259,7 +260,7 @@ int Main(int argc, char** argv) {
   }
   std::string frame;
   const std::string content(static_cast<size_t>(options.record_bytes), 'x');
-  AppendFramedRecord(ExampleBuilder().Int64("id", 7).Bytes("bytes", content).Serialize(), &frame);
+  sources::AppendFramedRecord(ExampleBuilder().Int64("id", 7).Bytes("bytes", content).Serialize(), &frame);
   const uint64_t index_bytes = static_cast<uint64_t>(options.index_mib) << 20;
   std::vector<std::unique_ptr<Case>> cases;
   const auto add = [&](uint64_t records, uint64_t shards) {

@@ -182,7 +182,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
           "no data root: name the folder that contains the data sets with --data-root DIR, or data_root in the "
           "configuration");
     }
-    PS_ASSIGN_OR_RETURN(options.roots, ParseDataRoots(storage::AnyFiles(), specs));
+    PS_ASSIGN_OR_RETURN(options.roots, sources::ParseDataRoots(storage::AnyFiles(), specs));
   }
   PS_RETURN_IF_ERROR(
       MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));

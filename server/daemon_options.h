@@ -16,7 +16,7 @@ namespace penstock {
 struct DaemonOptions {
   DaemonRole role = DaemonRole::kStandalone;
   v1::DaemonConfig config;  // complete
-  std::vector<DataRoot> roots;
+  std::vector<sources::DataRoot> roots;
   std::string port_file;
   std::string memory_budget_source;   // origin of the memory budget
   std::vector<std::string> warnings;  // about the configuration file, to be logged

@@ -87,15 +87,15 @@ class PassedBy {
 };
 
 // Passes the shard's first records to the writer until it has `records` in total. Skips unreadable ones.
-void AddRecords(const IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer,
+void AddRecords(const sources::IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer,
                 PassedBy* passed) {
-  const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(path);
+  const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(path);
   if (!loaded.ok()) return passed->Add(loaded.status());
   absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store.storage()->OpenAndWait(path);
   if (!file.ok()) return passed->Add(file.status());
-  const auto reader = ShardReader::Open(*std::move(file), loaded->index);
+  const auto reader = sources::ShardReader::Open(*std::move(file), loaded->index);
   if (!reader.ok()) return passed->Add(reader.status());
-  const bool tar = loaded->index->kind().container == ContainerKind::kTar;
+  const bool tar = loaded->index->kind().container == sources::ContainerKind::kTar;
   std::string record;
   for (uint64_t k = 0, seen = 0; k < loaded->index->record_count() && seen < records; ++k, ++seen) {
     if (writer->records() >= records) return;
@@ -108,11 +108,11 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
 }
 
 // Counts the records of files that can be indexed, up to the number from which the batch size does not depend on it.
-uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& files) {
+uint64_t CountRecords(const sources::IndexStore& store, const std::vector<sources::DatasetFile>& files) {
   uint64_t records = 0;
-  for (const DatasetFile& file : files) {
+  for (const sources::DatasetFile& file : files) {
     if (records >= plan::kManyRecords) break;
-    const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(file.path);
+    const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(file.path);
     if (loaded.ok()) records += loaded->index->record_count();
   }
   return records;
@@ -142,15 +142,15 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
                                 uint64_t records, Recipe recipe) {
   PS_ASSIGN_OR_RETURN(const std::string glob, data.FilesOf(argument));
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
-  PS_ASSIGN_OR_RETURN(const IndexStore store, data.Indexes());
+  PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data.Indexes());
   JobWriter writer;
   PassedBy passed;
-  for (const DatasetFile& file : files) {
+  for (const sources::DatasetFile& file : files) {
     if (writer.records() >= records) break;
     AddRecords(store, file.path, records, &writer, &passed);
   }
   if (writer.records() == 0) {
-    if (absl::IsDataLoss(passed.first()) && !IsOtherKindOfFile(passed.first())) {
+    if (absl::IsDataLoss(passed.first()) && !sources::IsOtherKindOfFile(passed.first())) {
       return absl::Status(
           passed.first().code(),
           absl::StrCat(passed.first().message(),

@@ -19,13 +19,13 @@ void LocalData::AddFlags(Flags* flags) {
   flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
 }
 
-absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
+absl::StatusOr<std::vector<sources::DataRoot>> LocalData::Roots() const {
   if (roots_.empty()) {
-    std::vector<DataRoot> roots = {{"local", "/"}};
+    std::vector<sources::DataRoot> roots = {{"local", "/"}};
     for (const std::string& scheme : storage_->Schemes()) roots.push_back({scheme, scheme + ":/"});
     return roots;
   }
-  return ParseDataRoots(storage(), roots_);
+  return sources::ParseDataRoots(storage(), roots_);
 }
 
 std::string LocalData::Resolve(const std::string& given) const {
@@ -41,12 +41,12 @@ void LocalData::ResolveJob(v1::JobSpec* job) const {
 }
 
 absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
-  PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
+  PS_ASSIGN_OR_RETURN(const std::vector<sources::DataRoot> roots, Roots());
   // Use the same form as ExpandGlobs.
   glob = WithoutFileScheme(glob);
   std::vector<std::string> candidates = {Resolve(glob)};
   if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && storage_->IsLocal(glob)))) {
-    for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
+    for (const sources::DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
   }
   for (const std::string& folder : candidates) {
     // Files of a web server are always named individually.
@@ -61,10 +61,10 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   return glob;
 }
 
-absl::StatusOr<std::vector<DatasetFile>> LocalData::Expand(const std::string& glob) const {
-  PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
+absl::StatusOr<std::vector<sources::DatasetFile>> LocalData::Expand(const std::string& glob) const {
+  PS_ASSIGN_OR_RETURN(const std::vector<sources::DataRoot> roots, Roots());
   PS_ASSIGN_OR_RETURN(const std::string files, FilesOf(glob));
-  return ExpandGlobs(storage(), {Resolve(files)}, roots);
+  return sources::ExpandGlobs(storage(), {Resolve(files)}, roots);
 }
 
 absl::StatusOr<std::string> LocalData::IndexDir() const {
@@ -86,10 +86,10 @@ absl::StatusOr<std::string> LocalData::IndexDir() const {
   return dir;
 }
 
-absl::StatusOr<IndexStore> LocalData::Indexes() const {
-  if (beside_) return IndexStore::BesideShards(storage());
+absl::StatusOr<sources::IndexStore> LocalData::Indexes() const {
+  if (beside_) return sources::IndexStore::BesideShards(storage());
   PS_ASSIGN_OR_RETURN(const std::string dir, IndexDir());
-  return IndexStore::InStateDir(storage(), dir);
+  return sources::IndexStore::InStateDir(storage(), dir);
 }
 
 }  // namespace penstock::cli

@@ -29,7 +29,7 @@ class LocalData {
 
   // Returns the roots of --data-root. Without the flag, returns the whole file system: on their own machine, users may
   // read all files to which they have access.
-  absl::StatusOr<std::vector<DataRoot>> Roots() const;
+  absl::StatusOr<std::vector<sources::DataRoot>> Roots() const;
 
   // Resolves a glob from the command line: without --data-root it is relative to the working folder.
   std::string Resolve(const std::string& glob) const;
@@ -40,12 +40,12 @@ class LocalData {
   // globs unchanged.
   absl::StatusOr<std::string> FilesOf(std::string glob) const;
 
-  absl::StatusOr<std::vector<DatasetFile>> Expand(const std::string& glob) const;
+  absl::StatusOr<std::vector<sources::DatasetFile>> Expand(const std::string& glob) const;
 
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock (or ~/.cache/penstock). Creates it if
   // necessary.
   absl::StatusOr<std::string> IndexDir() const;
-  absl::StatusOr<IndexStore> Indexes() const;
+  absl::StatusOr<sources::IndexStore> Indexes() const;
 
  private:
   storage::Storage* const storage_;

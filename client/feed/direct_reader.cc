@@ -229,7 +229,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::sh
   uint64_t row_bytes = job->format->memory_bytes;
   if (job->format->ragged && load.offsets()->num_records() > 0) {
     uint64_t bytes = 0;
-    for (const SnapshotShard& shard : load.reader().snapshot().shards()) bytes += shard.data_bytes;
+    for (const sources::SnapshotShard& shard : load.reader().snapshot().shards()) bytes += shard.data_bytes;
     row_bytes += bytes / load.offsets()->num_records();
   }
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());

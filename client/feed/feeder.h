@@ -22,7 +22,7 @@ namespace penstock::feed {
 // confined.
 struct LocalSource {
   v1::JobSpec job;
-  std::vector<DataRoot> roots;
+  std::vector<sources::DataRoot> roots;
 };
 
 struct FeederOptions {

@@ -39,10 +39,10 @@ absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSpec& spec,
-                                                                 const std::vector<DataRoot>& roots,
+                                                                 const std::vector<sources::DataRoot>& roots,
                                                                  bool allow_missing) {
   std::string key = absl::StrCat(allow_missing ? "+" : "", spec.SerializeAsString());
-  for (const DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
+  for (const sources::DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
   {
     MutexLock lock(&mutex_);
     if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;

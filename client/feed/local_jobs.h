@@ -60,7 +60,8 @@ class LocalJobs {
   // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job while any
   // reference to it exists. May block for long. Errors name the defect of the files or the job, which includes keys
   // that none of the first records has (CheckKeys), unless `allow_missing`.
-  absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
+  absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec,
+                                                        const std::vector<sources::DataRoot>& roots,
                                                         bool allow_missing = false);
 
   // Returns the host of the jobs, which is created on first use. Returns the errors of LoaderHost::Create().

@@ -53,11 +53,11 @@ class FileMaker final : public RecordMaker {
 
  private:
   static absl::StatusOr<std::string> Read(const std::string& path) {
-    auto content = ReadWholeFile(path, kDefaultMaxRecordBytes);
+    auto content = ReadWholeFile(path, sources::kDefaultMaxRecordBytes);
     if (content.ok()) return content;
     const absl::Status status = content.status();
     // A file that is too large is a bad item. Too many open files or a broken disk are not the file's fault.
-    if (const auto info = StatFile(path); info.ok() && info->size > kDefaultMaxRecordBytes) {
+    if (const auto info = StatFile(path); info.ok() && info->size > sources::kDefaultMaxRecordBytes) {
       return absl::InvalidArgumentError(status.message());
     }
     return IsBadItem(status) ? status : absl::UnavailableError(status.message());
@@ -86,9 +86,9 @@ void ReadWhole(std::unique_ptr<storage::StoredFile> opened, const storage::CallO
                storage::CallDone<FetchedItem> done) {
   const std::string path = opened->path();
   const uint64_t size = opened->opened().size;
-  if (size > kDefaultMaxRecordBytes) {
+  if (size > sources::kDefaultMaxRecordBytes) {
     return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat(path, " has ", size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
+        absl::StrCat(path, " has ", size, " bytes; at most ", sources::kDefaultMaxRecordBytes, " are read")));
   }
   struct Bytes {
     std::unique_ptr<storage::StoredFile> file;

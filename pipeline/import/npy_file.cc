@@ -64,9 +64,9 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
   npy->row_bytes_ = batch::DTypeSize(*dtype);
   for (const int64_t extent : npy->row_shape_) {
     if (extent == 0) return bad(absl::InvalidArgumentError("its rows are empty: a dimension is 0"));
-    if (static_cast<uint64_t>(extent) > kDefaultMaxRecordBytes / npy->row_bytes_) {
+    if (static_cast<uint64_t>(extent) > sources::kDefaultMaxRecordBytes / npy->row_bytes_) {
       return bad(absl::InvalidArgumentError(
-          absl::StrCat("a row has more than ", kDefaultMaxRecordBytes, " bytes, which one record may have")));
+          absl::StrCat("a row has more than ", sources::kDefaultMaxRecordBytes, " bytes, which one record may have")));
     }
     npy->row_bytes_ *= static_cast<uint64_t>(extent);
   }

@@ -62,9 +62,10 @@ absl::Status CheckWindow(const NpyFile& file, uint64_t window) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.path(), " has ", file.rows(), " numbers, fewer than a window of ", window));
   }
-  if (window > kDefaultMaxRecordBytes / file.row_bytes()) {
+  if (window > sources::kDefaultMaxRecordBytes / file.row_bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", window, " numbers has more than ",
-                                                   kDefaultMaxRecordBytes, " bytes, which one record may have"));
+                                                   sources::kDefaultMaxRecordBytes,
+                                                   " bytes, which one record may have"));
   }
   return absl::OkStatus();
 }

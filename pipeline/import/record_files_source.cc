@@ -51,7 +51,7 @@ class RecordFilesMaker final : public RecordMaker {
 
  private:
   absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
-    if (reader_->snapshot().container() == ContainerKind::kTar) {
+    if (reader_->snapshot().container() == sources::ContainerKind::kTar) {
       PS_ASSIGN_OR_RETURN(example_, ExampleOfSample(record));
       record = example_;
     }

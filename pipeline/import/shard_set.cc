@@ -48,11 +48,11 @@ class ShardCutter {
       ++shard_.items;
       return absl::OkStatus();
     }
-    const uint64_t framed = record->bytes.size() + kRecordFrameBytes;
+    const uint64_t framed = record->bytes.size() + sources::kRecordFrameBytes;
     if (writer_ != nullptr && shard_.bytes + framed > options_.shard_bytes) PS_RETURN_IF_ERROR(FinishShard());
     if (writer_ == nullptr) {
       shard_.name = ShardName(options_.prefix, folder_->state().shards.size());
-      PS_ASSIGN_OR_RETURN(writer_, TFRecordWriter::Open(storage_, folder_->File(shard_.name)));
+      PS_ASSIGN_OR_RETURN(writer_, sources::TFRecordWriter::Open(storage_, folder_->File(shard_.name)));
     }
     PS_RETURN_IF_ERROR(writer_->Write(record->bytes));
     ++shard_.items;
@@ -105,7 +105,7 @@ class ShardCutter {
   const uint64_t items_total_;
   ShardFolder* const folder_;
   Sums before_;
-  std::unique_ptr<TFRecordWriter> writer_;
+  std::unique_ptr<sources::TFRecordWriter> writer_;
   FinishedShard shard_;
   std::vector<std::string> skipped_;
 };

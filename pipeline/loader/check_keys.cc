@@ -39,7 +39,7 @@ absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
   KeyCheck check(spec);
   const auto& shards = reader->snapshot().shards();
   std::vector<uint64_t> firsts = {0};  // number of each shard's first record
-  for (const SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);
+  for (const sources::SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);
   const uint64_t count = std::min<uint64_t>(kShards, shards.size());
   uint64_t looked_at = 0;
   for (uint64_t i = 0; i < count && !check.AllFound(); ++i) {

@@ -9,7 +9,7 @@ constexpr char kWayOut[] = "other workers serve its rows; replace the file by an
 
 }  // namespace
 
-void DamagedCopies::Found(const RecordRef& record, const std::string& file, const absl::Status& damage) {
+void DamagedCopies::Found(const sources::RecordRef& record, const std::string& file, const absl::Status& damage) {
   bool first = false;
   {
     MutexLock lock(&mutex_);
@@ -25,7 +25,7 @@ void DamagedCopies::Found(const RecordRef& record, const std::string& file, cons
   }
 }
 
-void DamagedCopies::FoundUnchanged(const RecordRef& record) {
+void DamagedCopies::FoundUnchanged(const sources::RecordRef& record) {
   MutexLock lock(&mutex_);
   const auto file = files_.find(record.shard);
   if (file == files_.end()) return;
@@ -47,7 +47,7 @@ void DamagedCopies::Forget(uint32_t shard) {
   if (log_ != nullptr) log_(absl::StrCat(path, " has changed: its damaged records are read again"));
 }
 
-DamagedCopies::Known DamagedCopies::Find(const RecordRef& record) const {
+DamagedCopies::Known DamagedCopies::Find(const sources::RecordRef& record) const {
   if (count_.load(std::memory_order_relaxed) == 0) return {};
   MutexLock lock(&mutex_);
   const auto file = files_.find(record.shard);

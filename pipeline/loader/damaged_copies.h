@@ -30,9 +30,9 @@ class DamagedCopies {
   explicit DamagedCopies(Clock* clock, Log log = {}) : clock_(clock), log_(std::move(log)) {}
 
   // Adds a record for which three reads returned the same wrong bytes. `damage` names file, record and offset.
-  void Found(const RecordRef& record, const std::string& file, const absl::Status& damage);
+  void Found(const sources::RecordRef& record, const std::string& file, const absl::Status& damage);
   // Reports that the file is still in the state in which the record was found damaged.
-  void FoundUnchanged(const RecordRef& record);
+  void FoundUnchanged(const sources::RecordRef& record);
   // Removes the records of a shard whose file has changed.
   void Forget(uint32_t shard);
 
@@ -41,7 +41,7 @@ class DamagedCopies {
     bool trusted = false;  // its file was examined within kTrustedFor
   };
   // Returns the known damage of the record. Cheap while no copy is damaged.
-  Known Find(const RecordRef& record) const;
+  Known Find(const sources::RecordRef& record) const;
 
   // Returns at most `most` lines for `status`, one per file, with the number of damaged records and the first of them.
   std::vector<std::string> Lines(size_t most) const;

@@ -13,11 +13,11 @@
 
 namespace penstock {
 
-absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobSpec& job) {
+absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job) {
   v1::JobSpec spec = job;
   v1::Dataset* const dataset = plan::MutableDatasetOf(&spec);
   if (dataset == nullptr) return spec;
-  const bool tar = container == ContainerKind::kTar;
+  const bool tar = container == sources::ContainerKind::kTar;
   if (tar && (dataset->format() == v1::EXAMPLE || dataset->format() == v1::SAMPLE)) {
     dataset->set_format(v1::SAMPLE);
   } else if (tar != (dataset->format() == v1::SAMPLE)) {
@@ -28,22 +28,23 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobS
   return spec;
 }
 
-std::shared_ptr<const RequestedFeatures> RequestedFeaturesOf(ContainerKind container, const v1::JobSpec& job) {
-  if (!Container::Of(container).StoresFeaturesApart() || job.features_size() == 0) return nullptr;
+std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
+                                                                      const v1::JobSpec& job) {
+  if (!sources::Container::Of(container).StoresFeaturesApart() || job.features_size() == 0) return nullptr;
   std::vector<std::string> keys;
   for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
   if (job.annotations().has_boxes()) {
     for (BoxKey& box : BoxKeysOf(job.annotations().boxes())) keys.push_back(std::move(box.key));
   }
-  std::vector<RequestedFeatures::Request> requests;
+  std::vector<sources::RequestedFeatures::Request> requests;
   for (const std::string& key : keys) {
-    RequestedFeatures::Request& request = requests.emplace_back();
+    sources::RequestedFeatures::Request& request = requests.emplace_back();
     for (SampleKeyPart& part : SplitSampleKey(key)) {
       const bool is_enough = !IsJsonExtension(part.extension);
       request.push_back({std::move(part.extension), is_enough});
     }
   }
-  return std::make_shared<const RequestedFeatures>(std::move(requests));
+  return std::make_shared<const sources::RequestedFeatures>(std::move(requests));
 }
 
 }  // namespace penstock

@@ -13,11 +13,12 @@ namespace penstock {
 
 // Returns the job with dataset.format SAMPLE if its shards are tar archives, otherwise unchanged. Returns
 // InvalidArgument for a format that the container does not have.
-absl::StatusOr<v1::JobSpec> WithFormatOf(ContainerKind container, const v1::JobSpec& job);
+absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job);
 
 // Returns the features that the job reads, or null if it reads whole records: if the container does not store features
 // apart, or the job names none. Ignores mistakes in the keys.
-std::shared_ptr<const RequestedFeatures> RequestedFeaturesOf(ContainerKind container, const v1::JobSpec& job);
+std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
+                                                                      const v1::JobSpec& job);
 
 }  // namespace penstock
 

@@ -34,8 +34,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         damaged_(slow_work_->clock(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
-  const Snapshot& snapshot() const override { return shards_->snapshot(); }
-  const RequestedFeatures* features() const override { return features_.get(); }
+  const sources::Snapshot& snapshot() const override { return shards_->snapshot(); }
+  const sources::RequestedFeatures* features() const override { return features_.get(); }
 
   bool IsReady(uint64_t record) override { return shards_->IsReady(snapshot().ToShard(record).shard); }
   void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) override {
@@ -43,20 +43,20 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   absl::StatusOr<uint64_t> RecordBytes(uint64_t record) override {
-    const RecordRef ref = snapshot().ToShard(record);
-    PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardIndex> index, shards_->Index(ref.shard));
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardIndex> index, shards_->Index(ref.shard));
     index->WillLookAt(ref.record);  // the caller needs its offset next
     if (features_ == nullptr) return index->RecordLength(ref.record);
-    return Container::Of(index->kind().container).StoredBytes(*index, ref.record, features());
+    return sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, features());
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
     RecordBuffer buffer;
-    const RecordRef ref = snapshot().ToShard(record);
+    const sources::RecordRef ref = snapshot().ToShard(record);
     for (int tries = 1;; ++tries) {
       absl::StatusOr<std::string_view> bytes = ReadRecord(record, &buffer);
       if (absl::IsDataLoss(bytes.status())) {
-        const absl::StatusOr<std::shared_ptr<const ShardReader>> reader = shards_->Reader(ref.shard);
+        const absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = shards_->Reader(ref.shard);
         if (!reader.ok()) return reader.status();
         bytes = Settled(
             ref, **reader,
@@ -74,9 +74,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::Status ReadWholeRecord(uint64_t record, std::string* out) override {
     if (features_ == nullptr) return ReadRecord(record, out);
     RecordBuffer buffer;
-    const RecordRef ref = snapshot().ToShard(record);
+    const sources::RecordRef ref = snapshot().ToShard(record);
     for (int tries = 1;; ++tries) {
-      const absl::StatusOr<std::shared_ptr<const ShardReader>> reader = shards_->Reader(ref.shard);
+      const absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = shards_->Reader(ref.shard);
       if (!reader.ok()) return reader.status();
       char* const stored = buffer.Get((*reader)->StoredBytes(ref.record, nullptr));
       absl::StatusOr<std::string_view> bytes = (*reader)->ReadRecord(ref.record, stored);
@@ -87,21 +87,21 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         return absl::OkStatus();
       }
       const bool again = absl::IsAborted(bytes.status()) || absl::IsUnavailable(bytes.status());
-      if (!again || tries == kReadAttempts) return DamageToReport(bytes.status());
+      if (!again || tries == kReadAttempts) return sources::DamageToReport(bytes.status());
     }
   }
 
   absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
-    const RecordRef ref = snapshot().ToShard(record);
-    PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, shards_->Reader(ref.shard));
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardReader> reader, shards_->Reader(ref.shard));
     char* const stored = buffer->Get(reader->StoredBytes(ref.record, features()));
     return Settled(ref, *reader, reader->ReadRecord(ref.record, stored, features()));
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
   bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const storage::CallOptions& options, Task done) override {
-    const RecordRef ref = snapshot().ToShard(fetched->record);
-    const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
+    const sources::RecordRef ref = snapshot().ToShard(fetched->record);
+    const std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
     fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->StoredBytes(ref.record, features()));
     FetchedRecord* const out = fetched.get();
@@ -137,20 +137,21 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   DamagedCopies::Known DamageOf(uint64_t record) override { return damaged_.Find(snapshot().ToShard(record)); }
   std::vector<std::string> DamageLines(size_t most) const override { return damaged_.Lines(most); }
 
-  std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
+  std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (HasLowLatency()) return nullptr;
-    std::shared_ptr<const ShardReader> reader = shards_->OpenReader(shard);
+    std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(shard);
     if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(*reader)) return nullptr;
     return reader;
   }
-  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader, char* frame) override {
-    const RecordRef ref = snapshot().ToShard(record);
+  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader,
+                                                 char* frame) override {
+    const sources::RecordRef ref = snapshot().ToShard(record);
     return Settled(ref, reader, reader.RecordOf(ref.record, frame, features()));
   }
 
   void WillRead(uint64_t record) override {
-    const RecordRef ref = snapshot().ToShard(record);
-    if (const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard)) {
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    if (const std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(ref.shard)) {
       reader->WillRead(ref.record, features());
     } else {
       shards_->StartLoad(ref.shard);
@@ -158,7 +159,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   std::string Describe(uint64_t record) override {
-    const RecordRef ref = snapshot().ToShard(record);
+    const sources::RecordRef ref = snapshot().ToShard(record);
     std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ", ref.record);
     const std::optional<uint64_t> offset = OffsetOf(record);
     if (offset.has_value()) absl::StrAppend(&text, " at offset ", *offset);
@@ -166,8 +167,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   std::optional<uint64_t> OffsetOf(uint64_t record) override {
-    const RecordRef ref = snapshot().ToShard(record);
-    const std::shared_ptr<const ShardIndex> index = shards_->KnownIndex(ref.shard);
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    const std::shared_ptr<const sources::ShardIndex> index = shards_->KnownIndex(ref.shard);
     if (index == nullptr) return std::nullopt;
     return index->RecordOffset(ref.record);
   }
@@ -176,7 +177,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
  private:
   // Returns whether ranges of whole records of the shard have at most as many bytes without use as the gaps of ranges.
-  bool RequestsMostOf(const ShardReader& reader) const {
+  bool RequestsMostOf(const sources::ShardReader& reader) const {
     if (features_ == nullptr) return true;
     const uint64_t records = reader.index().record_count(), step = records / kRecordsOfShare + 1;
     uint64_t requested = 0, stored = 0;
@@ -189,31 +190,31 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   // Returns the verdict on a record that a read found damaged (`damage`), as FetchRecord() does. Reads the record's
   // frame into `buffer`. Blocks.
-  absl::StatusOr<std::string_view> ReadPastCaches(const RecordRef& ref, const ShardReader& reader,
+  absl::StatusOr<std::string_view> ReadPastCaches(const sources::RecordRef& ref, const sources::ShardReader& reader,
                                                   const absl::Status& damage, char* buffer) {
     if (!damaged_.Find(ref).damage.ok()) {
       // The damage is known. The record can be intact only in another version of the file.
       const absl::StatusOr<storage::StoredName> now = storage_->StatAndWait(reader.path());
       if (now.ok() && now->info == reader.index().file_info()) {
         damaged_.FoundUnchanged(ref);
-        return DamageToReport(damage);
+        return sources::DamageToReport(damage);
       }
       return absl::AbortedError("the file has changed");
     }
     for (int more = 0; more < kReadsMore; ++more) {
       absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, features());
       if (!absl::IsDataLoss(bytes.status())) return bytes;
-      if (SameDamage(bytes.status(), damage)) continue;
+      if (sources::SameDamage(bytes.status(), damage)) continue;
       return absl::UnavailableError(
           absl::StrCat("record ", ref.record, ": reads of the same bytes differ (", bytes.status().message(), ")"));
     }
-    const absl::Status verdict = DamageToReport(damage);
+    const absl::Status verdict = sources::DamageToReport(damage);
     damaged_.Found(ref, shards_->PathOf(ref.shard), verdict);
     return verdict;
   }
 
   // Converts the result of a read to the errors of the interface, and reports it to the shard table.
-  absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
+  absl::StatusOr<std::string_view> Settled(const sources::RecordRef& ref, const sources::ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
     if (bytes.ok()) {
       bytes_read_.fetch_add(reader.StoredBytes(ref.record, features()), std::memory_order_relaxed);
@@ -237,7 +238,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   const std::shared_ptr<ShardTable> shards_;
   Executor* const slow_work_;
   storage::Storage* const storage_;
-  const std::shared_ptr<const RequestedFeatures> features_;
+  const std::shared_ptr<const sources::RequestedFeatures> features_;
   DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};
 };
@@ -249,13 +250,14 @@ Executor* SlowWorkThreads() {
   return threads;
 }
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(storage::Storage* storage, Snapshot snapshot,
-                                                                     std::vector<DataRoot> roots, IndexProvider indexes,
-                                                                     const Options& options) {
-  for (const SnapshotShard& shard : snapshot.shards()) {
+absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(storage::Storage* storage,
+                                                                     sources::Snapshot snapshot,
+                                                                     std::vector<sources::DataRoot> roots,
+                                                                     IndexProvider indexes, const Options& options) {
+  for (const sources::SnapshotShard& shard : snapshot.shards()) {
     bool found = false;
     std::string names;
-    for (const DataRoot& root : roots) {
+    for (const sources::DataRoot& root : roots) {
       found = found || root.name == shard.root;
       absl::StrAppend(&names, names.empty() ? "" : ", ", root.name);
     }

@@ -56,8 +56,8 @@ class RecordBuffer {
 // for long. Returns Cancelled soon after a stop is requested. Each error names the file. Thread-safe.
 //   FailedPrecondition  the file is not the snapshot's
 //   Unavailable         the file or the index is temporarily unavailable
-using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(
-    const SnapshotShard& shard, const std::string& absolute_path, const std::stop_token& stop)>;
+using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const sources::ShardIndex>>(
+    const sources::SnapshotShard& shard, const std::string& absolute_path, const std::stop_token& stop)>;
 
 // Returns the process's threads for work that blocks on storage or on other processes. They live until the process
 // exits.
@@ -88,20 +88,20 @@ class DatasetReader {
     // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
     Executor* executor = nullptr;
     // The features that records have (RequestedFeaturesOf). Null: records are whole.
-    std::shared_ptr<const RequestedFeatures> features = nullptr;
+    std::shared_ptr<const sources::RequestedFeatures> features = nullptr;
     std::shared_ptr<storage::FileErrors> file_errors = nullptr;  // receives the files that fail
     DamagedCopies::Log log_damage = nullptr;                     // gets a line for each file with damaged records
   };
   // `roots` are the configured data roots. `storage` holds the shards; it must outlive the reader and its loads.
   // Returns NotFound with the name of the root if `roots` lacks a root of the snapshot.
-  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(storage::Storage* storage, Snapshot snapshot,
-                                                               std::vector<DataRoot> roots, IndexProvider indexes,
-                                                               const Options& options);
+  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(storage::Storage* storage, sources::Snapshot snapshot,
+                                                               std::vector<sources::DataRoot> roots,
+                                                               IndexProvider indexes, const Options& options);
   virtual ~DatasetReader() = default;
 
-  virtual const Snapshot& snapshot() const = 0;
+  virtual const sources::Snapshot& snapshot() const = 0;
   // Returns the features that records have, or null if records are whole.
-  virtual const RequestedFeatures* features() const { return nullptr; }
+  virtual const sources::RequestedFeatures* features() const { return nullptr; }
 
   // Returns whether the calls below do not block on the shard of the record, for example on its index. Also true if the
   // shard is known to be unavailable; the calls then return the reason.
@@ -148,10 +148,11 @@ class DatasetReader {
   // Returns the reader for ranges of records of the shard, or null if the shard is not open or does not support them.
   // Also returns null if too much of the shard's records is not requested, because ranges hold whole records. Never
   // blocks.
-  virtual std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
+  virtual std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
   // Returns the record in `frame`, which `reader` read, as a part of `frame`, and may change `frame`. Errors are those
   // of ReadRecord.
-  virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader, char* frame) {
+  virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader,
+                                                         char* frame) {
     return absl::UnimplementedError("no ranges");
   }
   // Announces that the record will be read soon, so that storage may fetch it and the index of its shard. Never blocks.

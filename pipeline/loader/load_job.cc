@@ -34,13 +34,13 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   job->verdict_ = verdict;
   job->plan_options_ = plan::PlanOptionsOf(spec.order());
   PS_RETURN_IF_ERROR(plan::CheckPlanOptions(job->plan_options_));
-  const Snapshot& snapshot = job->reader_->snapshot();
+  const sources::Snapshot& snapshot = job->reader_->snapshot();
   std::vector<uint64_t> counts;
-  for (const SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
+  for (const sources::SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
   PS_ASSIGN_OR_RETURN(job->offsets_, plan::ShardOffsets::Create(counts));
   PS_RETURN_IF_ERROR(plan::EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
   const uint64_t data = snapshot.Fingerprint();
-  const RequestedFeatures* const features = job->reader_->features();
+  const sources::RequestedFeatures* const features = job->reader_->features();
   job->record_space_ = features == nullptr ? data : HashWords({data, features->Hash()});
   job->decoded_space_ = HashWords({data, job->pipeline_->fingerprint()});
   // A job that does not check whole images may cache rows of records that are bad for a job that does.

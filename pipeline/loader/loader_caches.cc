@@ -16,9 +16,9 @@ namespace {
 constexpr uint64_t kFreedPart = 32;
 
 // Returns a name of the data set for messages.
-std::string AboutShards(const Snapshot& snapshot) {
+std::string AboutShards(const sources::Snapshot& snapshot) {
   if (snapshot.shards().empty()) return "no shards";
-  const SnapshotShard& first = snapshot.shards().front();
+  const sources::SnapshotShard& first = snapshot.shards().front();
   const size_t more = snapshot.shards().size() - 1;
   return absl::StrCat(first.root, "/", first.relative_path, more == 0 ? "" : absl::StrCat(" and ", more, " more"));
 }

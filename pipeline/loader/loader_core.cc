@@ -25,7 +25,7 @@ uint64_t OverheadOf(const LoadJob& job) {
 
 // Returns the mean size of the job's records, rounded up. Estimates use it until a row was made.
 uint64_t MeanRecordBytes(const LoadJob& job) {
-  const Snapshot& snapshot = job.reader().snapshot();
+  const sources::Snapshot& snapshot = job.reader().snapshot();
   return snapshot.total_records() == 0 ? 0 : snapshot.data_bytes() / snapshot.total_records() + 1;
 }
 

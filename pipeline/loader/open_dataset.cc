@@ -16,7 +16,7 @@
 namespace penstock {
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
-                                                           const std::vector<DataRoot>& roots,
+                                                           const std::vector<sources::DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors) {
   if (job.dataset_size() != 1) {
@@ -25,30 +25,30 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
   }
   const v1::Dataset& dataset = plan::DatasetOf(job);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
-  PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
-  const IndexOptions options = IndexOptionsOf(job);
+  PS_ASSIGN_OR_RETURN(const std::vector<sources::DatasetFile> files, sources::ExpandGlobs(storage, globs, roots));
+  const sources::IndexOptions options = sources::IndexOptionsOf(job);
 
-  std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
+  std::map<std::string, std::shared_ptr<const sources::ShardIndex>> built;  // by path
   if (index_dir.empty()) {
-    for (const DatasetFile& file : files) {
+    for (const sources::DatasetFile& file : files) {
       PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> opened, storage->OpenAndWait(file.path));
-      PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
-      built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
+      PS_ASSIGN_OR_RETURN(sources::ShardIndex index, sources::BuildShardIndex(*opened, options));
+      built[file.path] = std::make_shared<const sources::ShardIndex>(std::move(index));
     }
   } else {
     std::vector<std::string> paths;
-    for (const DatasetFile& file : files) paths.push_back(file.path);
-    std::vector<absl::StatusOr<LoadedIndex>> loaded = BuildIndexes(IndexStore::InStateDir(storage, index_dir), paths,
-                                                                   options, threads > 0 ? threads : AvailableCpus());
+    for (const sources::DatasetFile& file : files) paths.push_back(file.path);
+    std::vector<absl::StatusOr<sources::LoadedIndex>> loaded = sources::BuildIndexes(
+        sources::IndexStore::InStateDir(storage, index_dir), paths, options, threads > 0 ? threads : AvailableCpus());
     for (size_t i = 0; i < files.size(); ++i) {
       if (!loaded[i].ok()) return loaded[i].status();
       built[files[i].path] = loaded[i]->index;
     }
   }
-  std::vector<SnapshotShard> shards;
-  for (const DatasetFile& file : files) {
-    const ShardIndex& index = *built.at(file.path);
-    SnapshotShard shard;
+  std::vector<sources::SnapshotShard> shards;
+  for (const sources::DatasetFile& file : files) {
+    const sources::ShardIndex& index = *built.at(file.path);
+    sources::SnapshotShard shard;
     shard.root = file.root;
     shard.relative_path = file.relative_path;
     shard.size = index.file_size;
@@ -58,29 +58,30 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
     shard.container = index.kind().container;
     shards.push_back(std::move(shard));
   }
-  PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
   struct Known {
     Mutex mutex;
-    std::map<std::string, std::shared_ptr<const ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
+    std::map<std::string, std::shared_ptr<const sources::ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
   };
   const auto known = std::make_shared<Known>();
   {
     MutexLock lock(&known->mutex);
     known->indexes = std::move(built);
   }
-  IndexProvider provider = [storage, known, options](
-                               const SnapshotShard& shard, const std::string& path,
-                               const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+  IndexProvider provider =
+      [storage, known, options](
+          const sources::SnapshotShard& shard, const std::string& path,
+          const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
     PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
     {
       MutexLock lock(&known->mutex);
       const auto it = known->indexes.find(path);
       if (it != known->indexes.end() && it->second->file_info() == file->opened()) return it->second;
     }
-    IndexOptions stoppable = options;
+    sources::IndexOptions stoppable = options;
     stoppable.stop = stop;
-    PS_ASSIGN_OR_RETURN(ShardIndex walked, BuildShardIndex(*file, stoppable));
-    auto index = std::make_shared<const ShardIndex>(std::move(walked));
+    PS_ASSIGN_OR_RETURN(sources::ShardIndex walked, sources::BuildShardIndex(*file, stoppable));
+    auto index = std::make_shared<const sources::ShardIndex>(std::move(walked));
     MutexLock lock(&known->mutex);
     known->indexes[path] = index;
     return index;

@@ -20,7 +20,7 @@ namespace penstock {
 // stores them there. Without one, builds them on the calling thread. `file_errors` may be null; it receives files that
 // fail later. `storage` holds the records and must outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
-                                                           const std::vector<DataRoot>& roots,
+                                                           const std::vector<sources::DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors = nullptr);
 

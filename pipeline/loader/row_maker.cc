@@ -42,8 +42,8 @@ const plan::EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t ep
 
 }  // namespace
 
-std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record) {
-  const RecordRef ref = snapshot.ToShard(record);
+std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t seed, uint64_t record) {
+  const sources::RecordRef ref = snapshot.ToShard(record);
   const uint64_t count = snapshot.shards()[ref.shard].record_count;
   const plan::Permutation permutation(count, HashWords({kSubstituteDomain, seed, record}));
   std::vector<uint64_t> substitutes;

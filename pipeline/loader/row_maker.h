@@ -49,7 +49,7 @@ constexpr int kMaxSubstitutes = 8;
 
 // Returns the records whose content may replace a bad one, in the order in which they are tried: other records of its
 // shard, each once, at most kMaxSubstitutes. A pure function of (snapshot, seed, record).
-std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record);
+std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t seed, uint64_t record);
 
 // State that a maker keeps from row to row, on whichever thread it runs.
 struct MakerContext {

@@ -59,8 +59,8 @@ class ShardTable::LoadTurn {
   uint32_t number_;
 };
 
-ShardTable::ShardTable(storage::Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
-                       const DatasetReader::Options& options)
+ShardTable::ShardTable(storage::Storage* storage, sources::Snapshot snapshot, std::vector<sources::DataRoot> roots,
+                       IndexProvider indexes, const DatasetReader::Options& options)
     : snapshot_(std::move(snapshot)),
       roots_(std::move(roots)),
       indexes_(std::move(indexes)),
@@ -88,8 +88,8 @@ bool ShardTable::AllAnswerAtOnce() const {
 }
 
 std::string ShardTable::PathOf(uint32_t number) const {
-  const SnapshotShard& shard = snapshot_.shards()[number];
-  for (const DataRoot& root : roots_) {
+  const sources::SnapshotShard& shard = snapshot_.shards()[number];
+  for (const sources::DataRoot& root : roots_) {
     if (root.name == shard.root) return absl::StrCat(root.path == "/" ? "" : root.path, "/", shard.relative_path);
   }
   return absl::StrCat(shard.root, ":", shard.relative_path);
@@ -135,7 +135,7 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
   Shard& shard = shards_[number];
   bool load = false;
   Nanos when = 0, takes = 0;
-  std::shared_ptr<const ShardIndex> index;
+  std::shared_ptr<const sources::ShardIndex> index;
   {
     MutexLock lock(&shard.mutex);
     if (!ReadyNow(&shard)) {
@@ -195,7 +195,7 @@ std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::MakeReady(uint32_t
   }
 }
 
-absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::Index(uint32_t number) {
+absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::Index(uint32_t number) {
   Shard& shard = shards_[number];
   shard.used.store(true, std::memory_order_relaxed);
   for (;;) {
@@ -213,10 +213,10 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::Index(uint32_t num
   }
 }
 
-absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t number) {
+absl::StatusOr<std::shared_ptr<const sources::ShardReader>> ShardTable::Reader(uint32_t number) {
   Shard& shard = shards_[number];
   shard.used.store(true, std::memory_order_relaxed);
-  std::shared_ptr<const ShardIndex> index;
+  std::shared_ptr<const sources::ShardIndex> index;
   for (;;) {
     {
       MutexLock lock(&shard.mutex);
@@ -234,8 +234,8 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
   }
   // Storage with low latency whose file was closed to make room.
   const absl::StatusOr<std::string> path = Resolve(number);
-  absl::StatusOr<std::shared_ptr<const ShardReader>> reader =
-      path.ok() ? OpenFileOf(*path, index) : absl::StatusOr<std::shared_ptr<const ShardReader>>(path.status());
+  absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader =
+      path.ok() ? OpenFileOf(*path, index) : absl::StatusOr<std::shared_ptr<const sources::ShardReader>>(path.status());
   if (absl::IsFailedPrecondition(reader.status())) {
     MutexLock lock(&shard.mutex);
     if (shard.index == index) DropIndex(&shard);
@@ -258,14 +258,14 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
   return reader;
 }
 
-std::shared_ptr<const ShardReader> ShardTable::OpenReader(uint32_t number) {
+std::shared_ptr<const sources::ShardReader> ShardTable::OpenReader(uint32_t number) {
   Shard& shard = shards_[number];
   MutexLock lock(&shard.mutex);
   shard.Prefetch();
   return shard.reader;
 }
 
-std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
+std::shared_ptr<const sources::ShardIndex> ShardTable::KnownIndex(uint32_t number) {
   Shard& shard = shards_[number];
   MutexLock lock(&shard.mutex);
   return shard.index;
@@ -273,14 +273,14 @@ std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
 
 // ---- Results of reads -----------------------------------------------------------------------------------------------
 
-void ShardTable::FoundChanged(uint32_t number, const ShardReader& reader) {
+void ShardTable::FoundChanged(uint32_t number, const sources::ShardReader& reader) {
   Shard& shard = shards_[number];
   MutexLock lock(&shard.mutex);
   if (shard.reader.get() == &reader) SetReader(&shard, nullptr);
   if (shard.index.get() == &reader.index()) DropIndex(&shard);
 }
 
-void ShardTable::FoundFailing(uint32_t number, const ShardReader& reader, const absl::Status& status) {
+void ShardTable::FoundFailing(uint32_t number, const sources::ShardReader& reader, const absl::Status& status) {
   Shard& shard = shards_[number];
   {
     MutexLock lock(&shard.mutex);
@@ -318,7 +318,7 @@ void ShardTable::PostLoad(uint32_t number, Nanos when) {
 }
 
 std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::RunLoad(uint32_t number) {
-  std::shared_ptr<const ShardIndex> index;
+  std::shared_ptr<const sources::ShardIndex> index;
   {
     MutexLock lock(&shards_[number].mutex);
     shards_[number].paused_until = 0;
@@ -333,23 +333,24 @@ std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::RunLoad(uint32_t n
 }
 
 absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
-  const SnapshotShard& frozen = snapshot_.shards()[number];
-  return ResolveInRoots(storage_, frozen.root, frozen.relative_path, roots_);
+  const sources::SnapshotShard& frozen = snapshot_.shards()[number];
+  return sources::ResolveInRoots(storage_, frozen.root, frozen.relative_path, roots_);
 }
 
-absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
-    const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
+absl::StatusOr<std::shared_ptr<const sources::ShardReader>> ShardTable::OpenFileOf(
+    const std::string& path, const std::shared_ptr<const sources::ShardIndex>& index) const {
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file,
                       storage_->OpenAndWait(path, {.priority = storage::CallPriority::kUrgent,
                                                    .stop = stop_.get_token(),
                                                    .file_errors = options_.file_errors}));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
-  return std::shared_ptr<const ShardReader>(std::move(reader));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<sources::ShardReader> reader, sources::ShardReader::Open(std::move(file), index));
+  return std::shared_ptr<const sources::ShardReader>(std::move(reader));
 }
 
-absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::FetchIndex(uint32_t number, const std::string& path) {
-  const SnapshotShard& frozen = snapshot_.shards()[number];
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> index = indexes_(frozen, path, stop_.get_token());
+absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchIndex(uint32_t number,
+                                                                                  const std::string& path) {
+  const sources::SnapshotShard& frozen = snapshot_.shards()[number];
+  absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> index = indexes_(frozen, path, stop_.get_token());
   if (!index.ok()) {
     // The shard was intact when the job was submitted.
     if (absl::IsDataLoss(index.status())) return Changed(number, index.status().message());
@@ -368,14 +369,14 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::FetchIndex(uint32_
   return index;
 }
 
-absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared_ptr<const ShardIndex> index) {
+absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared_ptr<const sources::ShardIndex> index) {
   const absl::StatusOr<std::string> path = Resolve(number);
   if (!path.ok()) return Unreadable(number, path.status());
   for (int indexings = 0;; ++indexings) {
     if (index == nullptr) {
       PS_ASSIGN_OR_RETURN(index, FetchIndex(number, *path));
     }
-    absl::StatusOr<std::shared_ptr<const ShardReader>> reader = OpenFileOf(*path, index);
+    absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = OpenFileOf(*path, index);
     if (reader.ok()) return Loaded{std::move(index), *std::move(reader)};
     if (!absl::IsFailedPrecondition(reader.status())) return Unreadable(number, reader.status());
     // The file has changed since it was indexed.
@@ -390,7 +391,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
   Shard& shard = shards_[number];
   const absl::Status status = loaded.status();
   std::vector<std::weak_ptr<ReadyWaiter>> waiters;
-  std::shared_ptr<const ShardIndex> index;
+  std::shared_ptr<const sources::ShardIndex> index;
   {
     MutexLock lock(&shard.mutex);
     if (!last && MayPass(status) && ++shard.tries < kOpenTries && !stop_.stop_requested()) {
@@ -433,7 +434,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
 
 // ---- Limits ---------------------------------------------------------------------------------------------------------
 
-void ShardTable::SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) {
+void ShardTable::SetReader(Shard* shard, std::shared_ptr<const sources::ShardReader> reader) {
   if (shard->reader != nullptr) open_.fetch_sub(1);
   shard->reader = std::move(reader);
   if (shard->reader != nullptr) open_.fetch_add(1);
@@ -459,7 +460,7 @@ void ShardTable::Trim() {
     MutexLock shard_lock(&shard.mutex);
     SetReader(&shard, nullptr);
     if (indexes && shard.index != nullptr) {
-      std::weak_ptr<const ShardIndex> gone = shard.index;
+      std::weak_ptr<const sources::ShardIndex> gone = shard.index;
       DropIndex(&shard);
       shard.gone = std::move(gone);
     }

@@ -35,10 +35,10 @@ namespace penstock {
 // A failure stands for 250 ms, after further failures for up to 2 s. The next request after that loads the shard again.
 class ShardTable : public std::enable_shared_from_this<ShardTable> {
  public:
-  ShardTable(storage::Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
-             const DatasetReader::Options& options);
+  ShardTable(storage::Storage* storage, sources::Snapshot snapshot, std::vector<sources::DataRoot> roots,
+             IndexProvider indexes, const DatasetReader::Options& options);
 
-  const Snapshot& snapshot() const { return snapshot_; }
+  const sources::Snapshot& snapshot() const { return snapshot_; }
   // Returns Storage::HasLowLatency for the shards of all roots. May change from call to call.
   bool AllAnswerAtOnce() const;
 
@@ -50,18 +50,18 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   void StartLoad(uint32_t number);
 
   // Block if the shard is not ready.
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> Index(uint32_t number);
-  absl::StatusOr<std::shared_ptr<const ShardReader>> Reader(uint32_t number);
+  absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Index(uint32_t number);
+  absl::StatusOr<std::shared_ptr<const sources::ShardReader>> Reader(uint32_t number);
   // Returns the open file, or null if it is not open.
-  std::shared_ptr<const ShardReader> OpenReader(uint32_t number);
+  std::shared_ptr<const sources::ShardReader> OpenReader(uint32_t number);
   // Returns the index in memory, or null if there is none.
-  std::shared_ptr<const ShardIndex> KnownIndex(uint32_t number);
+  std::shared_ptr<const sources::ShardIndex> KnownIndex(uint32_t number);
 
   // Report the result of a read through `reader`. FoundChanged: the file differs from the indexed one, so the table
   // indexes it again. FoundFailing: reading failed, so the table opens it again, after a pause. FoundWell: the read
   // succeeded. Each returns at once.
-  void FoundChanged(uint32_t number, const ShardReader& reader);
-  void FoundFailing(uint32_t number, const ShardReader& reader, const absl::Status& status);
+  void FoundChanged(uint32_t number, const sources::ShardReader& reader);
+  void FoundFailing(uint32_t number, const sources::ShardReader& reader, const absl::Status& status);
   void FoundWell(uint32_t number);
 
   // Returns the path for messages: root path and path below it, or "root:path" if the root is not configured.
@@ -74,16 +74,16 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   // The members that each row uses come first. With thousands of shards, each cache line of the processor is a miss.
   struct alignas(64) Shard {
     Mutex mutex;
-    std::shared_ptr<const ShardIndex> index ABSL_GUARDED_BY(mutex);
+    std::shared_ptr<const sources::ShardIndex> index ABSL_GUARDED_BY(mutex);
     absl::Status failure ABSL_GUARDED_BY(mutex);
-    std::shared_ptr<const ShardReader> reader ABSL_GUARDED_BY(mutex);
+    std::shared_ptr<const sources::ShardReader> reader ABSL_GUARDED_BY(mutex);
     Nanos paused_until ABSL_GUARDED_BY(mutex) = 0;  // reading failed: not opened again before this time
     std::atomic<bool> used{false};                  // since the hand last passed
     std::atomic<bool> reported_failing{false};      // reported as failing to Options::file_errors
     bool loading ABSL_GUARDED_BY(mutex) = false;
     int tries ABSL_GUARDED_BY(mutex) = 0;  // attempts of the current load
     // An index that was evicted. The table takes it back if it is still in use.
-    std::weak_ptr<const ShardIndex> gone ABSL_GUARDED_BY(mutex);
+    std::weak_ptr<const sources::ShardIndex> gone ABSL_GUARDED_BY(mutex);
     int failures ABSL_GUARDED_BY(mutex) = 0;        // loads that failed in succession
     Nanos reported_at ABSL_GUARDED_BY(mutex) = 0;   // start of the load, or time of the last report that it takes long
     Nanos failed_until ABSL_GUARDED_BY(mutex) = 0;  // the failure stands until then
@@ -98,8 +98,8 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
     }
   };
   struct Loaded {
-    std::shared_ptr<const ShardIndex> index;
-    std::shared_ptr<const ShardReader> reader;
+    std::shared_ptr<const sources::ShardIndex> index;
+    std::shared_ptr<const sources::ShardReader> reader;
   };
   class LoadTurn;
 
@@ -108,28 +108,29 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   void PostLoad(uint32_t number, Nanos when);
   // Returns the result of a load, or nullopt if it will be tried again.
   std::optional<absl::StatusOr<Loaded>> RunLoad(uint32_t number);
-  absl::StatusOr<Loaded> Load(uint32_t number, std::shared_ptr<const ShardIndex> index);
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> FetchIndex(uint32_t number, const std::string& path);
+  absl::StatusOr<Loaded> Load(uint32_t number, std::shared_ptr<const sources::ShardIndex> index);
+  absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> FetchIndex(uint32_t number, const std::string& path);
   // Ends a load: stores its result and notifies all waiters. If the failure may be temporary and `last` is false, it
   // first returns false up to twice; the caller then tries again at *again.
   bool FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again);
   // Blocks until the shard is ready or a load has ended. Loads it on this thread if no other thread does, and returns
   // the result, because with tight limits the table may have evicted it already.
   std::optional<absl::StatusOr<Loaded>> MakeReady(uint32_t number);
-  void SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
+  void SetReader(Shard* shard, std::shared_ptr<const sources::ShardReader> reader)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void DropIndex(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void Trim();
 
   std::vector<std::string> OneOfEachRoot() const;
   absl::StatusOr<std::string> Resolve(uint32_t number) const;
-  absl::StatusOr<std::shared_ptr<const ShardReader>> OpenFileOf(const std::string& path,
-                                                                const std::shared_ptr<const ShardIndex>& index) const;
+  absl::StatusOr<std::shared_ptr<const sources::ShardReader>> OpenFileOf(
+      const std::string& path, const std::shared_ptr<const sources::ShardIndex>& index) const;
   absl::Status Changed(uint32_t number, absl::string_view why) const;
   absl::Status Unreadable(uint32_t number, const absl::Status& status) const;
   void ReportError(uint32_t number, const absl::Status& status);
 
-  const Snapshot snapshot_;
-  const std::vector<DataRoot> roots_;
+  const sources::Snapshot snapshot_;
+  const std::vector<sources::DataRoot> roots_;
   const IndexProvider indexes_;
   const DatasetReader::Options options_;
   storage::Storage* const storage_;

@@ -16,7 +16,7 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> members, ListMembers(record));
   PS_ASSIGN_OR_RETURN(const std::string key, KeyOfSample(record));
   std::map<std::string, std::string_view> contents;  // by extension
-  PS_RETURN_IF_ERROR(ForEachSampleMember(record, [&](const SampleName& name, std::string_view data) {
+  PS_RETURN_IF_ERROR(sources::ForEachSampleMember(record, [&](const sources::SampleName& name, std::string_view data) {
     contents[name.extension] = data;
     return absl::OkStatus();
   }));

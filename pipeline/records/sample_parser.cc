@@ -227,11 +227,12 @@ absl::Status ReadText(const FeatureRequest& request, std::string_view member, Va
 template <typename Visit>
 absl::Status VisitSample(std::string_view record, const Visit& visit) {
   std::vector<std::string> extensions;
-  const absl::Status walked = ForEachSampleMember(record, [&](const SampleName& name, std::string_view data) {
-    extensions.push_back(name.extension);
-    visit(name, data);
-    return absl::OkStatus();
-  });
+  const absl::Status walked =
+      sources::ForEachSampleMember(record, [&](const sources::SampleName& name, std::string_view data) {
+        extensions.push_back(name.extension);
+        visit(name, data);
+        return absl::OkStatus();
+      });
   PS_RETURN_IF_ERROR(walked);
   if (extensions.empty()) return absl::InvalidArgumentError("the record is no sample: no member has an extension");
   std::sort(extensions.begin(), extensions.end());
@@ -247,7 +248,7 @@ bool IsIntegerExtension(std::string_view extension) {
   return std::find(std::begin(kIntegers), std::end(kIntegers), LastSuffix(extension)) != std::end(kIntegers);
 }
 
-FeatureInfo MemberInfo(const SampleName& name, std::string_view data) {
+FeatureInfo MemberInfo(const sources::SampleName& name, std::string_view data) {
   FeatureInfo info{.key = name.extension, .kind = FeatureKind::kBytes, .count = 1, .first_bytes = data};
   if (LastSuffix(name.extension) == "npy") {
     const auto elements = ParseNpy(data);
@@ -426,7 +427,7 @@ absl::Status SampleParser::Parse(std::string_view record, ParsedExample* out) co
                 .key = {},
                 .members = std::vector<std::optional<std::string_view>>(members_.size()),
                 .fields = std::vector<std::vector<JsonField>>(members_.size())};
-  PS_RETURN_IF_ERROR(VisitSample(record, [&](const SampleName& name, std::string_view data) {
+  PS_RETURN_IF_ERROR(VisitSample(record, [&](const sources::SampleName& name, std::string_view data) {
     if (sample.key.empty()) sample.key = std::string(name.key);
     for (size_t i = 0; i < members_.size(); ++i) {
       if (members_[i].extension == name.extension) sample.members[i] = data;
@@ -438,8 +439,9 @@ absl::Status SampleParser::Parse(std::string_view record, ParsedExample* out) co
 
 absl::StatusOr<std::vector<FeatureInfo>> ListMembers(std::string_view record) {
   std::vector<FeatureInfo> members;
-  PS_RETURN_IF_ERROR(VisitSample(
-      record, [&](const SampleName& name, std::string_view data) { members.push_back(MemberInfo(name, data)); }));
+  PS_RETURN_IF_ERROR(VisitSample(record, [&](const sources::SampleName& name, std::string_view data) {
+    members.push_back(MemberInfo(name, data));
+  }));
   std::sort(members.begin(), members.end(), [](const FeatureInfo& a, const FeatureInfo& b) { return a.key < b.key; });
   return members;
 }
@@ -447,7 +449,7 @@ absl::StatusOr<std::vector<FeatureInfo>> ListMembers(std::string_view record) {
 absl::StatusOr<std::string> KeyOfSample(std::string_view record) {
   std::string key;
   PS_RETURN_IF_ERROR(
-      VisitSample(record, [&](const SampleName& name, std::string_view) { key = std::string(name.key); }));
+      VisitSample(record, [&](const sources::SampleName& name, std::string_view) { key = std::string(name.key); }));
   return key;
 }
 

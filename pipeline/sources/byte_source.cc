@@ -5,7 +5,7 @@
 
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kSmallestRead = 4 << 10;
@@ -65,4 +65,4 @@ absl::StatusOr<uint64_t> PlainSource::Skip(uint64_t length) {
   return length;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

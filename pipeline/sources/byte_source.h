@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 class ByteSource {
  public:
@@ -48,6 +48,6 @@ class PlainSource final : public ByteSource {
   size_t next_read_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_BYTE_SOURCE_H_

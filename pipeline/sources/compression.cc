@@ -1,6 +1,6 @@
 #include "pipeline/sources/compression.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 std::string_view CompressionName(Compression compression) {
   switch (compression) {
@@ -16,4 +16,4 @@ std::string_view CompressionName(Compression compression) {
   return "unknown";
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::sources {
 
 // The numbers are those of penstock.v1.Dataset.Compression and are stored in indexes. Never change one.
 enum class Compression : uint8_t {
@@ -18,6 +18,6 @@ enum class Compression : uint8_t {
 // Returns "AUTO", "NONE", "GZIP" or "ZLIB".
 std::string_view CompressionName(Compression compression);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_COMPRESSION_H_

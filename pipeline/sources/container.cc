@@ -3,7 +3,7 @@
 #include "pipeline/sources/tar/tar_container.h"
 #include "pipeline/sources/tfrecord/tfrecord_container.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 const Container& Container::Of(ContainerKind kind) {
   static const TfRecordContainer tfrecord;
@@ -22,4 +22,4 @@ std::vector<ByteRange> Container::RangesOf(const ShardIndex& index, uint64_t k,
   return {{index.RecordOffset(k), index.StoredBytes(k)}};
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -15,7 +15,7 @@
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Bytes of a stream.
 struct ByteRange {
@@ -57,6 +57,6 @@ class Container {
                                                   const RequestedFeatures* features, const char* stored) const = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_

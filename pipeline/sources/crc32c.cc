@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace penstock {
+namespace penstock::sources {
 
 uint32_t Crc32cExtend(uint32_t crc, std::string_view bytes) {
   // isa-l takes the length as an int and leaves both inversions to the caller.
@@ -23,4 +23,4 @@ uint32_t Crc32cExtend(uint32_t crc, std::string_view bytes) {
 
 uint32_t Crc32c(std::string_view bytes) { return Crc32cExtend(0, bytes); }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::sources {
 
 // Returns the usual CRC-32C: initial value and final inversion are all ones. Crc32c("123456789") is 0xE3069283.
 uint32_t Crc32c(std::string_view bytes);
@@ -20,6 +20,6 @@ constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 
 // Returns MaskCrc(Crc32c(bytes)).
 inline uint32_t MaskedCrc32c(std::string_view bytes) { return MaskCrc(Crc32c(bytes)); }
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_CRC32C_H_

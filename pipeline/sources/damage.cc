@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr char kBytesRead[] = "penstock.bytes_read";
@@ -30,4 +30,4 @@ absl::Status DamageToReport(absl::Status damage) {
   return damage;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

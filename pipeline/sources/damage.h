@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Returns DataLoss of class Fault::kWrongCrc. `what` describes the damage. `bytes` are the bytes read; the status holds
 // their hash.
@@ -19,6 +19,6 @@ bool SameDamage(const absl::Status& a, const absl::Status& b);
 // Returns `damage` for display, without the hash.
 absl::Status DamageToReport(absl::Status damage);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_DAMAGE_H_

@@ -21,7 +21,7 @@
 #include "pipeline/sources/object_files.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kLongestName = 255;
@@ -371,4 +371,4 @@ absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::strin
       absl::StrCat(relative, ": no data root is named \"", std::string(root), "\" here; there are: ", RootList(roots)));
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

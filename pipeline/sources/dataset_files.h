@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // A folder that datasets may be read from. Shards are identified by (root name, relative path), so that machines may
 // store the same data at different paths.
@@ -55,6 +55,6 @@ absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, 
 absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
                                            std::string_view relative_path, const std::vector<DataRoot>& roots);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_

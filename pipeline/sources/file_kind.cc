@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_mark.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
@@ -79,4 +79,4 @@ absl::Status OtherKindOfFile(std::string_view message) {
 
 bool IsOtherKindOfFile(const absl::Status& status) { return HasMark(status, kOtherKind); }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // The number of first bytes that suffices.
 inline constexpr size_t kKindBytes = 512;
@@ -23,6 +23,6 @@ absl::Status OtherKindOfFile(std::string_view message);
 // Returns whether `status` came from OtherKindOfFile().
 bool IsOtherKindOfFile(const absl::Status& status);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_FILE_KIND_H_

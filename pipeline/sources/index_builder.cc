@@ -8,7 +8,7 @@
 #include "pipeline/sources/inflate_stream.h"
 #include "pipeline/sources/record_walker.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr uint64_t kBlockRecords = 4096;
@@ -73,4 +73,4 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   return index;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

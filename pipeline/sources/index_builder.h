@@ -17,7 +17,7 @@
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 struct IndexOptions {
   // kAuto detects the compression by content.
@@ -65,6 +65,6 @@ class ContentHasher {
   uint64_t records_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_BUILDER_H_

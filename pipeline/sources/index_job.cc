@@ -2,7 +2,7 @@
 
 #include "pipeline/plan/job_dataset.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 Compression CompressionOf(v1::Dataset::Compression compression) {
   switch (compression) {
@@ -32,4 +32,4 @@ IndexOptions IndexOptionsOf(const v1::JobSpec& job) {
   return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes());
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -8,7 +8,7 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/sources/index_builder.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 Compression CompressionOf(v1::Dataset::Compression compression);
 
@@ -17,6 +17,6 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
 // The options for the shards of a job.
 IndexOptions IndexOptionsOf(const v1::JobSpec& job);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_JOB_H_

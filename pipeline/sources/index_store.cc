@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   return results;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -15,7 +15,7 @@
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // The suffix of a sidecar's file name. Dataset globs never match it.
 constexpr std::string_view kIndexSuffix = ".psidx";
@@ -78,6 +78,6 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress = {});
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_

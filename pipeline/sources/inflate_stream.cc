@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kInputBytes = 64 << 10;
@@ -242,4 +242,4 @@ absl::StatusOr<uint64_t> InflateStream::Skip(uint64_t length) {
   return done;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

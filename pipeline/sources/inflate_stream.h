@@ -18,7 +18,7 @@
 #include "pipeline/sources/compression.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Collects restart points while a stream is inflated from its start.
 class RestartRecorder {
@@ -99,6 +99,6 @@ class InflateStream final : public ByteSource {
   uint64_t position_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_INFLATE_STREAM_H_

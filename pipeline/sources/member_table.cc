@@ -13,7 +13,7 @@
 //   for each member: u8 number of its extension, 254 for any other extension, 255 for none,
 //   for each member: its stored bytes,
 //   for each member: u32 CRC-32C of these bytes, little-endian.
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // Longer extensions are not in the table.
@@ -139,4 +139,4 @@ std::optional<MemberTable> MemberTable::Parse(std::string_view content, std::spa
   return table;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

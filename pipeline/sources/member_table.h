@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace penstock {
+namespace penstock::sources {
 
 // A member of a record, as a walk over the shard finds it.
 struct RecordMember {
@@ -67,6 +67,6 @@ class MemberTable {
   std::vector<uint8_t> extension_numbers_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_

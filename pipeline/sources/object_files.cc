@@ -11,7 +11,7 @@
 #include "base/temporaries.h"
 #include "pipeline/sources/index_store.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 bool IsShard(const std::string& name) {
@@ -76,4 +76,4 @@ absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, cons
   return ObjectExpander(storage, root, parts, files).Walk("", 0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "pipeline/sources/dataset_files.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Returns whether a component of a glob has a wildcard or an escape.
 inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
@@ -19,6 +19,6 @@ inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?
 absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_

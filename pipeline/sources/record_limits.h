@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::sources {
 
 // The default limit on the size of a record.
 constexpr uint64_t kDefaultMaxRecordBytes = uint64_t{256} << 20;
 // The largest limit that an option may set, because lengths are stored in 32 bits.
 constexpr uint64_t kLargestMaxRecordBytes = (uint64_t{1} << 32) - 1;
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_RECORD_LIMITS_H_

@@ -14,7 +14,7 @@
 #include "pipeline/sources/inflate_stream.h"
 #include "pipeline/sources/record_limits.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kPiece = 256 << 10;
@@ -197,4 +197,4 @@ absl::Status RecordWalker::BrokenStatus() const {
   return absl::DataLossError(message);
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -23,7 +23,7 @@
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/verify.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 class InflateStream;
 class RestartRecorder;
@@ -125,6 +125,6 @@ class RecordWalker {
 // Returns one line about a damaged record: "record 4 at offset 300: ...".
 std::string DescribeDamage(const BrokenRecord& broken, std::string_view detail);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_RECORD_WALKER_H_

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 RequestedFeatures::RequestedFeatures(std::vector<Request> requests) : requests_(std::move(requests)) {
   std::erase_if(requests_, [](const Request& request) { return request.empty(); });
@@ -24,4 +24,4 @@ uint64_t RequestedFeatures::Hash() const {
   return print.value();
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

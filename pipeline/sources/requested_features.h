@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::sources {
 
 // Immutable, thread-safe. Equal for any order of the requests.
 class RequestedFeatures {
@@ -34,6 +34,6 @@ class RequestedFeatures {
   std::vector<Request> requests_;  // sorted, each once, none empty
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_REQUESTED_FEATURES_H_

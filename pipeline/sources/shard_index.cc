@@ -27,7 +27,7 @@
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr std::string_view kMagic = "PSIX";
@@ -308,4 +308,4 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   return index;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -17,7 +17,7 @@
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 class WireReader;
 
@@ -130,6 +130,6 @@ class ShardIndex {
   uint64_t data_bytes_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_H_

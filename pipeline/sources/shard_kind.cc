@@ -12,7 +12,7 @@
 #include "pipeline/sources/tar/tar_header.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 bool LooksLikeGzip(const unsigned char* bytes) {
@@ -112,4 +112,4 @@ absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression 
   return first.IsRecord();
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

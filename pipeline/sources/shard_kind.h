@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "pipeline/sources/compression.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // The numbers are those of penstock.v1.Container and are stored in indexes. Never change one.
 enum class ContainerKind : uint8_t {
@@ -46,6 +46,6 @@ absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compress
 // Returns whether the stream begins with the header of a TFRecord.
 absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression compression);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_KIND_H_

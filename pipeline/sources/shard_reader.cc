@@ -14,7 +14,7 @@
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/inflate_stream.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // Reads a file only past caches.
@@ -322,4 +322,4 @@ absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const
   return absl::IsDataLoss(placed) ? WithFault(Fault::kWrongCrc, placed) : placed;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

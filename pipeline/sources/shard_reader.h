@@ -17,7 +17,7 @@
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 class Container;
 class InflateStream;
@@ -127,6 +127,6 @@ class ShardReader {
   mutable std::vector<std::unique_ptr<InflateStream>> cursors_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_SHARD_READER_H_

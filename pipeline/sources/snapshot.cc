@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "pipeline/sources/container.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kMaxShards = std::numeric_limits<int32_t>::max();
@@ -88,4 +88,4 @@ uint64_t Snapshot::Fingerprint() const {
   return print.value();
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

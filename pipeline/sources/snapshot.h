@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 struct SnapshotShard {
   std::string root;           // name of the data root
@@ -71,6 +71,6 @@ class Snapshot {
   uint64_t data_bytes_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_SNAPSHOT_H_

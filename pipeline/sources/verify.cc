@@ -5,7 +5,7 @@
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/record_walker.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 absl::string_view DamageText(Damage damage) {
@@ -113,4 +113,4 @@ absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const Ver
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

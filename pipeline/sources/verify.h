@@ -14,7 +14,7 @@
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 enum class Damage : uint8_t {
   kDataCrc,          // the data changed: only this record is lost
@@ -70,6 +70,6 @@ struct VerifyOptions {
 // Verifies every CRC of every record. Damage is in the report. Returns an error only if the file could not be read.
 absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_VERIFY_H_

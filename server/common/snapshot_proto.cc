@@ -5,23 +5,23 @@
 
 namespace penstock {
 
-SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
-  SnapshotShard out;
+sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
+  sources::SnapshotShard out;
   out.root = shard.root();
   out.relative_path = shard.path();
   out.size = shard.size();
   out.record_count = shard.records();
   out.content_hash = shard.content_hash();
   out.data_bytes = shard.data_bytes();
-  out.container = static_cast<ContainerKind>(shard.container());  // the numbers are equal
+  out.container = static_cast<sources::ContainerKind>(shard.container());  // the numbers are equal
   return out;
 }
 
-absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
-  std::vector<SnapshotShard> shards;
+absl::StatusOr<sources::Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
+  std::vector<sources::SnapshotShard> shards;
   shards.reserve(static_cast<size_t>(snapshot.shards_size()));
   for (const v1::Shard& shard : snapshot.shards()) shards.push_back(SnapshotShardOf(shard));
-  return Snapshot::Create(std::move(shards));
+  return sources::Snapshot::Create(std::move(shards));
 }
 
 }  // namespace penstock

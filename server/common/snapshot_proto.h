@@ -8,10 +8,10 @@
 
 namespace penstock {
 
-SnapshotShard SnapshotShardOf(const v1::Shard& shard);
+sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard);
 
 // Returns the snapshot that a job froze. Returns InvalidArgument if the message is not a valid snapshot.
-absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& snapshot);
+absl::StatusOr<sources::Snapshot> SnapshotOf(const v1::Snapshot& snapshot);
 
 }  // namespace penstock
 

@@ -324,10 +324,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);
   storage::Storage* const storage = options.host.storage;
-  parts->indexes =
-      std::make_unique<ShardIndexes>(options.index_beside_shards ? IndexStore::BesideShards(storage)
-                                                                 : IndexStore::InStateDir(storage, options.state_dir),
-                                     parts->link.get(), parts->id);
+  parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
+                                                      ? sources::IndexStore::BesideShards(storage)
+                                                      : sources::IndexStore::InStateDir(storage, options.state_dir),
+                                                  parts->link.get(), parts->id);
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   storage::LocalFiles();
   SlowWorkThreads();
@@ -399,7 +399,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
   if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
   agent.registration.set_conformance_digest(ConformanceDigest());
-  for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);
+  for (const sources::DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
   parts->shared.reports = parts->reports.get();

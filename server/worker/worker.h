@@ -22,7 +22,7 @@ struct WorkerOptions {
   std::string coordinator;  // host:port
   std::string name;         // display name; "": its host and port
   bool insecure = false;    // allow plaintext on addresses other than loopback
-  std::vector<DataRoot> roots;
+  std::vector<sources::DataRoot> roots;
   std::string state_dir;  // for worker.lock, worker_id, indexes/
   // Storage, threads, budget and caches. The worker sets the trace, the rings and what logs.
   LoaderHostOptions host;

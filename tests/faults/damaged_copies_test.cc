@@ -90,7 +90,7 @@ class DamagedCopies : public ::testing::Test {
 
   TempFolder folder_, copies_;
   TestDataset dataset_;
-  std::vector<DataRoot> damaged_;
+  std::vector<sources::DataRoot> damaged_;
 };
 
 // Flips a bit in every fifth answer with records while `flips` is set.

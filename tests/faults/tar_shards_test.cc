@@ -49,7 +49,7 @@ class TarShards : public ::testing::Test {
     return plan;
   }
   // Copies the shards, with their times, and flips bits of some samples.
-  std::vector<DataRoot> FlippedCopies() const {
+  std::vector<sources::DataRoot> FlippedCopies() const {
     for (const std::string& file : dataset_.files) {
       const std::string copy = absl::StrCat(copies_.path(), "/", std::filesystem::path(file).filename().string());
       std::filesystem::copy_file(file, copy);
@@ -87,7 +87,7 @@ TEST_F(TarShards, GiveTheSameRowsWhenAWorkerIsKilled) {
 }
 
 TEST_F(TarShards, WithFlippedBitsBesideAnIntactCopyGiveTheRowsOfIntactData) {
-  const std::vector<DataRoot> flipped = FlippedCopies();
+  const std::vector<sources::DataRoot> flipped = FlippedCopies();
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::SUBSTITUTE, v1::MASK}) {
     dataset_.job.mutable_errors()->set_policy(policy);
     ProcessClusterOptions options{.workers = 1};

@@ -92,10 +92,10 @@ void WriteExamples(const std::string& folder) {
 }
 
 // Writes the index of the shard at `path` to `out`, without the checksum, which the fuzz target appends.
-void WriteIndex(const std::string& path, Compression compression, const std::string& out) {
+void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out) {
   const auto file = OpenFile(path);
   PS_CHECK(file.ok());
-  auto index = BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
+  auto index = sources::BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
   PS_CHECK(index.ok());
   index->mtime_ns = 0;  // makes the same seed each time
   const std::string blob = index->Serialize();
@@ -105,11 +105,12 @@ void WriteIndex(const std::string& path, Compression compression, const std::str
 void WriteShards(const std::string& folder) {
   const Seeds shards(folder, "shard"), indexes(folder, "index");
   const std::vector<std::string> few = {SmallExample(1), "", SmallExample(2), std::string(300, 'x')};
-  for (const auto& [name, compression] :
-       {std::pair{"plain", Compression::kNone}, {"gzip", Compression::kGzip}, {"zlib", Compression::kZlib}}) {
+  for (const auto& [name, compression] : {std::pair{"plain", sources::Compression::kNone},
+                                          {"gzip", sources::Compression::kGzip},
+                                          {"zlib", sources::Compression::kZlib}}) {
     for (const bool empty : {false, true}) {
       const std::string path = shards.Path(empty ? std::string(name) + "-empty" : name);
-      auto writer = TFRecordWriter::Open(storage::LocalFiles(), path, {.compression = compression});
+      auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), path, {.compression = compression});
       PS_CHECK(writer.ok());
       for (const std::string& record : few) PS_CHECK(empty || (*writer)->Write(record).ok());
       PS_CHECK((*writer)->Close().ok());
@@ -117,14 +118,14 @@ void WriteShards(const std::string& folder) {
     }
   }
   std::string tar;
-  AppendTarMember("train", "", &tar, '5');
+  sources::AppendTarMember("train", "", &tar, '5');
   for (const std::string key : {"0001", "0002"}) {
-    AppendTarMember(key + ".jpg", "photograph", &tar);
-    AppendTarMember(key + ".cls", "7", &tar);
-    AppendTarMember("README", "no sample", &tar);
+    sources::AppendTarMember(key + ".jpg", "photograph", &tar);
+    sources::AppendTarMember(key + ".cls", "7", &tar);
+    sources::AppendTarMember("README", "no sample", &tar);
   }
   shards.Write("tar", tar);
-  WriteIndex(shards.Path("tar"), Compression::kNone, indexes.Path("tar"));
+  WriteIndex(shards.Path("tar"), sources::Compression::kNone, indexes.Path("tar"));
 }
 
 void WriteImages(const std::string& folder) {
@@ -186,7 +187,7 @@ void WriteSamples(const std::string& folder) {
   const Seeds seeds(folder, "sample");
   const auto sample = [](const std::vector<std::pair<std::string, std::string>>& members) {
     std::string span;
-    for (const auto& [name, data] : members) AppendTarMember(name, data, &span);
+    for (const auto& [name, data] : members) sources::AppendTarMember(name, data, &span);
     return span;
   };
   seeds.Write("image", sample({{"train/0001.jpg", "photograph"}, {"train/0001.cls", "7\n"}}));
@@ -195,10 +196,11 @@ void WriteSamples(const std::string& folder) {
   seeds.Write("json-numbers", sample({{"0001.json", R"({"a": [{"b": 1}, 2, true], "b": 0.5, "a": [1]})"}}));
   seeds.Write("json-texts", sample({{"0001.json", R"({"a": ["one", "\u00e9", ""], "b": null})"}}));
   seeds.Write("long-name", sample({{std::string(150, 'k') + ".png", "picture"}}));
-  seeds.Write("pax", PaxHeader(PaxRecord("comment", "text"), 'g') +
-                         PaxHeader(PaxRecord("path", "folder/0001.cls") + PaxRecord("size", "000000001")) +
-                         TarHeader("0001.cls", 0) + TarPadded("7"));
-  seeds.Write("links", TarHeader("train", 0, '5') + TarHeader("train/0001.png", 9, '2') +
+  seeds.Write("pax", sources::PaxHeader(sources::PaxRecord("comment", "text"), 'g') +
+                         sources::PaxHeader(sources::PaxRecord("path", "folder/0001.cls") +
+                                            sources::PaxRecord("size", "000000001")) +
+                         sources::TarHeader("0001.cls", 0) + sources::TarPadded("7"));
+  seeds.Write("links", sources::TarHeader("train", 0, '5') + sources::TarHeader("train/0001.png", 9, '2') +
                            sample({{"__meta__/sizes.txt", "1"}, {"train/0001.cls", "7"}, {"README", ""}}));
   seeds.Write("duplicate", sample({{"0001.jpg", "one"}, {"0001.JPG", "two"}}));
 }

@@ -48,7 +48,7 @@ class BadRecordsTest : public ::testing::Test {
     records[kCutRecord] =
         ExampleBuilder().Bytes("image/encoded", jpeg.substr(0, 900)).Int64("image/class/label", 1).Serialize();
     records[kLabelRecord] = ExampleBuilder().Bytes("image/encoded", text).Serialize();
-    auto writer = TFRecordWriter::Open(storage::LocalFiles(), dataset_.files[0]);
+    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dataset_.files[0]);
     EXPECT_TRUE(writer.ok());
     for (const std::string& record : records) EXPECT_TRUE((*writer)->Write(record).ok());
     EXPECT_TRUE((*writer)->Close().ok());

@@ -54,7 +54,7 @@ class ObjectServingTest : public testing::Test {
     Fault(nullptr);
     for (const std::string& file : dataset_.files) Put(file, file);
     remote_ = dataset_;
-    remote_.roots = ParseDataRoots(files_, {"data=s3://bucket/set"}).value();
+    remote_.roots = sources::ParseDataRoots(files_, {"data=s3://bucket/set"}).value();
     remote_.job.mutable_dataset(0)->clear_files();
     remote_.job.mutable_dataset(0)->add_files("data-*");
   }

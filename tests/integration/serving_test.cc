@@ -247,7 +247,7 @@ void ExpectThePlainDigest(const TestDataset& dataset, ReadPlan plan) {
 }
 
 TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveThePlainDigest) {
-  for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
+  for (const sources::Compression compression : {sources::Compression::kGzip, sources::Compression::kZlib}) {
     TempFolder folder;
     ExpectThePlainDigest(
         MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path()), Plan());

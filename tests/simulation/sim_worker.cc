@@ -27,7 +27,7 @@ AgentOptions AgentOptionsOf(const SimWorker::Options& worker) {
   options.registration.set_threads(1);
   options.registration.set_conformance_digest(ConformanceDigest());
   options.registration.set_version(std::string(Version()));
-  for (const DataRoot& root : worker.roots) options.registration.add_roots(root.name);
+  for (const sources::DataRoot& root : worker.roots) options.registration.add_roots(root.name);
   return options;
 }
 
@@ -37,7 +37,7 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
     : network_(network),
       process_(sim),
       link_(network, coordinator, options.host, &process_),
-      indexes_(IndexStore::InStateDir(storage::LocalFiles(), options.state_dir), &link_, options.host,
+      indexes_(sources::IndexStore::InStateDir(storage::LocalFiles(), options.state_dir), &link_, options.host,
                process_.clock()),
       jobs_(storage::LocalFiles(), options.roots, &indexes_),
       loader_(&process_, options.row_time),

@@ -31,7 +31,7 @@ class SimWorker {
   struct Options {
     std::string host;
     std::string state_dir;
-    std::vector<DataRoot> roots;
+    std::vector<sources::DataRoot> roots;
     Nanos row_time = 0;        // time to make a row
     uint64_t incarnation = 0;  // differs for each worker of a simulation
   };

@@ -72,7 +72,8 @@ absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const plan::EpochPlan& plan, 
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job,
+                                                       const std::vector<sources::DataRoot>& roots,
                                                        storage::Storage* storage) {
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader, OpenDataset(storage, job, roots, "", 1));
   return LoadJob::Create(job, std::move(reader));

@@ -45,7 +45,8 @@ struct PlainRead {
 };
 
 // Opens the job's data set. Builds the indexes on the calling thread.
-absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job,
+                                                       const std::vector<sources::DataRoot>& roots,
                                                        storage::Storage* storage = storage::LocalFiles());
 
 // Returns the error of the first row that fails under the job's policy.

@@ -28,11 +28,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-v1::Dataset::Compression ProtoCompression(Compression compression) {
+v1::Dataset::Compression ProtoCompression(sources::Compression compression) {
   return static_cast<v1::Dataset::Compression>(compression);  // the numbers are the same
 }
 
-TestDataset EmptyDataset(const std::string& name, const std::string& folder, Compression compression) {
+TestDataset EmptyDataset(const std::string& name, const std::string& folder, sources::Compression compression) {
   TestDataset set;
   const std::string real = fs::canonical(folder).string();
   set.glob = real + "/data-*";
@@ -135,10 +135,10 @@ TestDataset MakeDetectionDataset(const std::string& folder) {
   return set;
 }
 
-void WriteShard(const std::string& path, const std::vector<std::string>& records, Compression compression) {
-  WriterOptions options;
+void WriteShard(const std::string& path, const std::vector<std::string>& records, sources::Compression compression) {
+  sources::WriterOptions options;
   options.compression = compression;
-  auto writer = TFRecordWriter::Open(storage::LocalFiles(), path, options);
+  auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), path, options);
   PS_CHECK(writer.ok());
   for (const std::string& record : records) PS_CHECK((*writer)->Write(record).ok());
   PS_CHECK((*writer)->Close().ok());
@@ -160,8 +160,8 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
       const std::string jpeg = MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality);
       const auto label = static_cast<int64_t>(number * options.classes / total);
       if (options.tar) {
-        AppendTarMember(absl::StrFormat("%06d.jpg", number), jpeg, &archive);
-        AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(label), &archive);
+        sources::AppendTarMember(absl::StrFormat("%06d.jpg", number), jpeg, &archive);
+        sources::AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(label), &archive);
         continue;
       }
       records.push_back(ExampleBuilder()
@@ -230,9 +230,9 @@ void FlipByte(const std::string& path, int64_t offset) {
 void BreakRecord(const std::string& path, uint64_t record) {
   const auto file = OpenFile(path);
   PS_CHECK(file.ok());
-  const auto index = BuildShardIndex(**file);
+  const auto index = sources::BuildShardIndex(**file);
   PS_CHECK(index.ok() && record < index->record_count());
-  const uint64_t header = index->kind().container == ContainerKind::kTar ? 0 : kRecordHeaderBytes;
+  const uint64_t header = index->kind().container == sources::ContainerKind::kTar ? 0 : sources::kRecordHeaderBytes;
   FlipByte(path, static_cast<int64_t>(index->RecordOffset(record) + header + index->RecordLength(record) / 2));
 }
 

@@ -14,9 +14,9 @@
 namespace penstock {
 
 struct TestDataset {
-  std::string glob;                // absolute
-  std::vector<std::string> files;  // absolute, in shard order
-  std::vector<DataRoot> roots;     // one root, named "data": the folder
+  std::string glob;                      // absolute
+  std::vector<std::string> files;        // absolute, in shard order
+  std::vector<sources::DataRoot> roots;  // one root, named "data": the folder
   uint64_t records = 0;
   // Ready to use: name, data set, features, ops, order (seed 17, CHUNKED with chunks of 4 in windows of 8, so that
   // small sets are shuffled), batch of 8 (DROP), policy FAIL. A test changes only its own subject.
@@ -30,7 +30,7 @@ struct ImageDatasetOptions {
   int height = 48;
   int classes = 10;  // records are sorted by class, like real data sets
   int quality = 90;
-  Compression compression = Compression::kNone;
+  sources::Compression compression = sources::Compression::kNone;
   uint64_t seed = 1;
   // The size of the job's random_resized_crop. A flip follows it.
   int crop = 32;
@@ -46,7 +46,7 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
 struct NumberDatasetOptions {
   int shards = 4;
   int records_per_shard = 50;
-  Compression compression = Compression::kNone;
+  sources::Compression compression = sources::Compression::kNone;
   int max_values = 5;
   uint64_t seed = 1;
 };
@@ -73,7 +73,7 @@ void BreakRecord(const std::string& path, uint64_t record);
 
 // Writes `records` as one TFRecord file.
 void WriteShard(const std::string& path, const std::vector<std::string>& records,
-                Compression compression = Compression::kNone);
+                sources::Compression compression = sources::Compression::kNone);
 
 }  // namespace penstock
 

@@ -36,16 +36,16 @@ class Index final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
-    PS_ASSIGN_OR_RETURN(const IndexStore store, data_.Indexes());
+    PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data_.Indexes());
     std::vector<std::string> paths;
-    for (const DatasetFile& file : files) paths.push_back(file.path);
-    IndexOptions options;
+    for (const sources::DatasetFile& file : files) paths.push_back(file.path);
+    sources::IndexOptions options;
     options.verify_data = verify_;
     ProgressBar bar("indexing");
     const Nanos start = Clock::Real()->Now();
-    const auto indexes = BuildIndexes(
+    const auto indexes = sources::BuildIndexes(
         store, paths, options, threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_),
-        [&](const IndexProgress& p) {
+        [&](const sources::IndexProgress& p) {
           bar.Update(p.bytes_total == 0 ? 1 : static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total),
                      absl::StrCat(p.files_done, " of ", p.files_total, " shards"));
         });
@@ -54,8 +54,8 @@ class Index final : public Command {
   }
 
  private:
-  absl::Status Report(const std::vector<std::string>& paths, const std::vector<absl::StatusOr<LoadedIndex>>& indexes,
-                      double seconds) const {
+  absl::Status Report(const std::vector<std::string>& paths,
+                      const std::vector<absl::StatusOr<sources::LoadedIndex>>& indexes, double seconds) const {
     uint64_t records = 0, built = 0, unsaved = 0;
     std::vector<std::string> errors;
     for (size_t i = 0; i < indexes.size(); ++i) {

@@ -60,7 +60,7 @@ class Preview final : public Command {
     const bool pictures = HasPictures(spec);
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
-    const Snapshot& snapshot = job->reader().snapshot();
+    const sources::Snapshot& snapshot = job->reader().snapshot();
     const plan::EpochPlan plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
@@ -72,7 +72,7 @@ class Preview final : public Command {
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t position = position_ + i, record = plan.RecordAt(position);
       PS_RETURN_IF_ERROR(job->reader().ReadRecord(record, &bytes[i]));
-      const RecordRef ref = snapshot.ToShard(record);
+      const sources::RecordRef ref = snapshot.ToShard(record);
       sheet[i].bytes = bytes[i];
       sheet[i].key = {job->plan_options().seed, epoch_, plan.RepeatAt(position), record};
       PS_ASSIGN_OR_RETURN(sheet[i].partners, MixPartners(*job, sheet[i].key, static_cast<int>(draws_)));

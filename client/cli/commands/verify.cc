@@ -23,16 +23,16 @@ constexpr size_t kShownPerFile = 20;
 // Checks files on several threads. Reports are in the order of the files.
 class Checker {
  public:
-  Checker(storage::Storage* storage, const std::vector<DatasetFile>& files)
+  Checker(storage::Storage* storage, const std::vector<sources::DatasetFile>& files)
       : storage_(storage), files_(files), bar_("verifying") {
     for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
-    for (const DatasetFile& file : files) {
+    for (const sources::DatasetFile& file : files) {
       const auto found = storage->StatAndWait(file.path);
       if (found.ok()) total_ += found->info.size;
     }
   }
 
-  std::vector<absl::StatusOr<VerifyReport>> Run(int threads) {
+  std::vector<absl::StatusOr<sources::VerifyReport>> Run(int threads) {
     const auto check = [this] {
       for (size_t n = next_++; n < files_.size(); n = next_++) reports_[n] = CheckOne(n);
     };
@@ -49,21 +49,21 @@ class Checker {
   }
 
  private:
-  absl::StatusOr<VerifyReport> CheckOne(size_t n) {
+  absl::StatusOr<sources::VerifyReport> CheckOne(size_t n) {
     PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(files_[n].path));
-    VerifyOptions options;
+    sources::VerifyOptions options;
     options.progress = [this](uint64_t bytes) {
       MutexLock lock(&mutex_);
       done_ += bytes;
       bar_.Update(total_ == 0 ? 1 : static_cast<double>(done_) / static_cast<double>(total_),
                   absl::StrCat(HumanBytes(done_), " of ", HumanBytes(total_)));
     };
-    return VerifyShard(*file, options);
+    return sources::VerifyShard(*file, options);
   }
 
   storage::Storage* const storage_;
-  const std::vector<DatasetFile>& files_;
-  std::vector<absl::StatusOr<VerifyReport>> reports_;
+  const std::vector<sources::DatasetFile>& files_;
+  std::vector<absl::StatusOr<sources::VerifyReport>> reports_;
   std::atomic<size_t> next_{0};
   uint64_t total_ = 0;
   Mutex mutex_;
@@ -124,7 +124,7 @@ class Verify final : public Command {
   }
 
  private:
-  static void Print(const std::string& path, const absl::StatusOr<VerifyReport>& report) {
+  static void Print(const std::string& path, const absl::StatusOr<sources::VerifyReport>& report) {
     if (!report.ok()) {
       std::printf("%s: %s\n", path.c_str(), std::string(report.status().message()).c_str());
       return;
@@ -138,7 +138,7 @@ class Verify final : public Command {
     }
   }
 
-  static std::string ToJson(const std::string& path, const absl::StatusOr<VerifyReport>& report) {
+  static std::string ToJson(const std::string& path, const absl::StatusOr<sources::VerifyReport>& report) {
     Json json;
     json.Field("path", path);
     if (!report.ok()) return json.Field("error", std::string(report.status().message())).Object();

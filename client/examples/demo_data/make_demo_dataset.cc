@@ -109,7 +109,8 @@ cv::Mat MakeImage(int label, const std::vector<cv::Mat>& textures, SampleRandom*
 
 absl::Status WriteShard(const std::string& path, int shard, int shards, int64_t images,
                         const std::vector<cv::Mat>& textures, std::atomic<uint64_t>* bytes) {
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<TFRecordWriter> writer, TFRecordWriter::Open(storage::LocalFiles(), path));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<sources::TFRecordWriter> writer,
+                      sources::TFRecordWriter::Open(storage::LocalFiles(), path));
   const int label = static_cast<int>(int64_t{shard} * kClasses / shards);
   const int64_t first = images * shard / shards, last = images * (shard + 1) / shards;
   for (int64_t number = first; number < last; ++number) {

@@ -82,7 +82,7 @@ ReadAhead::RangeLook::Horizon ReadAhead::RangeLook::HorizonFrom(const Place& fir
   };
   // A record beyond the memory would only displace records that are needed sooner. A record occupies whole pages, which
   // is a little more than its size.
-  const Snapshot& snapshot = job_.reader().snapshot();
+  const sources::Snapshot& snapshot = job_.reader().snapshot();
   const uint64_t record_bytes = snapshot.data_bytes() / std::max<uint64_t>(1, snapshot.total_records()) + 1;
   const uint64_t records = known_.bytes / (record_bytes + record_bytes / 8);
   // A range begins a little before the end, so that it can include further records. With little memory, the session
@@ -173,8 +173,8 @@ bool ReadAhead::RangeLook::WaitsForShard(uint64_t record) {
 }
 
 std::optional<RangeRead> ReadAhead::RangeLook::RangeAround(uint64_t record, const Place& along) const {
-  const RecordRef ref = job_.reader().snapshot().ToShard(record);
-  const std::shared_ptr<const ShardIndex> index = records_.IndexOf(ref.shard);
+  const sources::RecordRef ref = job_.reader().snapshot().ToShard(record);
+  const std::shared_ptr<const sources::ShardIndex> index = records_.IndexOf(ref.shard);
   if (index == nullptr) return std::nullopt;
   const plan::EpochPlan& plan = *ahead_.plan_;
   const uint16_t repeat = plan.RepeatAt(next_.position);

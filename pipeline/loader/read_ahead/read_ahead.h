@@ -104,7 +104,7 @@ class ReadAhead {
     // Starts to open the shard of the record.
     virtual void Open(uint64_t record) = 0;
     // Returns the index of an open shard, or null if its records cannot be read several at a time.
-    virtual std::shared_ptr<const ShardIndex> IndexOf(uint32_t shard) const = 0;
+    virtual std::shared_ptr<const sources::ShardIndex> IndexOf(uint32_t shard) const = 0;
   };
   // What is known when a look for ranges begins.
   struct Known {

@@ -81,8 +81,8 @@ class RecordRanges::JobRecords final : public ReadAhead::Records {
   }
   bool IsOpen(uint64_t record) const override { return job_.reader().IsReady(record); }
   void Open(uint64_t record) override { job_.reader().WillRead(record); }
-  std::shared_ptr<const ShardIndex> IndexOf(uint32_t shard) const override {
-    const std::shared_ptr<const ShardReader> reader = job_.reader().ReaderOfRanges(shard);
+  std::shared_ptr<const sources::ShardIndex> IndexOf(uint32_t shard) const override {
+    const std::shared_ptr<const sources::ShardReader> reader = job_.reader().ReaderOfRanges(shard);
     if (reader == nullptr) return nullptr;
     return {reader, &reader->index()};
   }
@@ -127,7 +127,7 @@ void RecordRanges::LookAhead(uint64_t id, ReadAhead* ahead, ReadAhead::Known kno
 }
 
 bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts) {
-  const ShardIndex& index = range->reader->index();
+  const sources::ShardIndex& index = range->reader->index();
   struct Piece {
     uint64_t begin = 0, end = 0;
     RangeMemory::Block block = {};

@@ -60,7 +60,7 @@ struct RecordRanges::Range : RangeRead {
 
   std::weak_ptr<Session> session;
   std::shared_ptr<const LoadJob> job;
-  std::shared_ptr<const ShardReader> reader;
+  std::shared_ptr<const sources::ShardReader> reader;
   Nanos begun = 0, took = 0;
   // Set while the range is in flight. After that, each record in the table holds its block.
   std::vector<std::shared_ptr<Block>> blocks;

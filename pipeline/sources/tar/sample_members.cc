@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-namespace penstock {
+namespace penstock::sources {
 
 SampleMembers::SampleMembers(const MemberTable& table, uint64_t k, const RequestedFeatures& features) : table_(table) {
   const uint64_t begin = table.First(k), end = table.First(k + 1);
@@ -35,4 +35,4 @@ SampleMembers::SampleMembers(const MemberTable& table, uint64_t k, const Request
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

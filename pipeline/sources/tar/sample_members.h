@@ -8,7 +8,7 @@
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/requested_features.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Members of one sample. A parser finds the same values and mistakes in them as in the whole sample:
 //   - the members that a request names, up to the first one that is enough
@@ -29,6 +29,6 @@ class SampleMembers {
   uint64_t only_ = UINT64_MAX;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TAR_SAMPLE_MEMBERS_H_

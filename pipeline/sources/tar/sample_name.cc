@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "pipeline/sources/tar/tar_header.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // Whether Python's re.match(r"__[^/]*__($|/)", name) matches. "$" also matches before a newline at the end.
@@ -98,4 +98,4 @@ absl::Status ForEachSampleMember(std::string_view span,
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

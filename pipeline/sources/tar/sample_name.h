@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 struct SampleName {
   // Folder and name up to the first dot: "train/0001" of "train/0001.left.jpg". Part of the parsed name.
@@ -32,6 +32,6 @@ std::optional<SampleName> ParseSampleName(std::string_view member_name);
 absl::Status ForEachSampleMember(std::string_view span,
                                  absl::FunctionRef<absl::Status(const SampleName& name, std::string_view data)> visit);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TAR_SAMPLE_NAME_H_

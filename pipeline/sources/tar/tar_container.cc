@@ -16,7 +16,7 @@
 #include "pipeline/sources/tar/sample_name.h"
 #include "pipeline/sources/tar/tar_header.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 class TarWalker final : public RecordWalker {
@@ -282,4 +282,4 @@ absl::StatusOr<std::string_view> TarContainer::DataOf(const ShardIndex& index, u
   return all;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -17,7 +17,7 @@
 #include "pipeline/sources/record_walker.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // The identity of a sample for its content hash: for each member its name, a zero byte, u64 size and u32 CRC-32C of its
 // data, all little-endian. Times and owners of members do not count.
@@ -33,6 +33,6 @@ class TarContainer final : public Container {
                                           const char* stored) const override;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr char kSparse[] = "a sparse member; write it whole (tar without --sparse)";
@@ -225,4 +225,4 @@ absl::Status TarAssembler::AddPaxHeader(std::string_view payload, bool global) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Size of a header. The data of a member is padded to a multiple of it.
 inline constexpr size_t kTarBlockBytes = 512;
@@ -88,6 +88,6 @@ class TarAssembler {
   std::string problem_;  // why the next member is rejected; empty if it is not
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TAR_TAR_HEADER_H_

@@ -3,7 +3,7 @@
 #include "base/little_endian.h"
 #include "pipeline/sources/crc32c.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 bool HeaderCrcIsRight(const char* header) {
   return MaskedCrc32c({header, 8}) == LoadLittleEndian<uint32_t>(header + 8);
@@ -18,4 +18,4 @@ void AppendFramedRecord(std::string_view record, std::string* out) {
   out->append(header, sizeof(header)).append(record).append(footer, sizeof(footer));
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -11,7 +11,7 @@
 
 #include "base/little_endian.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 constexpr size_t kRecordHeaderBytes = 12;
 constexpr size_t kRecordFooterBytes = 4;
@@ -25,6 +25,6 @@ inline uint64_t HeaderLength(const char* header) { return LoadLittleEndian<uint6
 // Appends `record` with its frame to `out`.
 void AppendFramedRecord(std::string_view record, std::string* out);
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TFRECORD_FRAMING_H_

@@ -11,7 +11,7 @@
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 class TfRecordWalker final : public RecordWalker {
@@ -92,4 +92,4 @@ absl::StatusOr<std::string_view> TfRecordContainer::DataOf(const ShardIndex& ind
   return data;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -11,7 +11,7 @@
 #include "pipeline/sources/record_walker.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // The identity of a record for its content hash is its frame: u64 length, u32 CRC of the length, u32 CRC of the data.
 class TfRecordContainer final : public Container {
@@ -23,6 +23,6 @@ class TfRecordContainer final : public Container {
                                           const char* stored) const override;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TFRECORD_TFRECORD_CONTAINER_H_

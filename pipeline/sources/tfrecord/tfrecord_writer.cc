@@ -11,7 +11,7 @@
 #include "pipeline/sources/tfrecord/framing.h"
 #include "pipeline/storage/new_file.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
@@ -104,4 +104,4 @@ absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(storage::St
   return writer;
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources

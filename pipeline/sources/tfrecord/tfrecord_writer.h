@@ -12,7 +12,7 @@
 #include "pipeline/sources/compression.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 struct WriterOptions {
   Compression compression = Compression::kNone;  // kAuto is rejected
@@ -34,6 +34,6 @@ class TFRecordWriter {
   virtual uint64_t records() const = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_TFRECORD_TFRECORD_WRITER_H_

@@ -224,7 +224,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
 absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   v1::Job& job = entry->job;
   std::vector<uint64_t> records, bytes;
-  std::vector<SnapshotShard> shards;
+  std::vector<sources::SnapshotShard> shards;
   entry->frozen.ForEach([&](const v1::Shard& shard) {
     entry->roots.insert(shard.root());
     records.push_back(shard.records());
@@ -232,7 +232,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     shards.push_back(SnapshotShardOf(shard));
     return true;
   });
-  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  PS_ASSIGN_OR_RETURN(const sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
   const plan::PlanOptions plan = plan::PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(plan::OrderFingerprint(snapshot.Fingerprint(), plan));

@@ -56,7 +56,7 @@ absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob, FileI
                                                      std::min(limits_.blob_bytes, limits_.total_bytes), " are kept"));
   }
   // Workers trust a blob by its name, so check the name.
-  absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
+  absl::StatusOr<sources::ShardIndex> index = sources::ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("PutIndex: ", std::string(index.status().message())));
   }
@@ -112,7 +112,7 @@ absl::StatusOr<std::string> IndexBlobs::Get(uint64_t content_hash, const FileInf
   absl::StatusOr<std::string> blob = Read(PathOf(content_hash, file), content_hash);
   if (!absl::IsNotFound(blob.status())) return blob;
   PS_ASSIGN_OR_RETURN(blob, Get(content_hash));
-  PS_ASSIGN_OR_RETURN(const ShardIndex index, ShardIndex::Parse(*blob));
+  PS_ASSIGN_OR_RETURN(const sources::ShardIndex index, sources::ShardIndex::Parse(*blob));
   if (index.file_info() == file) return blob;
   return absl::NotFoundError(
       absl::StrCat("no index of content ", absl::Hex(content_hash), " is kept for a file of this size and time"));

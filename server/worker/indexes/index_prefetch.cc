@@ -38,7 +38,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
   for (const int i : ShardsToServe(job, worker_id_)) {
     if (stop.stop_requested()) return true;
     const v1::Shard& shard = job.snapshot().shards(i);
-    const auto path = ResolveInRoots(indexes_->store().storage(), shard.root(), shard.path(), roots_);
+    const auto path = sources::ResolveInRoots(indexes_->store().storage(), shard.root(), shard.path(), roots_);
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;

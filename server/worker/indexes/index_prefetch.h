@@ -20,7 +20,7 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
 // worker or the coordinator then makes rows wait for an index. Not thread-safe.
 class IndexPrefetch {
  public:
-  IndexPrefetch(std::string worker_id, std::vector<DataRoot> roots, ShardIndexes* indexes)
+  IndexPrefetch(std::string worker_id, std::vector<sources::DataRoot> roots, ShardIndexes* indexes)
       : worker_id_(std::move(worker_id)), roots_(std::move(roots)), indexes_(indexes) {}
 
   // Blocks. Stops between two shards if requested. Returns false if some indexes are currently unavailable; run it
@@ -29,7 +29,7 @@ class IndexPrefetch {
 
  private:
   const std::string worker_id_;
-  const std::vector<DataRoot> roots_;
+  const std::vector<sources::DataRoot> roots_;
   ShardIndexes* const indexes_;
   std::set<std::string> done_;  // paths with their content hashes
 };

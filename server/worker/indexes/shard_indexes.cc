@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kLookForStop{50};
 
 absl::Status Stopped(const std::string& path) { return absl::CancelledError(absl::StrCat(path, ": stopped")); }
 
-v1::GetIndexRequest RequestFor(const SnapshotShard& shard, const FileInfo& file, const std::string& worker_id) {
+v1::GetIndexRequest RequestFor(const sources::SnapshotShard& shard, const FileInfo& file,
+                               const std::string& worker_id) {
   v1::GetIndexRequest request;
   request.set_content_hash(shard.content_hash);
   request.mutable_file()->set_size(file.size);
@@ -81,7 +82,7 @@ void ShardIndexes::Stop() {
   changed_.NotifyAll();
 }
 
-absl::Status ShardIndexes::Refuse(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
+absl::Status ShardIndexes::Refuse(const sources::SnapshotShard& shard, const std::string& path, const FileInfo& file,
                                   const std::string& what) {
   absl::Status status =
       absl::FailedPreconditionError(absl::StrCat(path, ": the file is not the one that the job was submitted with (",
@@ -92,8 +93,8 @@ absl::Status ShardIndexes::Refuse(const SnapshotShard& shard, const std::string&
   return status;
 }
 
-absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
-                                        const ShardIndex& index) {
+absl::Status ShardIndexes::CheckContent(const sources::SnapshotShard& shard, const std::string& path,
+                                        const FileInfo& file, const sources::ShardIndex& index) {
   if (index.content_hash == shard.content_hash && index.record_count() == shard.record_count) return absl::OkStatus();
   return Refuse(shard, path, file,
                 absl::StrCat("its content is another: ", index.record_count(), " records with hash ",
@@ -101,12 +102,13 @@ absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::s
                              absl::Hex(shard.content_hash)));
 }
 
-bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
-  if (options.compression != Compression::kAuto && options.compression != Compression::kNone) return false;
+bool ShardIndexes::IsPlain(const std::string& path, const sources::IndexOptions& options) const {
+  if (options.compression != sources::Compression::kAuto && options.compression != sources::Compression::kNone)
+    return false;
   const absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store_.storage()->OpenAndWait(path);
   if (!file.ok()) return false;
-  const absl::StatusOr<ShardKind> found = DetectShardKind(**file, options.compression);
-  return found.ok() && *found == ShardKind{Compression::kNone, ContainerKind::kTfRecord};
+  const absl::StatusOr<sources::ShardKind> found = sources::DetectShardKind(**file, options.compression);
+  return found.ok() && *found == sources::ShardKind{sources::Compression::kNone, sources::ContainerKind::kTfRecord};
 }
 
 absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& request, const std::string& path) {
@@ -142,10 +144,11 @@ absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& r
   return unavailable(reply.status());
 }
 
-absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Walk(const SnapshotShard& shard,
-                                                                     const std::string& path, const FileInfo& file,
-                                                                     const IndexOptions& options) {
-  const absl::StatusOr<LoadedIndex> built = store_.LoadOrBuild(path, options);
+absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(const sources::SnapshotShard& shard,
+                                                                              const std::string& path,
+                                                                              const FileInfo& file,
+                                                                              const sources::IndexOptions& options) {
+  const absl::StatusOr<sources::LoadedIndex> built = store_.LoadOrBuild(path, options);
   const absl::Status good =
       built.ok() ? CheckContent(shard, path, built->index->file_info(), *built->index) : built.status();
   if (!good.ok()) {
@@ -164,9 +167,10 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Walk(const Snaps
   return built->index;
 }
 
-absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const SnapshotShard& shard, const std::string& path,
-                                                                    const IndexOptions& options,
-                                                                    const std::stop_token& stop) {
+absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(const sources::SnapshotShard& shard,
+                                                                             const std::string& path,
+                                                                             const sources::IndexOptions& options,
+                                                                             const std::stop_token& stop) {
   const EitherStop either(stop, stop_.get_token());
   const Turn turn(this, path, either.token());
   if (!turn.has()) return Stopped(path);
@@ -185,10 +189,10 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
   if (info.size != shard.size && IsPlain(path, options)) {
     return Refuse(shard, path, info, absl::StrCat("it has ", info.size, " bytes, then it had ", shard.size));
   }
-  absl::StatusOr<ShardIndex> sidecar = store_.Load(path);
+  absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path);
   if (sidecar.ok()) {
     PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
-    return std::make_shared<const ShardIndex>(*std::move(sidecar));
+    return std::make_shared<const sources::ShardIndex>(*std::move(sidecar));
   }
   const absl::StatusOr<v1::GetIndexReply> reply = Ask(RequestFor(shard, info, worker_id_), path);
   if (!reply.ok() && !absl::IsNotFound(reply.status())) return reply.status();
@@ -199,33 +203,35 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
                                                    : absl::StrCat("being indexed by worker ", reply->builder())));
   }
   if (reply.ok() && !reply->build()) {
-    absl::StatusOr<ShardIndex> index = ShardIndex::Parse(reply->blob());
+    absl::StatusOr<sources::ShardIndex> index = sources::ShardIndex::Parse(reply->blob());
     // An index that is damaged, of another file or of another release counts as none.
     if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.record_count &&
         index->file_info() == info) {
       // Without a sidecar the next start fetches the index again; there is no other effect.
       store_.Save(path, *index).IgnoreError();
-      return std::make_shared<const ShardIndex>(*std::move(index));
+      return std::make_shared<const sources::ShardIndex>(*std::move(index));
     }
   }
   if (either.token().stop_requested()) return Stopped(path);
-  IndexOptions stoppable = options;
+  sources::IndexOptions stoppable = options;
   stoppable.stop = either.token();
   return Walk(shard, path, info, stoppable);
 }
 
-absl::StatusOr<LoadedIndex> ShardIndexes::Build(const std::string& path, const IndexOptions& options) {
+absl::StatusOr<sources::LoadedIndex> ShardIndexes::Build(const std::string& path,
+                                                         const sources::IndexOptions& options) {
   const Turn turn(this, path, stop_.get_token());
   if (!turn.has()) return Stopped(path);
-  IndexOptions stoppable = options;
+  sources::IndexOptions stoppable = options;
   stoppable.stop = stop_.get_token();
   return store_.LoadOrBuild(path, stoppable);
 }
 
 IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
-  return
-      [this, options = IndexOptionsOf(spec)](const SnapshotShard& shard, const std::string& path,
-                                             const std::stop_token& stop) { return Get(shard, path, options, stop); };
+  return [this, options = sources::IndexOptionsOf(spec)](const sources::SnapshotShard& shard, const std::string& path,
+                                                         const std::stop_token& stop) {
+    return Get(shard, path, options, stop);
+  };
 }
 
 }  // namespace penstock

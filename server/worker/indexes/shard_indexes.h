@@ -24,7 +24,8 @@ namespace penstock {
 class ShardIndexes {
  public:
   // `link` must outlive this. `worker_id` identifies this worker to the coordinator, which assigns index builds.
-  ShardIndexes(IndexStore store, CoordinatorLink* link, std::string worker_id = "", Clock* clock = Clock::Real())
+  ShardIndexes(sources::IndexStore store, CoordinatorLink* link, std::string worker_id = "",
+               Clock* clock = Clock::Real())
       : store_(std::move(store)), link_(link), worker_id_(std::move(worker_id)), clock_(clock) {}
 
   // Returns the index of a shard of a snapshot, for the current state of the file: from a trusted sidecar, or the
@@ -35,17 +36,19 @@ class ShardIndexes {
   //   Cancelled           a stop was requested, or Stop() called
   //   others              from the file
   // After a call without an answer, further calls do not ask the coordinator for a pause, which grows to a few seconds.
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> Get(const SnapshotShard& shard, const std::string& path,
-                                                        const IndexOptions& options, const std::stop_token& stop = {});
+  absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Get(const sources::SnapshotShard& shard,
+                                                                 const std::string& path,
+                                                                 const sources::IndexOptions& options,
+                                                                 const std::stop_token& stop = {});
 
   // Returns the index of a new file, from its sidecar or by scanning the file, and stores it. Fails as
   // IndexStore::LoadOrBuild does, and with Cancelled after Stop().
-  absl::StatusOr<LoadedIndex> Build(const std::string& path, const IndexOptions& options);
+  absl::StatusOr<sources::LoadedIndex> Build(const std::string& path, const sources::IndexOptions& options);
 
   // Returns a function that calls Get() for the shards of a job.
   IndexProvider ProviderFor(const v1::JobSpec& spec);
 
-  const IndexStore& store() const { return store_; }
+  const sources::IndexStore& store() const { return store_; }
 
   // Cancels current and future calls.
   void Stop();
@@ -54,17 +57,18 @@ class ShardIndexes {
   // Serializes the calls for one file: later calls then find its sidecar.
   class Turn;
 
-  absl::Status CheckContent(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
-                            const ShardIndex& index);
-  absl::Status Refuse(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
+  absl::Status CheckContent(const sources::SnapshotShard& shard, const std::string& path, const FileInfo& file,
+                            const sources::ShardIndex& index);
+  absl::Status Refuse(const sources::SnapshotShard& shard, const std::string& path, const FileInfo& file,
                       const std::string& what);
   // Returns whether the file is uncompressed, so that another size alone proves other content.
-  bool IsPlain(const std::string& path, const IndexOptions& options) const;
+  bool IsPlain(const std::string& path, const sources::IndexOptions& options) const;
   absl::StatusOr<v1::GetIndexReply> Ask(const v1::GetIndexRequest& request, const std::string& path);
-  absl::StatusOr<std::shared_ptr<const ShardIndex>> Walk(const SnapshotShard& shard, const std::string& path,
-                                                         const FileInfo& file, const IndexOptions& options);
+  absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Walk(const sources::SnapshotShard& shard,
+                                                                  const std::string& path, const FileInfo& file,
+                                                                  const sources::IndexOptions& options);
 
-  const IndexStore store_;
+  const sources::IndexStore store_;
   CoordinatorLink* const link_;
   const std::string worker_id_;
   Clock* const clock_;

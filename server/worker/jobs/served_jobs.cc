@@ -23,9 +23,9 @@ void FollowDecisions(const WatchedJob& job, const LoadJob& built) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
-                                                            const std::vector<DataRoot>& roots, IndexProvider indexes,
-                                                            DatasetReader::Options options) {
-  PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
+                                                            const std::vector<sources::DataRoot>& roots,
+                                                            IndexProvider indexes, DatasetReader::Options options) {
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   options.features = RequestedFeaturesOf(snapshot.container(), job.spec());
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
@@ -37,7 +37,7 @@ struct ServedJobs::Slow {
   ThreadPool threads{kSlowThreads, "ps-slow"};
 };
 
-ServedJobs::ServedJobs(storage::Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
+ServedJobs::ServedJobs(storage::Storage* storage, std::vector<sources::DataRoot> roots, ShardIndexes* indexes,
                        uint64_t index_bytes)
     : roots_(std::move(roots)),
       indexes_(indexes),

@@ -27,15 +27,15 @@ namespace penstock {
 // Returns InvalidArgument, or NotFound for a root that this worker does not have. `options` name the executor for slow
 // work and the receiver of file errors.
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
-                                                            const std::vector<DataRoot>& roots, IndexProvider indexes,
-                                                            DatasetReader::Options options = {});
+                                                            const std::vector<sources::DataRoot>& roots,
+                                                            IndexProvider indexes, DatasetReader::Options options = {});
 
 // Thread-safe.
 class ServedJobs {
  public:
   // `indexes`, and `storage`, which records are read from, must outlive this. `index_bytes` is DatasetReader's
   // max_index_bytes for each job.
-  ServedJobs(storage::Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
+  ServedJobs(storage::Storage* storage, std::vector<sources::DataRoot> roots, ShardIndexes* indexes,
              uint64_t index_bytes = DatasetReader::Options().max_index_bytes);
   // Calls StopBy() without a deadline. All sessions must have ended.
   ~ServedJobs();
@@ -80,7 +80,7 @@ class ServedJobs {
 
   bool IsServed(const std::string& name, uint64_t uid, const ViewId& view) const;
 
-  const std::vector<DataRoot> roots_;
+  const std::vector<sources::DataRoot> roots_;
   ShardIndexes* const indexes_;
   storage::Storage* const storage_;
   const uint64_t index_bytes_;

@@ -48,8 +48,9 @@ std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
 }
 
 // Adds the files to the report as the snapshot needs them, with their sizes.
-absl::Status FillFiles(const std::vector<DatasetFile>& files, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  for (const DatasetFile& file : files) {
+absl::Status FillFiles(const std::vector<sources::DatasetFile>& files, const TaskTools& tools,
+                       v1::ReportTaskRequest* report) {
+  for (const sources::DatasetFile& file : files) {
     FileInfo info;
     if (file.info.has_value()) {
       info = *file.info;
@@ -65,13 +66,13 @@ absl::Status FillFiles(const std::vector<DatasetFile>& files, const TaskTools& t
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<DatasetFile>> FilesOf(const v1::Dataset& dataset, const TaskTools& tools) {
-  return ExpandGlobs(tools.storage, {dataset.files().begin(), dataset.files().end()}, tools.roots);
+absl::StatusOr<std::vector<sources::DatasetFile>> FilesOf(const v1::Dataset& dataset, const TaskTools& tools) {
+  return sources::ExpandGlobs(tools.storage, {dataset.files().begin(), dataset.files().end()}, tools.roots);
 }
 
 // No file at all is also an answer: all files are gone.
 absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(plan::DatasetOf(task.spec()), tools);
+  const absl::StatusOr<std::vector<sources::DatasetFile>> files = FilesOf(plan::DatasetOf(task.spec()), tools);
   if (absl::IsNotFound(files.status())) return absl::OkStatus();
   PS_RETURN_IF_ERROR(files.status());
   return FillFiles(*files, tools, report);
@@ -80,7 +81,7 @@ absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportT
 absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
-  absl::StatusOr<std::vector<DatasetFile>> files = std::vector<DatasetFile>();
+  absl::StatusOr<std::vector<sources::DatasetFile>> files = std::vector<sources::DatasetFile>();
   if (const v1::Dataset& dataset = plan::DatasetOf(spec); dataset.files_size() > 0) {
     files = FilesOf(dataset, tools);
     if (!files.ok()) {
@@ -103,9 +104,9 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
 
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
-                      ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
+                      sources::ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
   const auto built =
-      tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()));
+      tools.indexes->Build(path, sources::IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()));
   if (absl::IsDataLoss(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
                                             ". A job rejects a shard that cannot be read to its end, under any "
@@ -113,11 +114,11 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
                                             "`penstock verify` lists its readable records"));
   }
   PS_RETURN_IF_ERROR(built.status());
-  const LoadedIndex& loaded = *built;
+  const sources::LoadedIndex& loaded = *built;
   if (!loaded.save_status.ok()) {
     spdlog::warn("the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
   }
-  const ShardIndex& index = *loaded.index;
+  const sources::ShardIndex& index = *loaded.index;
   if (index.file_size != task.shard().size()) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": it has ", index.file_size, " bytes, and had ",
                                                       task.shard().size(),
@@ -199,9 +200,10 @@ v1::RecordCheck CheckCopy(const LoadJob& load, uint64_t record, const TaskTools&
     check.set_message(std::string(WithoutPlace(read).message()));
     if (const auto offset = load.reader().OffsetOf(record); offset.has_value()) check.set_offset(*offset);
   } else {
-    const SnapshotShard& shard = load.reader().snapshot().shards()[load.reader().snapshot().ToShard(record).shard];
+    const sources::SnapshotShard& shard =
+        load.reader().snapshot().shards()[load.reader().snapshot().ToShard(record).shard];
     const absl::StatusOr<std::string> path =
-        ResolveInRoots(tools.storage, shard.root, shard.relative_path, tools.roots);
+        sources::ResolveInRoots(tools.storage, shard.root, shard.relative_path, tools.roots);
     const absl::Status found = path.ok() ? tools.storage->StatAndWait(*path).status() : path.status();
     // A file with other content is not a copy of the snapshot's file.
     const bool none = absl::IsNotFound(found) || absl::IsPermissionDenied(found) || absl::IsFailedPrecondition(read);

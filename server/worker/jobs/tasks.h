@@ -16,7 +16,7 @@ namespace penstock {
 // Tools for tasks. All pointers must outlive the tasks.
 struct TaskTools {
   storage::Storage* storage = nullptr;  // storage of the data sets
-  std::vector<DataRoot> roots;
+  std::vector<sources::DataRoot> roots;
   ShardIndexes* indexes = nullptr;
   CoordinatorLink* link = nullptr;
   ServedJobs* jobs = nullptr;

@@ -22,7 +22,7 @@ class LocalCommands : public CommandTest {
  protected:
   void WriteShard(const std::string& name, const std::vector<std::string>& records) {
     std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
-    auto writer = TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
+    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
     ASSERT_TRUE((*writer)->Close().ok());

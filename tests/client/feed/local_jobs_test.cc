@@ -23,7 +23,7 @@ TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
     ASSERT_TRUE(memory.Put(name, ReadWholeFile(file).value()).ok());
   }
   set.job.mutable_dataset(0)->set_files(0, "data-*");
-  const std::vector<DataRoot> roots = {{"data", "mem://bucket"}};
+  const std::vector<sources::DataRoot> roots = {{"data", "mem://bucket"}};
   LocalJobs jobs({.host = {.storage = &memory}});
   EXPECT_FALSE(jobs.Stats().has_value());
   const auto job = jobs.Load(set.job, roots);

@@ -13,12 +13,12 @@
 
 namespace {
 
-using penstock::ByteRange;
-using penstock::MemberTable;
-using penstock::RequestedFeatures;
+using penstock::sources::ByteRange;
+using penstock::sources::MemberTable;
+using penstock::sources::RequestedFeatures;
 
 // The members of a record are its stored bytes, and the ranges of features are parts of them.
-void CheckMembers(const penstock::ShardIndex& index, uint64_t k) {
+void CheckMembers(const penstock::sources::ShardIndex& index, uint64_t k) {
   static const auto* const features =
       new RequestedFeatures({{{"cls"}}, {{"png"}, {"jpg"}}, {{"json", false}, {"txt"}}});
   const MemberTable& table = index.members();
@@ -28,7 +28,8 @@ void CheckMembers(const penstock::ShardIndex& index, uint64_t k) {
   PS_CHECK(bytes == index.StoredBytes(k));
   uint64_t at = index.RecordOffset(k);
   const uint64_t end = at + bytes;
-  for (const ByteRange& range : penstock::Container::Of(index.kind().container).RangesOf(index, k, *features)) {
+  for (const ByteRange& range :
+       penstock::sources::Container::Of(index.kind().container).RangesOf(index, k, *features)) {
     PS_CHECK(range.offset >= at && range.length <= end - range.offset);
     at = range.offset + range.length;
   }
@@ -38,26 +39,26 @@ void CheckMembers(const penstock::ShardIndex& index, uint64_t k) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string blob(reinterpret_cast<const char*>(data), size);
-  (void)penstock::ShardIndex::Parse(blob);
+  (void)penstock::sources::ShardIndex::Parse(blob);
   char checksum[8];
   penstock::StoreLittleEndian<uint64_t>(penstock::Hash64(blob), checksum);
   blob.append(checksum, sizeof(checksum));
-  const auto index = penstock::ShardIndex::Parse(blob);
+  const auto index = penstock::sources::ShardIndex::Parse(blob);
   if (!index.ok()) return 0;
   PS_CHECK(index->MemoryBytes() <= 64 * size + 4096);
   const uint64_t records = index->record_count();
-  const bool has_members = !penstock::HasChecksums(index->kind().container);
+  const bool has_members = !penstock::sources::HasChecksums(index->kind().container);
   for (uint64_t k = 0; k < records; ++k) {
     const uint64_t end = index->RecordOffset(k) + index->StoredBytes(k);
     // Only a tar archive has gaps between its records.
-    const bool may_have_gap = index->kind().container == penstock::ContainerKind::kTar && k + 1 < records;
+    const bool may_have_gap = index->kind().container == penstock::sources::ContainerKind::kTar && k + 1 < records;
     PS_CHECK(may_have_gap ? end <= index->RecordOffset(k + 1) : end == index->RecordOffset(k + 1));
     PS_CHECK(index->RangeBytes(k, 1) == index->StoredBytes(k));
     if (has_members) CheckMembers(*index, k);
   }
   PS_CHECK(index->members().records() == (has_members ? records : 0));
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
-  const auto again = penstock::ShardIndex::Parse(index->Serialize());
+  const auto again = penstock::sources::ShardIndex::Parse(index->Serialize());
   PS_CHECK(again.ok() && *again == *index);
   return 0;
 }

@@ -52,8 +52,8 @@ bool IsInside(std::string_view bytes, const char* begin, size_t size) {
 void CheckSample(std::string_view record) {
   size_t members = 0;
   std::string key;
-  const absl::Status walked =
-      penstock::ForEachSampleMember(record, [&](const penstock::SampleName& name, std::string_view data) {
+  const absl::Status walked = penstock::sources::ForEachSampleMember(
+      record, [&](const penstock::sources::SampleName& name, std::string_view data) {
         PS_CHECK(IsInside(data, record.data(), record.size()) && !name.key.empty());
         PS_CHECK(members == 0 || name.key == key);
         key = std::string(name.key);
@@ -94,23 +94,23 @@ void CheckSample(std::string_view record) {
 
 // Repairs the checksum of each block at which the walk over the sample expects a header.
 void RepairChecksums(std::string* record) {
-  penstock::TarAssembler assembler;
-  for (size_t at = 0; record->size() - at >= penstock::kTarBlockBytes;) {
-    std::string block = record->substr(at, penstock::kTarBlockBytes);
-    penstock::RepairTarChecksum(&block);
+  penstock::sources::TarAssembler assembler;
+  for (size_t at = 0; record->size() - at >= penstock::sources::kTarBlockBytes;) {
+    std::string block = record->substr(at, penstock::sources::kTarBlockBytes);
+    penstock::sources::RepairTarChecksum(&block);
     record->replace(at, block.size(), block);
-    at += penstock::kTarBlockBytes;
+    at += penstock::sources::kTarBlockBytes;
     const auto next = assembler.AddHeader(block.data());
     if (!next.ok()) return;
     uint64_t size = 0;
-    if (*next == penstock::TarAssembler::Next::kExtension) size = assembler.extension_bytes();
-    if (*next == penstock::TarAssembler::Next::kMember) size = assembler.member().size;
-    if (penstock::TarPaddedBytes(size) > record->size() - at) return;
-    if (*next == penstock::TarAssembler::Next::kExtension &&
+    if (*next == penstock::sources::TarAssembler::Next::kExtension) size = assembler.extension_bytes();
+    if (*next == penstock::sources::TarAssembler::Next::kMember) size = assembler.member().size;
+    if (penstock::sources::TarPaddedBytes(size) > record->size() - at) return;
+    if (*next == penstock::sources::TarAssembler::Next::kExtension &&
         !assembler.AddExtension(std::string_view(*record).substr(at, size)).ok()) {
       return;
     }
-    at += penstock::TarPaddedBytes(size);
+    at += penstock::sources::TarPaddedBytes(size);
   }
 }
 

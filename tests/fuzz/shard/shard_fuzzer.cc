@@ -24,7 +24,7 @@
 namespace {
 
 using penstock::BytesFile;
-using penstock::Compression;
+using penstock::sources::Compression;
 
 constexpr uint64_t kLongestRecord = 1 << 20;
 
@@ -38,8 +38,8 @@ struct Content {
 };
 
 // Reads the member "cls" of a sample, which is a part of `whole`.
-std::string LabelOf(const penstock::ShardReader& reader, uint64_t k, std::string whole) {
-  static const auto* const label = new penstock::RequestedFeatures({{{"cls"}}});
+std::string LabelOf(const penstock::sources::ShardReader& reader, uint64_t k, std::string whole) {
+  static const auto* const label = new penstock::sources::RequestedFeatures({{{"cls"}}});
   std::string buffer(reader.StoredBytes(k, label), '\0');
   const auto read = reader.ReadRecord(k, buffer.data(), label);
   PS_CHECK(read.ok());
@@ -50,25 +50,26 @@ std::string LabelOf(const penstock::ShardReader& reader, uint64_t k, std::string
 
 Content Check(std::string_view bytes, Compression compression) {
   auto file = std::make_unique<BytesFile>(bytes);
-  const auto report = penstock::VerifyShard(*file, {.compression = compression, .max_record_bytes = kLongestRecord});
+  const auto report =
+      penstock::sources::VerifyShard(*file, {.compression = compression, .max_record_bytes = kLongestRecord});
   PS_CHECK(report.ok());
   PS_CHECK(report->ReadableRecords().size() == report->readable_records);
   PS_CHECK(!report->Summary().empty());
   for (size_t i = 0; i < report->broken.size(); ++i) PS_CHECK(!report->Describe(i).empty());
 
   Content content;
-  auto index = penstock::BuildShardIndex(
+  auto index = penstock::sources::BuildShardIndex(
       *file, {.compression = compression, .max_record_bytes = kLongestRecord, .restart_spacing = 1});
   if (!index.ok()) {
     PS_CHECK(!report->ok());
     return content;
   }
   content.indexed = true;
-  content.tar = index->kind().container == penstock::ContainerKind::kTar;
-  const auto parsed = penstock::ShardIndex::Parse(index->Serialize());
+  content.tar = index->kind().container == penstock::sources::ContainerKind::kTar;
+  const auto parsed = penstock::sources::ShardIndex::Parse(index->Serialize());
   PS_CHECK(parsed.ok() && *parsed == *index);
-  auto reader = penstock::ShardReader::Open(
-      std::move(file), std::make_shared<const penstock::ShardIndex>(*std::move(index)), {.max_cursors = 2});
+  auto reader = penstock::sources::ShardReader::Open(
+      std::move(file), std::make_shared<const penstock::sources::ShardIndex>(*std::move(index)), {.max_cursors = 2});
   PS_CHECK(reader.ok());
   // From the last to the first, so that each read starts at a restart point, then all at once.
   const uint64_t count = (*reader)->index().record_count();
@@ -86,14 +87,14 @@ Content Check(std::string_view bytes, Compression compression) {
 // Repairs the CRCs of all frames.
 void RepairFrames(std::string* stream) {
   size_t at = 0;
-  while (stream->size() - at >= penstock::kRecordFrameBytes) {
+  while (stream->size() - at >= penstock::sources::kRecordFrameBytes) {
     char* const frame = stream->data() + at;
-    penstock::StoreLittleEndian<uint32_t>(penstock::MaskedCrc32c({frame, 8}), frame + 8);
-    const uint64_t length = penstock::HeaderLength(frame);
-    if (length > stream->size() - at - penstock::kRecordFrameBytes) return;
-    char* const data = frame + penstock::kRecordHeaderBytes;
-    penstock::StoreLittleEndian<uint32_t>(penstock::MaskedCrc32c({data, length}), data + length);
-    at += penstock::kRecordFrameBytes + length;
+    penstock::StoreLittleEndian<uint32_t>(penstock::sources::MaskedCrc32c({frame, 8}), frame + 8);
+    const uint64_t length = penstock::sources::HeaderLength(frame);
+    if (length > stream->size() - at - penstock::sources::kRecordFrameBytes) return;
+    char* const data = frame + penstock::sources::kRecordHeaderBytes;
+    penstock::StoreLittleEndian<uint32_t>(penstock::sources::MaskedCrc32c({data, length}), data + length);
+    at += penstock::sources::kRecordFrameBytes + length;
   }
 }
 

@@ -47,7 +47,7 @@ class LoaderHostTest : public ::testing::Test {
     return *std::move(host);
   }
   // Expects that the host makes the rows of the plain loop, within its budget.
-  void ExpectPlainRows(const LoaderHost& host, const std::vector<DataRoot>& roots) const {
+  void ExpectPlainRows(const LoaderHost& host, const std::vector<sources::DataRoot>& roots) const {
     const auto job = OpenJob(set_.job, roots, host.storage());
     ASSERT_TRUE(job.ok()) << job.status();
     const auto steps = LoadedSteps(host.loader(), *job, {.read = {.epochs = 2}});

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::shared_ptr<const LoadJob> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots) {
+std::shared_ptr<const LoadJob> Load(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots) {
   const auto job = OpenJob(spec, roots);
   EXPECT_TRUE(job.ok()) << job.status();
   return *job;
@@ -25,7 +25,8 @@ std::shared_ptr<const LoadJob> Load(const v1::JobSpec& spec, const std::vector<D
 
 // The job's rows as trainers receive them, by epoch and record number in the files' order: all columns of a row,
 // concatenated.
-std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec spec, const std::vector<DataRoot>& roots,
+std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec spec,
+                                                            const std::vector<sources::DataRoot>& roots,
                                                             uint64_t first_epoch, uint64_t epochs) {
   spec.mutable_batch()->set_last(v1::PARTIAL);
   const std::shared_ptr<const LoadJob> job = Load(spec, roots);

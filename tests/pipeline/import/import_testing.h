@@ -40,14 +40,14 @@ inline std::vector<std::string> RecordsOf(const std::string& folder) {
     if (!absl::EndsWith(name, ".tfrecord")) continue;
     const auto file = OpenFile(folder + "/" + name);
     EXPECT_TRUE(file.ok());
-    auto walker = RecordWalker::Start(file->get(), {});
+    auto walker = sources::RecordWalker::Start(file->get(), {});
     EXPECT_TRUE(walker.ok());
     for (;;) {
       std::string data;
       const auto step = (*walker)->Next(&data);
       EXPECT_TRUE(step.ok());
-      if (*step != RecordWalker::Step::kRecord) {
-        EXPECT_EQ(*step, RecordWalker::Step::kEnd) << name;
+      if (*step != sources::RecordWalker::Step::kRecord) {
+        EXPECT_EQ(*step, sources::RecordWalker::Step::kEnd) << name;
         break;
       }
       EXPECT_TRUE((*walker)->data_is_right());

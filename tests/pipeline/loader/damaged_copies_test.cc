@@ -80,7 +80,7 @@ class FlippingStorage final : public LocalBehind {
 
 class DamagedCopiesTest : public ::testing::Test {
  protected:
-  void Make(v1::ErrorPolicy policy, Compression compression = Compression::kNone) {
+  void Make(v1::ErrorPolicy policy, sources::Compression compression = sources::Compression::kNone) {
     set_ = MakeNumberDataset({.shards = 1, .records_per_shard = 20, .compression = compression}, folder_.path());
     set_.job.mutable_errors()->set_policy(policy);
     set_.job.mutable_errors()->set_max_bad_fraction(1);
@@ -95,7 +95,8 @@ class DamagedCopiesTest : public ::testing::Test {
     options.log_damage = [this](const std::string& line) { log_.push_back(line); };
     auto reader = DatasetReader::Create(
         storage, *snapshot_, set_.roots,
-        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions()),
+        options);
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader, verdict).value();
   }
@@ -138,14 +139,14 @@ class DamagedCopiesTest : public ::testing::Test {
   SimScheduler sim_{1};
   TempFolder folder_, state_;
   TestDataset set_;
-  std::optional<Snapshot> snapshot_;
+  std::optional<sources::Snapshot> snapshot_;
   FlippingStorage flipping_;
   std::vector<std::string> log_;
 };
 
 TEST_F(DamagedCopiesTest, ARightReadPastCachesIsUsed) {
   for (const bool low_latency : {true, false}) {
-    for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
+    for (const sources::Compression compression : {sources::Compression::kNone, sources::Compression::kGzip}) {
       SCOPED_TRACE(testing::Message() << (low_latency ? "near, " : "far, ") << "compression "
                                       << static_cast<int>(compression));
       Make(v1::MASK, compression);

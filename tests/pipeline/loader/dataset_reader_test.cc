@@ -24,7 +24,7 @@ std::shared_ptr<DatasetReader> OpenOrDie(const TestDataset& set) {
   return *reader;
 }
 
-NumberDatasetOptions Shards(int shards, int records, Compression compression = Compression::kNone) {
+NumberDatasetOptions Shards(int shards, int records, sources::Compression compression = sources::Compression::kNone) {
   NumberDatasetOptions options;
   options.shards = shards;
   options.records_per_shard = records;
@@ -33,7 +33,8 @@ NumberDatasetOptions Shards(int shards, int records, Compression compression = C
 }
 
 TEST(DatasetReader, NumbersRecordsThroughTheShardsInSortedOrder) {
-  for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+  for (const sources::Compression compression :
+       {sources::Compression::kNone, sources::Compression::kGzip, sources::Compression::kZlib}) {
     TempFolder folder;
     const TestDataset set = MakeNumberDataset(Shards(3, 10, compression), folder.path());
     const auto reader = OpenOrDie(set);
@@ -85,7 +86,7 @@ TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
   MakeNumberDataset(changed, folder.path());
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), snapshot, set.roots,
-      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), other.path()), IndexOptions()), {});
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), other.path()), sources::IndexOptions()), {});
   ASSERT_TRUE(reader.ok());
   const auto bytes = (*reader)->RecordBytes(0);
   EXPECT_EQ(bytes.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -116,9 +117,9 @@ TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
 TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
   TempFolder folder;
   const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
-  const auto reader =
-      DatasetReader::Create(storage::LocalFiles(), OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
-                            IndexesFrom(IndexStore::BesideShards(storage::LocalFiles()), IndexOptions()), {});
+  const auto reader = DatasetReader::Create(
+      storage::LocalFiles(), OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
+      IndexesFrom(sources::IndexStore::BesideShards(storage::LocalFiles()), sources::IndexOptions()), {});
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(reader.status().message().find("\"data\""), absl::string_view::npos) << reader.status();
   EXPECT_NE(reader.status().message().find("elsewhere"), absl::string_view::npos) << reader.status();
@@ -131,7 +132,8 @@ TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
   options.max_record_bytes = 10;
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()),
+      options);
   ASSERT_TRUE(reader.ok());
   const auto bytes = (*reader)->RecordBytes(0);
   EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
@@ -146,7 +148,8 @@ TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
   options.max_index_bytes = 100;
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()),
+      options);
   ASSERT_TRUE(reader.ok());
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 3; ++t) {
@@ -171,7 +174,7 @@ TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) 
   const TestDataset set = MakeNumberDataset(Shards(kShards, 2), folder.path());
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
-      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), {});
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()), {});
   ASSERT_TRUE(reader.ok());
   std::string bytes;
   for (uint64_t s = 0; s < kShards; ++s) ASSERT_TRUE((*reader)->ReadRecord(2 * s, &bytes).ok());

@@ -13,13 +13,13 @@
 namespace penstock {
 
 // Returns indexes from the sidecars of `store`, or builds and saves them.
-inline IndexProvider IndexesFrom(IndexStore store, IndexOptions options) {
+inline IndexProvider IndexesFrom(sources::IndexStore store, sources::IndexOptions options) {
   return [store = std::move(store), options = std::move(options)](
-             const SnapshotShard& shard, const std::string& path,
-             const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    IndexOptions stoppable = options;
+             const sources::SnapshotShard& shard, const std::string& path,
+             const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
+    sources::IndexOptions stoppable = options;
     stoppable.stop = stop;
-    PS_ASSIGN_OR_RETURN(LoadedIndex loaded, store.LoadOrBuild(path, stoppable));
+    PS_ASSIGN_OR_RETURN(sources::LoadedIndex loaded, store.LoadOrBuild(path, stoppable));
     return loaded.index;
   };
 }

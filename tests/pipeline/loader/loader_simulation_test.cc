@@ -195,7 +195,7 @@ class LoaderSimulation : public ::testing::Test {
     }
     auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
-    snapshot_ = std::make_unique<Snapshot>((*frozen)->snapshot());
+    snapshot_ = std::make_unique<sources::Snapshot>((*frozen)->snapshot());
     const auto job = JobIn(nullptr, storage::LocalFiles());
     auto loader = LoaderOf(1);
     HoldingSink sink;
@@ -224,7 +224,8 @@ class LoaderSimulation : public ::testing::Test {
     options.executor = executor;
     auto reader = DatasetReader::Create(
         storage, *snapshot_, set_.roots,
-        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions()),
+        options);
     PS_CHECK(reader.ok());
     auto pipeline = std::make_unique<MemoryPipeline>(1000);
     pipeline->scratch = [](uint64_t record) { return 1000 + record % 5 * 1500; };
@@ -284,7 +285,7 @@ class LoaderSimulation : public ::testing::Test {
 
   TempFolder folder_, state_;
   TestDataset set_;
-  std::unique_ptr<Snapshot> snapshot_;
+  std::unique_ptr<sources::Snapshot> snapshot_;
   uint64_t longest_ = 0;
   Rows expected_;
 };

@@ -23,21 +23,21 @@ namespace penstock {
 class MemoryDataset final : public DatasetReader {
  public:
   MemoryDataset(int shards, int records_per_shard, size_t record_bytes) : record_bytes_(record_bytes) {
-    std::vector<SnapshotShard> list;
+    std::vector<sources::SnapshotShard> list;
     for (int s = 0; s < shards; ++s) {
-      SnapshotShard shard;
+      sources::SnapshotShard shard;
       shard.root = "data";
       shard.relative_path = absl::StrCat("shard-", 100 + s);
       shard.record_count = static_cast<uint64_t>(records_per_shard);
       shard.data_bytes = shard.record_count * record_bytes;
       list.push_back(shard);
     }
-    auto snapshot = Snapshot::Create(std::move(list));
+    auto snapshot = sources::Snapshot::Create(std::move(list));
     PS_CHECK(snapshot.ok());
     snapshot_ = *std::move(snapshot);
   }
 
-  const Snapshot& snapshot() const override { return snapshot_; }
+  const sources::Snapshot& snapshot() const override { return snapshot_; }
   absl::StatusOr<uint64_t> RecordBytes(uint64_t record) override { return record_bytes_; }
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
     reads.fetch_add(1);
@@ -71,7 +71,7 @@ class MemoryDataset final : public DatasetReader {
 
  private:
   const size_t record_bytes_;
-  Snapshot snapshot_;
+  sources::Snapshot snapshot_;
   std::atomic<uint64_t> bytes_read_{0};
   Mutex mutex_;
   std::vector<uint64_t> announced_ ABSL_GUARDED_BY(mutex_);

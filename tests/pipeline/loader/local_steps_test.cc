@@ -85,7 +85,8 @@ TEST(LocalSteps, CachesColdWarmOrFullGiveTheSameRows) {
 }
 
 TEST(LocalSteps, NumbersStringsAndRaggedColumnsOfCompressedShards) {
-  for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+  for (const sources::Compression compression :
+       {sources::Compression::kNone, sources::Compression::kGzip, sources::Compression::kZlib}) {
     TempFolder folder;
     NumberDatasetOptions numbers;
     numbers.compression = compression;

@@ -234,10 +234,10 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   {
     const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
     ASSERT_TRUE(frozen.ok());
-    auto reader =
-        DatasetReader::Create(storage::LocalFiles(), (*frozen)->snapshot(), set.roots,
-                              IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()),
-                              DatasetReader::Options());
+    auto reader = DatasetReader::Create(
+        storage::LocalFiles(), (*frozen)->snapshot(), set.roots,
+        IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()),
+        DatasetReader::Options());
     ASSERT_TRUE(reader.ok());
     ASSERT_TRUE((*reader)->ReadRecord(0, &record).ok());
   }
@@ -253,7 +253,8 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   DatasetReader::Options options;
   auto reader = DatasetReader::Create(
       &storage, (*frozen)->snapshot(), set.roots,
-      IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state.path()), IndexOptions()), options);
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()),
+      options);
   ASSERT_TRUE(reader.ok());
   const auto job = LoadJob::Create(set.job, *reader).value();
   for (uint64_t number = 0; number < kRecords; number += kInShard) {

@@ -87,7 +87,8 @@ class RangeLookAheadTest : public ::testing::Test {
       DatasetReader::Options options;
       const auto reader = DatasetReader::Create(
           read ? storage::LocalFiles() : &storage_, (*frozen)->snapshot(), set_.roots,
-          IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
+          IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions()),
+          options);
       PS_CHECK(reader.ok());
       if (!read) return LoadJob::Create(set_.job, *reader).value();
       for (uint64_t record = 0; record < kAheadRecords; record += kAheadPerShard) {

@@ -10,14 +10,14 @@
 namespace penstock {
 namespace {
 
-ShardIndex IndexOf(const std::vector<uint32_t>& lengths) {
-  ShardIndex index;
+sources::ShardIndex IndexOf(const std::vector<uint32_t>& lengths) {
+  sources::ShardIndex index;
   for (const uint32_t length : lengths) index.AppendRecord(length);
   return index;
 }
 
 TEST(RangePlan, ARunThatIsWantedIsOneRangeUpToTheMostBytes) {
-  const ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
+  const sources::ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
   RangeLimits limits;
   const auto all = [](uint64_t) { return true; };
   EXPECT_EQ(PlanRange(index, 40, all, limits), (RecordRange{0, 100, 100, index.RangeBytes(0, 100)}));
@@ -27,7 +27,7 @@ TEST(RangePlan, ARunThatIsWantedIsOneRangeUpToTheMostBytes) {
 }
 
 TEST(RangePlan, AFewThatNobodyWantsAreReadOverAndManyAreNot) {
-  const ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
+  const sources::ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
   const RangeLimits limits;
   const auto most = [](uint64_t record) { return record % 10 != 5; };
   EXPECT_EQ(PlanRange(index, 0, most, limits).wanted, 90u);
@@ -47,7 +47,7 @@ TEST(RangePlan, KeepsItsPromisesForAnyWishes) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<uint32_t> lengths(1 + random() % 200);
     for (uint32_t& length : lengths) length = random() % 5000;
-    const ShardIndex index = IndexOf(lengths);
+    const sources::ShardIndex index = IndexOf(lengths);
     std::set<uint64_t> wishes;
     const unsigned part = 1 + random() % 8;
     for (uint64_t k = 0; k < lengths.size(); ++k) {

@@ -29,7 +29,7 @@ constexpr uint64_t kSoon = 64;
 class MadeUpRecords final : public ReadAhead::Records {
  public:
   MadeUpRecords() {
-    auto index = std::make_shared<ShardIndex>();
+    auto index = std::make_shared<sources::ShardIndex>();
     for (int i = 0; i < kAheadShardRecords; ++i) index->AppendRecord(kAheadRecordBytes);
     index_ = std::move(index);
   }
@@ -39,7 +39,7 @@ class MadeUpRecords final : public ReadAhead::Records {
   }
   bool IsOpen(uint64_t record) const override { return !closed.contains(ShardOf(record)); }
   void Open(uint64_t record) override { opened.insert(ShardOf(record)); }
-  std::shared_ptr<const ShardIndex> IndexOf(uint32_t shard) const override {
+  std::shared_ptr<const sources::ShardIndex> IndexOf(uint32_t shard) const override {
     return closed.contains(shard) || alone.contains(shard) ? nullptr : index_;
   }
   static uint32_t ShardOf(uint64_t record) { return static_cast<uint32_t>(record / kAheadShardRecords); }
@@ -49,7 +49,7 @@ class MadeUpRecords final : public ReadAhead::Records {
   mutable uint64_t calls = 0;
 
  private:
-  std::shared_ptr<const ShardIndex> index_;
+  std::shared_ptr<const sources::ShardIndex> index_;
 };
 
 class ReadAheadTest : public ::testing::Test {

@@ -41,7 +41,7 @@ class RecordRangesTest : public ::testing::Test {
       PS_CHECK(job_->reader().ReadRecord(record, &bytes).ok());
     }
     for (uint64_t record = 0; record < kRangeRecords; ++record) {
-      const uint64_t framed = job_->reader().RecordBytes(record).value() + kRecordFrameBytes;
+      const uint64_t framed = job_->reader().RecordBytes(record).value() + sources::kRecordFrameBytes;
       storage_.longest_record = record == 0 ? framed : std::max(storage_.longest_record, framed);
     }
   }
@@ -54,7 +54,8 @@ class RecordRangesTest : public ::testing::Test {
     options.executor = executor;
     auto reader = DatasetReader::Create(
         storage, (*frozen)->snapshot(), set_.roots,
-        IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions()), options);
+        IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions()),
+        options);
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader).value();
   }

@@ -93,9 +93,9 @@ TestDataset MakeSamples(const std::string& folder) {
     std::string archive;
     for (uint64_t i = 0; i < kSamples / 2; ++i) {
       const uint64_t number = shard * (kSamples / 2) + i;
-      AppendTarMember(absl::StrFormat("%06d.jpg", number), MakeTestJpeg(160, 120, number), &archive);
-      AppendTarMember(absl::StrFormat("%06d.json", number), absl::StrCat("{\"id\": ", number, "}"), &archive);
-      AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(number * 7), &archive);
+      sources::AppendTarMember(absl::StrFormat("%06d.jpg", number), MakeTestJpeg(160, 120, number), &archive);
+      sources::AppendTarMember(absl::StrFormat("%06d.json", number), absl::StrCat("{\"id\": ", number, "}"), &archive);
+      sources::AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(number * 7), &archive);
     }
     PS_CHECK(WriteFileAtomically(set.files[shard], archive).ok());
   }
@@ -131,7 +131,7 @@ void LoadInto(const std::shared_ptr<const LoadJob>& job, int threads, Epoch* epo
   for (const PlainStep& step : *steps) epoch->rows += step.rows.size();
 }
 
-Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<DataRoot>& roots) {
+Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots) {
   Epoch epoch;
   auto dataset = OpenDataset(storage, job, roots, "", 1);
   PS_CHECK(dataset.ok());
@@ -266,7 +266,7 @@ class RequestedFeaturesOfObjects : public storage::ObjectStorageTest {
       s3_.Put("samples", file.substr(file.rfind('/') + 1), ReadWholeFile(file).value());
     }
   }
-  Epoch Read(storage::Storage* storage, v1::JobSpec job, const std::vector<DataRoot>& roots) {
+  Epoch Read(storage::Storage* storage, v1::JobSpec job, const std::vector<sources::DataRoot>& roots) {
     job.mutable_dataset(0)->set_files(0, absl::StrCat(roots[0].path, "/data-*"));
     auto dataset = OpenDataset(storage, job, roots, "", 1);
     Epoch epoch;
@@ -297,7 +297,7 @@ TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
   objects = &s3;
   const auto storage =
       storage::FilesBy(storage::LocalFiles(), {{"s3", [] { return static_cast<storage::Storage*>(objects); }}});
-  const std::vector<DataRoot> bucket = {{"data", "s3://samples"}};
+  const std::vector<sources::DataRoot> bucket = {{"data", "s3://samples"}};
   const v1::JobSpec labels = LabelsOf(set_.job);
   const Epoch local = Read(storage::LocalFiles(), labels, set_.roots);
   EXPECT_EQ(local.status, absl::OkStatus());
@@ -343,21 +343,21 @@ TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
         const std::string& extension = extensions[random.Below(extensions.size())];
         const bool json = extension.ends_with("json");
         const uint64_t kind = random.Below(4);
-        AppendTarMember(absl::StrCat("s", i, ".", extension),
-                        json ? (kind == 0   ? "{}"
-                                : kind == 1 ? "{\"a\": \"x\"}"
-                                : kind == 2 ? "{\"b\": [\"y\"]}"
-                                            : "{")
-                             : std::string(random.Below(1500), static_cast<char>('a' + kind)),
-                        &archive);
-        if (random.Below(8) == 0) AppendTarMember("folder", "", &archive, '5');
+        sources::AppendTarMember(absl::StrCat("s", i, ".", extension),
+                                 json ? (kind == 0   ? "{}"
+                                         : kind == 1 ? "{\"a\": \"x\"}"
+                                         : kind == 2 ? "{\"b\": [\"y\"]}"
+                                                     : "{")
+                                      : std::string(random.Below(1500), static_cast<char>('a' + kind)),
+                                 &archive);
+        if (random.Below(8) == 0) sources::AppendTarMember("folder", "", &archive, '5');
       }
     }
     TempFolder folder;
     PS_CHECK(WriteFileAtomically(folder.File("tar"), archive).ok());
     auto file = OpenFile(folder.File("tar")).value();
-    const auto index = std::make_shared<const ShardIndex>(BuildShardIndex(*file).value());
-    const auto reader = ShardReader::Open(std::move(file), index).value();
+    const auto index = std::make_shared<const sources::ShardIndex>(sources::BuildShardIndex(*file).value());
+    const auto reader = sources::ShardReader::Open(std::move(file), index).value();
     v1::JobSpec job;
     std::vector<FeatureRequest> requests;
     for (uint64_t r = 0; r <= random.Below(3); ++r) {
@@ -365,7 +365,7 @@ TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
       job.add_features()->set_key(key);
       requests.push_back({.key = key, .kind = FeatureKind::kBytes});
     }
-    const auto features = RequestedFeaturesOf(ContainerKind::kTar, job);
+    const auto features = RequestedFeaturesOf(sources::ContainerKind::kTar, job);
     const auto parser = SampleParser::Create(requests);
     PS_CHECK(parser.ok());
     for (uint64_t k = 0; k < index->record_count(); ++k) {

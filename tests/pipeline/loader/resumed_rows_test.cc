@@ -98,7 +98,7 @@ TEST(ResumedRows, ARowThatWaitsForMemoryUsesTheRecordThatItHasCached) {
 }
 
 TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
-  Make(Compression::kNone, v1::SUBSTITUTE);
+  Make(sources::Compression::kNone, v1::SUBSTITUTE);
   BreakRecord(set_.files[0], 0);
   BreakRecord(set_.files[1], 3);
   auto loader = LoaderWithCaches();

@@ -148,9 +148,9 @@ TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {
 
 TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK, v1::SUBSTITUTE}) {
-    for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
+    for (const sources::Compression compression : {sources::Compression::kNone, sources::Compression::kGzip}) {
       Make(compression, policy);
-      if (compression == Compression::kNone) {
+      if (compression == sources::Compression::kNone) {
         // Most records of the first shard, so that their substitutes are broken too.
         for (int record = 0; record < 15; ++record) BreakRecord(set_.files[0], record);
       }

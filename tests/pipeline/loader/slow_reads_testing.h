@@ -144,9 +144,9 @@ inline std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const Tes
   const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(frozen.ok());
   DatasetReader::Options options;
-  auto reader =
-      DatasetReader::Create(storage, (*frozen)->snapshot(), set.roots,
-                            IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state), IndexOptions()), options);
+  auto reader = DatasetReader::Create(
+      storage, (*frozen)->snapshot(), set.roots,
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state), sources::IndexOptions()), options);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
   PS_CHECK(job.ok());
@@ -197,7 +197,7 @@ inline std::map<uint64_t, std::string> AllRows(const std::shared_ptr<const LoadJ
 
 class SlowReadsTest : public ::testing::Test {
  protected:
-  void Make(Compression compression = Compression::kNone, v1::ErrorPolicy policy = v1::FAIL) {
+  void Make(sources::Compression compression = sources::Compression::kNone, v1::ErrorPolicy policy = v1::FAIL) {
     ImageDatasetOptions images;
     images.shards = 2;
     images.compression = compression;

@@ -37,13 +37,14 @@ class SlowShardsTest : public ::testing::Test {
     set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
     auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
-    IndexProvider build = IndexesFrom(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), IndexOptions());
+    IndexProvider build =
+        IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions());
     if (options_.executor == nullptr) options_.executor = &pool_;
     options_.file_errors = file_errors_;
     auto reader = DatasetReader::Create(
         storage::LocalFiles(), (*frozen)->snapshot(), set_.roots,
-        [this, build](const SnapshotShard& shard, const std::string& path,
-                      const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+        [this, build](const sources::SnapshotShard& shard, const std::string& path,
+                      const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
           {
             const std::stop_callback notify(stop, [this] {
               MutexLock lock(&mutex_);

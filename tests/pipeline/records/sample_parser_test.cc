@@ -35,7 +35,7 @@ using SampleMembers = std::vector<std::pair<std::string, std::string>>;
 std::string Sample(const SampleMembers& members, std::string_view key = "train/0001") {
   std::string span;
   for (const auto& [extension, data] : members) {
-    AppendTarMember(absl::StrCat(std::string(key), ".", extension), data, &span);
+    sources::AppendTarMember(absl::StrCat(std::string(key), ".", extension), data, &span);
   }
   return span;
 }
@@ -332,7 +332,8 @@ TEST(SampleParser, RejectsDuplicateExtensionsAndOtherRecords) {
   EXPECT_TRUE(absl::IsInvalidArgument(ListMembers(twice).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(KeyOfSample(twice).status()));
   EXPECT_THAT(ReadInts("", "cls").status().message(), HasSubstr("the record is no sample"));
-  EXPECT_THAT(ReadInts(TarHeader("folder", 0, '5'), "cls").status().message(), HasSubstr("the record is no sample"));
+  EXPECT_THAT(ReadInts(sources::TarHeader("folder", 0, '5'), "cls").status().message(),
+              HasSubstr("the record is no sample"));
   EXPECT_THAT(ReadInts(std::string(512, 'x'), "cls").status().message(), HasSubstr("no tar header"));
 }
 

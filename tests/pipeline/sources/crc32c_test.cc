@@ -6,7 +6,7 @@
 
 #include "pipeline/sources/tfrecord/framing.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // RFC 3720 (iSCSI), B.4.
@@ -42,4 +42,4 @@ TEST(Crc32c, MasksAsTensorFlowDoes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -10,7 +10,7 @@
 #include "tests/pipeline/sources/test_shards.h"
 #include "tests/pipeline/storage/memory_storage.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 namespace fs = std::filesystem;
@@ -208,4 +208,4 @@ TEST(DataRoots, OfAUrlWithoutAPathNeedANameOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -13,7 +13,7 @@
 #include "tests/pipeline/sources/test_shards.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(ExpectedContainer, AnArchiveWithoutMembersHasNoSamples) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -8,7 +8,7 @@
 #include "pipeline/sources/record_walker.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 std::vector<std::string> SomeRecords() {
@@ -234,4 +234,4 @@ TEST(RecordWalker, HandsOutDataWithoutAnIndex) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -8,7 +8,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 TEST(IndexStore, BuildsOnceAndThenLoads) {
@@ -118,4 +118,4 @@ TEST(BuildIndexes, KeepsOrderAndGoesOnAfterABrokenShard) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

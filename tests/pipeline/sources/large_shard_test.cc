@@ -6,7 +6,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // All 70,001 sizes in one file would be 2.4 GB, so each size is one file in memory, framed and walked.
@@ -58,4 +58,4 @@ TEST(LargeShard, RandomReadsFromRestartPointsEqualTheStream) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

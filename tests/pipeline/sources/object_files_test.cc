@@ -10,7 +10,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 // Finds the fake services through the environment, as a process does.
@@ -106,4 +106,4 @@ TEST_F(ObjectFilesTest, AWebServerIsAskedForNamesAndNotForAListing) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -7,7 +7,7 @@
 #include "pipeline/sources/index_builder.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 ShardIndex CompressedIndex() {
@@ -128,4 +128,4 @@ TEST(ShardIndex, KeepsTheTagOfAStorageThatHasThem) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

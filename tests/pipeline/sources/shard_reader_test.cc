@@ -10,7 +10,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOptions& index_options = {},
@@ -217,4 +217,4 @@ TEST(ShardReader, SurvivesWrongRestartPoints) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 std::vector<SnapshotShard> Shards() {
@@ -76,4 +76,4 @@ TEST(Snapshot, FingerprintIsThatOfTheRecords) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

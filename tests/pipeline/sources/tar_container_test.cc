@@ -18,7 +18,7 @@
 #include "tests/pipeline/sources/tar/tar_maker.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 struct Archive {
@@ -229,4 +229,4 @@ TEST(TarContainer, AnIndexOfAnUnknownContainerIsOfALaterRelease) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

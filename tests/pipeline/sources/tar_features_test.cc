@@ -20,7 +20,7 @@
 #include "tests/pipeline/sources/tar/tar_maker.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 using Member = RequestedFeatures::Member;
@@ -339,4 +339,4 @@ TEST(RequestedFeatures, AreEqualInAnyOrderAndDifferByAlternatives) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -14,7 +14,7 @@
 #include "tests/pipeline/sources/tar/tar_maker.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 struct RecordedCase {
@@ -108,4 +108,4 @@ TEST(TarSamples, OfAnArchiveThatIsCutOffAreThoseOfThePackageWithTheDamageReporte
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

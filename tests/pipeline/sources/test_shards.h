@@ -19,7 +19,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 inline void WriteBytes(const std::string& path, std::string_view bytes) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -92,6 +92,6 @@ inline std::string Slurp(const std::string& path) {
   return content.ok() ? *content : "";
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_TESTS_PIPELINE_SOURCES_TEST_SHARDS_H_

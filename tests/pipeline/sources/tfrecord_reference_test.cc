@@ -17,7 +17,7 @@
 #include "pipeline/sources/verify.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 using google::protobuf::Struct;
@@ -247,4 +247,4 @@ TEST(TensorFlowShards, SequenceExamplesParseAsTensorFlowParsesThem) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

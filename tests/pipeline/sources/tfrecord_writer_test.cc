@@ -7,7 +7,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
@@ -39,4 +39,4 @@ TEST(TFRecordWriter, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -4,7 +4,7 @@
 
 #include "tests/pipeline/sources/test_shards.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 const std::vector<std::string>& Records() {
@@ -188,4 +188,4 @@ TEST(VerifyShard, NeverCrashesOnAnyChangedByte) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

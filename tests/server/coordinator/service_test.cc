@@ -274,7 +274,7 @@ TEST_F(CoordinatorServiceTest, ACancelledWatchIsForgotten) {
 
 TEST_F(CoordinatorServiceTest, IndexBlobsAreKeptByContent) {
   Start();
-  ShardIndex index;
+  sources::ShardIndex index;
   index.content_hash = 42;
   index.AppendRecord(100);
   index.AppendRecord(200);
@@ -310,7 +310,7 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
   EXPECT_GT(got.ask_again_ms(), 0u);
   EXPECT_EQ(got.builder(), "a");
 
-  ShardIndex index;
+  sources::ShardIndex index;
   index.content_hash = 42;
   index.AppendRecord(100);
   index.AppendRecord(200);

@@ -408,7 +408,7 @@ TEST_F(SqliteFileTest, ACommitWhoseSyncFailsIsUnknownUntilTheDiskTakesWrites) {
 }
 
 std::string BlobOf(uint64_t hash, int records) {
-  ShardIndex index;
+  sources::ShardIndex index;
   index.content_hash = hash;
   for (int i = 0; i < records; ++i) index.AppendRecord(100 + i % 7);
   index.file_size = index.stream_size();

@@ -35,7 +35,7 @@ class PreparedJobTest : public ::testing::Test {
  protected:
   PreparedJobTest()
       : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
-        indexes_(IndexStore::InStateDir(storage::LocalFiles(), state_.path()), &coordinator_) {
+        indexes_(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), &coordinator_) {
     MakeJob();
   }
 

@@ -17,7 +17,7 @@ T ValueOrExit(absl::StatusOr<T> value, const char* what) {
 
 }  // namespace
 
-InProcessCluster::InProcessCluster(const ClusterOptions& options, std::vector<DataRoot> roots)
+InProcessCluster::InProcessCluster(const ClusterOptions& options, std::vector<sources::DataRoot> roots)
     : options_(options), roots_(std::move(roots)) {
   spdlog::set_level(spdlog::level::warn);
   folders_.push_back(std::make_unique<TempFolder>());

@@ -31,7 +31,7 @@ struct ClusterOptions {
 class InProcessCluster {
  public:
   // Returns when all workers are live. Ends the test program on failure.
-  InProcessCluster(const ClusterOptions& options, std::vector<DataRoot> roots);
+  InProcessCluster(const ClusterOptions& options, std::vector<sources::DataRoot> roots);
   ~InProcessCluster();
 
   std::string address() const { return coordinator_->address(); }
@@ -45,7 +45,7 @@ class InProcessCluster {
 
  private:
   const ClusterOptions options_;
-  const std::vector<DataRoot> roots_;
+  const std::vector<sources::DataRoot> roots_;
   std::vector<std::unique_ptr<TempFolder>> folders_;
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<std::unique_ptr<Worker>> workers_;

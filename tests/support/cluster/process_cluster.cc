@@ -73,7 +73,7 @@ uint64_t Process::Memory(const std::string& which) const {
   return 0;
 }
 
-ProcessCluster::ProcessCluster(const ProcessClusterOptions& options, std::vector<DataRoot> roots)
+ProcessCluster::ProcessCluster(const ProcessClusterOptions& options, std::vector<sources::DataRoot> roots)
     : options_(options), roots_(std::move(roots)) {
   StartCoordinator("127.0.0.1:0");
   control_ = std::make_unique<Control>(address_);
@@ -130,7 +130,7 @@ ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::
   return AddWorkerAt(roots_, flags, std::move(environment));
 }
 
-ProcessCluster::WorkerProcess& ProcessCluster::AddWorkerAt(const std::vector<DataRoot>& roots,
+ProcessCluster::WorkerProcess& ProcessCluster::AddWorkerAt(const std::vector<sources::DataRoot>& roots,
                                                            const std::vector<std::string>& flags,
                                                            std::vector<std::string> environment) {
   WorkerProcess worker;
@@ -142,7 +142,7 @@ ProcessCluster::WorkerProcess& ProcessCluster::AddWorkerAt(const std::vector<Dat
                                       std::to_string(options_.threads), std::string("--socket-dir"), socket_dir()}) {
     worker.arguments.push_back(argument);
   }
-  for (const DataRoot& root : roots) {
+  for (const sources::DataRoot& root : roots) {
     worker.arguments.push_back("--data-root");
     worker.arguments.push_back(absl::StrCat(root.name, "=", root.path));
   }

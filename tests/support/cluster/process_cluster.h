@@ -48,7 +48,7 @@ struct ProcessClusterOptions {
 class ProcessCluster {
  public:
   // Returns when all workers are ready. On failure it prints the logs and ends the test program.
-  ProcessCluster(const ProcessClusterOptions& options, std::vector<DataRoot> roots);
+  ProcessCluster(const ProcessClusterOptions& options, std::vector<sources::DataRoot> roots);
   ~ProcessCluster();
 
   const std::string& address() const { return address_; }
@@ -65,7 +65,7 @@ class ProcessCluster {
   // Starts one more worker, with its own flags after the common ones, and "NAME=VALUE" in its environment.
   WorkerProcess& AddWorker(const std::vector<std::string>& flags = {}, std::vector<std::string> environment = {});
   // Starts one more worker that reads its data from `roots`.
-  WorkerProcess& AddWorkerAt(const std::vector<DataRoot>& roots, const std::vector<std::string>& flags = {},
+  WorkerProcess& AddWorkerAt(const std::vector<sources::DataRoot>& roots, const std::vector<std::string>& flags = {},
                              std::vector<std::string> environment = {});
   // Restarts a worker that has ended, as the same worker. Returns when it is ready.
   void RestartWorker(size_t i);
@@ -88,7 +88,7 @@ class ProcessCluster {
   void WaitForPort(const std::string& port_file, std::string* port);
 
   const ProcessClusterOptions options_;
-  const std::vector<DataRoot> roots_;
+  const std::vector<sources::DataRoot> roots_;
   TempFolder folder_;
   std::string address_;
   std::unique_ptr<Process> coordinator_;

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,4 +165,4 @@ TEST(SampleMembers, RandomSamplesAreReadBack) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

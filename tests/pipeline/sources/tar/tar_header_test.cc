@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
-namespace penstock {
+namespace penstock::sources {
 namespace {
 
 using ::testing::AllOf;
@@ -230,4 +230,4 @@ TEST(TarHeader, RejectsLargeExtensionsAndExtensionsWithoutAMember) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::sources

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::sources {
 
 // Writes the sum of all bytes into a header.
 inline void RepairTarChecksum(std::string* block) {
@@ -68,6 +68,6 @@ inline std::string RecordedTar(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace penstock
+}  // namespace penstock::sources
 
 #endif  // PENSTOCK_TESTS_PIPELINE_SOURCES_TAR_TAR_MAKER_H_

@@ -96,8 +96,8 @@ class Link final : public CoordinatorLink {
 struct Worker {
   Worker(Coordinator* coordinator, int number, Clock* clock)
       : link(coordinator),
-        indexes(IndexStore::InStateDir(storage::LocalFiles(), state.path()), &link, absl::StrCat("worker-", number),
-                clock) {}
+        indexes(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), &link,
+                absl::StrCat("worker-", number), clock) {}
   TempFolder state;
   Link link;
   ShardIndexes indexes;
@@ -115,7 +115,7 @@ class ShardIndexesTest : public ::testing::Test {
       const std::string name = absl::StrCat("shard-", 1000 + i);
       files_.push_back(folder_.File(name));
       WriteShard(files_.back(), {absl::StrCat("record of ", i), "another"});
-      const auto index = BuildShardIndex(**OpenFile(files_.back()));
+      const auto index = sources::BuildShardIndex(**OpenFile(files_.back()));
       PS_CHECK(index.ok());
       frozen_.push_back({.root = "data",
                          .relative_path = name,
@@ -161,9 +161,9 @@ class ShardIndexesTest : public ::testing::Test {
   ManualClock clock_;
   Coordinator coordinator_;
   std::vector<std::string> files_;
-  std::vector<SnapshotShard> frozen_;
+  std::vector<sources::SnapshotShard> frozen_;
   std::deque<Worker> workers_;
-  IndexOptions options_;
+  sources::IndexOptions options_;
   std::atomic<int> walks_{0};
 };
 
@@ -257,7 +257,7 @@ TEST_F(ShardIndexesTest, CopiesWithTimesOfTheirOwnAreWalkedOnceEach) {
 TEST_F(ShardIndexesTest, ARecompressedShardHoldsTheSameRecords) {
   MakeShards(1);
   MakeWorkers(1);
-  WriteShard(files_[0], {"record of 0", "another"}, Compression::kGzip);
+  WriteShard(files_[0], {"record of 0", "another"}, sources::Compression::kGzip);
   EXPECT_TRUE(Get(0, 0).ok()) << Get(0, 0);
 }
 

@@ -107,9 +107,9 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
 }
 
 TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
-  const SnapshotShard shard = SnapshotOf(job_.snapshot())->shards()[0];
+  const sources::SnapshotShard shard = SnapshotOf(job_.snapshot())->shards()[0];
   WriteShard(dataset_.files[0], {"another"});
-  const auto index = indexes_.Get(shard, dataset_.files[0], IndexOptions());
+  const auto index = indexes_.Get(shard, dataset_.files[0], sources::IndexOptions());
   EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(index.status().message()), HasSubstr(dataset_.files[0]));
 }
