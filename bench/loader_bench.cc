@@ -59,7 +59,7 @@ v1::JobSpec MakeJob(const std::vector<std::string>& jpegs, const std::string& fo
                     uint32_t batch) {
   std::vector<std::string> records;
   for (size_t i = 0; i < jpegs.size(); ++i) {
-    records.push_back(ExampleBuilder()
+    records.push_back(records::ExampleBuilder()
                           .Bytes("image/encoded", jpegs[i])
                           .Int64("image/class/label", static_cast<int64_t>(i % 1000))
                           .Serialize());

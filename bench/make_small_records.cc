@@ -26,7 +26,7 @@ absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards, 
                                                       absl::StrFormat("%s/small-%05d-of-%05d", folder, shard, shards)));
     for (const uint64_t end = records * (shard + 1) / shards; id < end; ++id) {
       const int64_t number = static_cast<int64_t>(id);
-      ExampleBuilder record;
+      records::ExampleBuilder record;
       record.Int64("id", number).Int64("label", number % 1000);
       if (raw_bytes > 0) record.Bytes("raw", std::string(raw_bytes, static_cast<char>(number)));
       PS_RETURN_IF_ERROR(writer->Write(record.Serialize()));

@@ -260,7 +260,7 @@ int Main(int argc, char** argv) {
   }
   std::string frame;
   const std::string content(static_cast<size_t>(options.record_bytes), 'x');
-  sources::AppendFramedRecord(ExampleBuilder().Int64("id", 7).Bytes("bytes", content).Serialize(), &frame);
+  sources::AppendFramedRecord(records::ExampleBuilder().Int64("id", 7).Bytes("bytes", content).Serialize(), &frame);
   const uint64_t index_bytes = static_cast<uint64_t>(options.index_mib) << 20;
   std::vector<std::unique_ptr<Case>> cases;
   const auto add = [&](uint64_t records, uint64_t shards) {

@@ -14,49 +14,50 @@ constexpr std::array<const char*, 4> kSides = {"xmin", "ymin", "xmax", "ymax"};
 constexpr char kUsualPrefix[] = "image/object/bbox/";
 constexpr float kLargestFraction = 2;  // annotators draw beyond the border
 
-const FeatureInfo* Find(const std::vector<FeatureInfo>& features, const std::string& key) {
-  const auto found =
-      std::find_if(features.begin(), features.end(), [&](const FeatureInfo& f) { return !f.sequence && f.key == key; });
+const records::FeatureInfo* Find(const std::vector<records::FeatureInfo>& features, const std::string& key) {
+  const auto found = std::find_if(features.begin(), features.end(),
+                                  [&](const records::FeatureInfo& f) { return !f.sequence && f.key == key; });
   return found == features.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-void BoxFinder::FindGroup(const std::vector<FeatureInfo>& features) {
-  for (const FeatureInfo& feature : features) {
+void BoxFinder::FindGroup(const std::vector<records::FeatureInfo>& features) {
+  for (const records::FeatureInfo& feature : features) {
     if (feature.sequence || !absl::EndsWith(feature.key, kSides[0])) continue;
     Group group;
     group.prefix = feature.key.substr(0, feature.key.size() - 4);
-    std::vector<FeatureRequest> requests;
+    std::vector<records::FeatureRequest> requests;
     bool numbers = true;
     for (const char* side : kSides) {
-      const FeatureInfo* const found = Find(features, group.prefix + side);
-      const FeatureKind kind = found == nullptr ? FeatureKind::kNone : found->kind;
-      numbers = numbers && (kind == FeatureKind::kFloat || kind == FeatureKind::kInt64);
-      group.floats = group.floats && kind == FeatureKind::kFloat;
-      requests.push_back({.key = group.prefix + side, .kind = FeatureKind::kFloat});
+      const records::FeatureInfo* const found = Find(features, group.prefix + side);
+      const records::FeatureKind kind = found == nullptr ? records::FeatureKind::kNone : found->kind;
+      numbers = numbers && (kind == records::FeatureKind::kFloat || kind == records::FeatureKind::kInt64);
+      group.floats = group.floats && kind == records::FeatureKind::kFloat;
+      requests.push_back({.key = group.prefix + side, .kind = records::FeatureKind::kFloat});
     }
     if (!numbers) continue;
-    if (auto parser = ExampleParser::Create(std::move(requests)); parser.ok()) group.parser = *std::move(parser);
+    if (auto parser = records::ExampleParser::Create(std::move(requests)); parser.ok())
+      group.parser = *std::move(parser);
     group_ = std::move(group);
     return;
   }
 }
 
-void BoxFinder::AddRecord(std::string_view record, const std::vector<FeatureInfo>& features) {
+void BoxFinder::AddRecord(std::string_view record, const std::vector<records::FeatureInfo>& features) {
   if (!group_.has_value()) FindGroup(features);
-  const FeatureInfo* const xmin = group_.has_value() ? Find(features, group_->prefix + kSides[0]) : nullptr;
+  const records::FeatureInfo* const xmin = group_.has_value() ? Find(features, group_->prefix + kSides[0]) : nullptr;
   const uint64_t boxes = xmin == nullptr ? 0 : xmin->count;
   varies_ = varies_ || boxes != 1;
   if (boxes > 0) ++records_with_boxes_;
-  for (const FeatureInfo& feature : features) {
-    if (feature.sequence || feature.kind == FeatureKind::kNone || IsSide(feature.key)) continue;
+  for (const records::FeatureInfo& feature : features) {
+    if (feature.sequence || feature.kind == records::FeatureKind::kNone || IsSide(feature.key)) continue;
     Other& other = others_[feature.key];
     other.other_length = other.other_length || feature.count != boxes;
     if (boxes > 0) ++other.with_boxes;
   }
   if (boxes == 0 || !found() || !group_->parser.has_value() || !group_->parser->Parse(record, &parsed_).ok()) return;
-  for (const FeatureValue& value : parsed_) {
+  for (const records::FeatureValue& value : parsed_) {
     for (const float number : value.floats) largest_ = std::max(largest_, number);
   }
 }

@@ -18,7 +18,7 @@ namespace penstock::cli {
 class BoxFinder {
  public:
   // Adds a record. `features` are the features of `record`.
-  void AddRecord(std::string_view record, const std::vector<FeatureInfo>& features);
+  void AddRecord(std::string_view record, const std::vector<records::FeatureInfo>& features);
 
   // Returns true if the four lists exist as FLOAT, the type that annotations read.
   bool found() const { return group_.has_value() && group_->floats; }
@@ -35,20 +35,20 @@ class BoxFinder {
   struct Group {
     std::string prefix;  // prefix of the keys: "image/object/bbox/"
     bool floats = true;
-    std::optional<ExampleParser> parser;  // parser of the four lists
+    std::optional<records::ExampleParser> parser;  // parser of the four lists
   };
   struct Other {
     bool other_length = false;  // in some record its length differs from the number of boxes
     uint64_t with_boxes = 0;    // records that have boxes and this feature
   };
-  void FindGroup(const std::vector<FeatureInfo>& features);
+  void FindGroup(const std::vector<records::FeatureInfo>& features);
 
   std::optional<Group> group_;
   bool varies_ = false;  // some record does not have exactly one box
   float largest_ = 0;    // largest number in the four lists
   uint64_t records_with_boxes_ = 0;
   std::map<std::string, Other> others_;
-  ParsedExample parsed_;
+  records::ParsedExample parsed_;
 };
 
 }  // namespace penstock::cli

@@ -27,17 +27,20 @@ bool LooksLikeText(std::string_view bytes) {
 // A single value that some records lack needs a default.
 bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
   return !f.sequence && f.least_count == f.most_count && f.most_count == 1 && f.seen < records &&
-         f.kind != FeatureKind::kNone;
+         f.kind != records::FeatureKind::kNone;
 }
 
-std::string DefaultOf(FeatureKind kind) {
-  return kind == FeatureKind::kInt64 ? "ints: 0" : kind == FeatureKind::kFloat ? "floats: 0" : "bytes_values: \"\"";
+std::string DefaultOf(records::FeatureKind kind) {
+  return kind == records::FeatureKind::kInt64   ? "ints: 0"
+         : kind == records::FeatureKind::kFloat ? "floats: 0"
+                                                : "bytes_values: \"\"";
 }
 
 // Bytes without a known format and with the same length in each record are probably numbers.
 bool LooksLikeNumbers(const FeatureSummary& f, uint64_t records) {
-  return f.kind == FeatureKind::kBytes && !f.sequence && f.most_count == 1 && f.least_count == 1 && records > 1 &&
-         f.seen == records && f.same_byte_length && f.byte_length > 0 && !f.looks_like_text && !f.looks_like_image;
+  return f.kind == records::FeatureKind::kBytes && !f.sequence && f.most_count == 1 && f.least_count == 1 &&
+         records > 1 && f.seen == records && f.same_byte_length && f.byte_length > 0 && !f.looks_like_text &&
+         !f.looks_like_image;
 }
 
 // Returns the line of one feature. If `column` is empty, the key is the name. `of_boxes`: one value for each box.
@@ -47,7 +50,7 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   const bool varies = of_boxes || f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
-  absl::StrAppend(&line, " type: ", std::string(FeatureKindName(f.kind)));
+  absl::StrAppend(&line, " type: ", std::string(records::FeatureKindName(f.kind)));
   if (f.sequence) absl::StrAppend(&line, " sequence: true");
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
@@ -65,23 +68,23 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
 
 absl::Status JobWriter::AddRecord(std::string_view record) {
   if (records_ == 0) {
-    PS_ASSIGN_OR_RETURN(format_, GuessFormat(record));
+    PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
   }
-  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListFeatures(record, format_));
+  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListFeatures(record, format_));
   boxes_.AddRecord(record, infos);
   AddFeatures(infos);
   return absl::OkStatus();
 }
 
 absl::Status JobWriter::AddSample(std::string_view record) {
-  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListMembers(record));
+  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListMembers(record));
   AddFeatures(infos);
   return absl::OkStatus();
 }
 
-void JobWriter::AddFeatures(const std::vector<FeatureInfo>& infos) {
-  for (const FeatureInfo& info : infos) {
-    if (info.kind == FeatureKind::kNone) continue;
+void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
+  for (const records::FeatureInfo& info : infos) {
+    if (info.kind == records::FeatureKind::kNone) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
     const uint64_t count = info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length) : info.count;
     if (f.seen == 0) {
@@ -90,12 +93,12 @@ void JobWriter::AddFeatures(const std::vector<FeatureInfo>& infos) {
       f.sequence = info.sequence;
       f.least_count = f.most_count = count;
       f.byte_length = info.first_bytes.size();
-      f.looks_like_image = info.kind == FeatureKind::kBytes && LooksLikeImage(info.first_bytes);
+      f.looks_like_image = info.kind == records::FeatureKind::kBytes && LooksLikeImage(info.first_bytes);
     }
     ++f.seen;
     f.least_count = std::min(f.least_count, count);
     f.most_count = std::max(f.most_count, count);
-    if (info.kind == FeatureKind::kInt64 && !info.sequence && info.count > 0) {
+    if (info.kind == records::FeatureKind::kInt64 && !info.sequence && info.count > 0) {
       const bool first = !f.any_integer;
       f.least = first ? info.least : std::min(f.least, info.least);
       f.most = first ? info.most : std::max(f.most, info.most);
@@ -112,7 +115,7 @@ JobWriter::Chosen JobWriter::Choose() const {
   Chosen chosen;
   for (const auto& [key, f] : features_) {
     if (chosen.image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) chosen.image = &f;
-    const bool integer = f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence;
+    const bool integer = f.kind == records::FeatureKind::kInt64 && f.most_count == 1 && !f.sequence;
     if (chosen.label == nullptr && integer && LooksLikeLabel(f.key)) chosen.label = &f;
   }
   if (chosen.image == nullptr || !boxes_.found()) return chosen;
@@ -132,7 +135,7 @@ std::vector<std::string> JobWriter::Notes() const {
   for (const auto& [key, f] : features_) {
     if (!chosen.Takes(f) || chosen.of_boxes.contains(&f) || !NeedsDefault(f, records_)) continue;
     notes.push_back(absl::StrCat(records_ - f.seen, " of ", records_, " records have no '", f.key,
-                                 "': they get the default ", f.kind == FeatureKind::kBytes ? "\"\"" : "0"));
+                                 "': they get the default ", f.kind == records::FeatureKind::kBytes ? "\"\"" : "0"));
   }
   return notes;
 }
@@ -153,7 +156,7 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       "#\n# Written by `penstock init",
       evaluation ? " --eval" : "", "` from the first ", records_, records_ == 1 ? " record" : " records",
       ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files), "\"\n",
-      format_ == RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
+      format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
     if (chosen.sides.contains(&f)) continue;  // the annotations read them

@@ -18,7 +18,7 @@ namespace penstock::cli {
 // Summary of one feature in the records so far.
 struct FeatureSummary {
   std::string key;
-  FeatureKind kind = FeatureKind::kNone;
+  records::FeatureKind kind = records::FeatureKind::kNone;
   bool sequence = false;
   uint64_t seen = 0;  // records that have the feature
   uint64_t least_count = 0, most_count = 0;
@@ -66,10 +66,10 @@ class JobWriter {
     }
   };
   Chosen Choose() const;
-  void AddFeatures(const std::vector<FeatureInfo>& infos);
+  void AddFeatures(const std::vector<records::FeatureInfo>& infos);
 
   uint64_t records_ = 0;
-  RecordFormat format_ = RecordFormat::kExample;
+  records::RecordFormat format_ = records::RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;
   BoxFinder boxes_;
 };

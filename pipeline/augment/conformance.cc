@@ -136,8 +136,8 @@ void AddRows(const v1::JobSpec& job, std::span<const std::string> records, uint6
 }
 
 std::string Compute() {
-  const std::string records[] = {ExampleBuilder().Bytes("image", MakeImage()).Serialize(),
-                                 ExampleBuilder().Bytes("image", JpegImage()).Serialize()};
+  const std::string records[] = {records::ExampleBuilder().Bytes("image", MakeImage()).Serialize(),
+                                 records::ExampleBuilder().Bytes("image", JpegImage()).Serialize()};
   struct Case {
     v1::ResizeMethod method;
     v1::Filter filter;

@@ -209,8 +209,8 @@ size_t RowScratch::held_bytes() const {
   size_t bytes = sizeof(Impl) + s.tools.arena.held_bytes() + s.tools.resizer.held_bytes() + s.tools.jpeg.held_bytes() +
                  s.tools.png.held_bytes() + s.values.capacity() * sizeof(Value) +
                  s.masks.capacity() * sizeof(image::ImageView) + s.followers.held_bytes();
-  for (const FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
-  for (const FeatureValue& value : s.parsed) {
+  for (const records::FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
+  for (const records::FeatureValue& value : s.parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
              value.splits.capacity() * 4 + value.own.capacity();
   }

@@ -356,10 +356,10 @@ int RowPlan::picture_column() const {
 
 size_t RowPlan::ScratchBytes(std::string_view record) const {
   size_t bytes = kBaseScratch;
-  ParsedExample parsed;
+  records::ParsedExample parsed;
   // A record that does not parse fails before its values need more than this multiple of its size.
   if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();
-  for (const FeatureValue& value : parsed) {
+  for (const records::FeatureValue& value : parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
              value.splits.capacity() * 4 + value.own.capacity();
   }
@@ -370,7 +370,7 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
     }
     return bytes;
   }
-  ParsedExample boxes;
+  records::ParsedExample boxes;
   if (!annotations_.ParseBoxes(record, &boxes).ok()) return bytes + 8 * record.size();
   bytes += annotations_.BoxBytes(boxes);
   Followers followers;
@@ -386,7 +386,7 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
   return bytes;
 }
 
-void RowPlan::MeasureColumn(size_t c, const ParsedExample& parsed, Followers* followers, Value* value,
+void RowPlan::MeasureColumn(size_t c, const records::ParsedExample& parsed, Followers* followers, Value* value,
                             size_t* bytes) const {
   const FeaturePlan& feature = features_.plans()[c];
   const LazyImage moved = value->image;  // the image whose size a mask takes

@@ -19,8 +19,8 @@ namespace penstock {
 
 struct RowScratch::Impl {
   ImageTools tools;
-  ParsedExample parsed;
-  ParsedExample parsed_boxes;
+  records::ParsedExample parsed;
+  records::ParsedExample parsed_boxes;
   std::vector<Value> values;
   std::vector<image::ImageView> masks;
   Followers followers;
@@ -82,7 +82,7 @@ class RowPlan {
   absl::Status StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const;
   // Adds to *bytes the memory that a column's steps need, starting from its value in the record. Sets *value to the
   // result of the steps.
-  void MeasureColumn(size_t column, const ParsedExample& parsed, Followers* followers, Value* value,
+  void MeasureColumn(size_t column, const records::ParsedExample& parsed, Followers* followers, Value* value,
                      size_t* bytes) const;
 
   FeatureSet features_;

@@ -72,7 +72,7 @@ class BakeMaker final : public RecordMaker {
       const auto code = absl::IsResourceExhausted(made) ? absl::StatusCode::kInvalidArgument : made.code();
       return absl::Status(code, absl::StrCat(job_.reader().Describe(record), ": ", made.message()));
     }
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     for (size_t c = 0; c < schema_.columns.size(); ++c) PS_RETURN_IF_ERROR(AddColumn(c, &example));
     example.Int64("bake/record", static_cast<int64_t>(record)).Int64("bake/variant", static_cast<int64_t>(variant));
     out->bytes = example.Serialize();
@@ -81,7 +81,7 @@ class BakeMaker final : public RecordMaker {
   }
 
  private:
-  absl::Status AddColumn(size_t c, ExampleBuilder* example) const {
+  absl::Status AddColumn(size_t c, records::ExampleBuilder* example) const {
     const batch::ColumnSpec& column = schema_.columns[c];
     std::string_view elements;
     if (column.ragged) {

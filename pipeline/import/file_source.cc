@@ -38,7 +38,7 @@ class FileMaker final : public RecordMaker {
                           absl::StrCat(path, ": ", image.status().message(),
                                        BeginsAsImage(encoded) ? "" : " (--skip-other leaves out what is no image)"));
     }
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.Bytes("image/encoded", image->bytes);
     if (files_.labeled()) example.Int64("image/class/label", files_.label(item));
     example.Bytes("image/filename", files_.name(item))

@@ -22,7 +22,7 @@ class NpyMaker final : public RecordMaker {
     const auto& starts = source_.starts_;
     const auto file = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), item) - starts.begin() - 1);
     const uint64_t first = (item - starts[file]) * source_.window_;
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     for (const NpyColumn& column : source_.columns_) {
       PS_RETURN_IF_ERROR(column.files[file]->ReadRows(first, source_.window_, &row_));
       example.Bytes(column.key, row_);

@@ -20,10 +20,10 @@ namespace {
 // Returns the keys of a record, for a message.
 std::string KeysOf(std::string_view record) {
   constexpr size_t kShown = 20;
-  const auto infos = ListFeatures(record, RecordFormat::kExample);
+  const auto infos = records::ListFeatures(record, records::RecordFormat::kExample);
   if (!infos.ok()) return "";
   std::vector<std::string> keys;
-  for (const FeatureInfo& info : *infos) {
+  for (const records::FeatureInfo& info : *infos) {
     if (keys.size() < kShown) keys.push_back(info.key);
   }
   return absl::StrCat(" (it has: ", absl::StrJoin(keys, ", "), infos->size() > kShown ? ", ..." : "", ")");
@@ -37,7 +37,7 @@ class RecordFilesMaker final : public RecordMaker {
     if (!prepare) return;
     preparer_.emplace(*prepare);
     // The context of a SequenceExample has the field number of an Example's features.
-    auto parser = ExampleParser::Create({{.key = image_key, .kind = FeatureKind::kBytes}});
+    auto parser = records::ExampleParser::Create({{.key = image_key, .kind = records::FeatureKind::kBytes}});
     PS_CHECK(parser.ok());
     parser_ = *std::move(parser);
   }
@@ -52,7 +52,7 @@ class RecordFilesMaker final : public RecordMaker {
  private:
   absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
     if (reader_->snapshot().container() == sources::ContainerKind::kTar) {
-      PS_ASSIGN_OR_RETURN(example_, ExampleOfSample(record));
+      PS_ASSIGN_OR_RETURN(example_, records::ExampleOfSample(record));
       record = example_;
     }
     if (preparer_) return Rewrite(record, out);
@@ -73,21 +73,21 @@ class RecordFilesMaker final : public RecordMaker {
       out->bytes = record;
       return absl::OkStatus();
     }
-    std::vector<FeaturePatch> patches = {{.key = image_key_, .value = image.bytes}};
+    std::vector<records::FeaturePatch> patches = {{.key = image_key_, .value = image.bytes}};
     if (image.treatment == ImageTreatment::kReencoded && image_key_ == "image/encoded") {
       patches.push_back({.key = "image/height", .value = int64_t{image.height}, .add = true});
       patches.push_back({.key = "image/width", .value = int64_t{image.width}, .add = true});
       patches.push_back({.key = "image/format", .value = image::ImageFormatName(image.format), .add = true});
     }
-    return PatchExample(record, patches, &out->bytes);
+    return records::PatchExample(record, patches, &out->bytes);
   }
 
   DatasetReader* const reader_;
   ItemsAhead* const ahead_;  // null if the reader answers at once
   const std::string image_key_;
   std::optional<ImagePreparer> preparer_;
-  std::optional<ExampleParser> parser_;
-  ParsedExample parsed_;
+  std::optional<records::ExampleParser> parser_;
+  records::ParsedExample parsed_;
   std::string example_;  // the current sample of a tar shard
   FetchedItem fetched_;
   RecordBuffer buffer_;

@@ -39,8 +39,8 @@ std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::C
   std::vector<sources::RequestedFeatures::Request> requests;
   for (const std::string& key : keys) {
     sources::RequestedFeatures::Request& request = requests.emplace_back();
-    for (SampleKeyPart& part : SplitSampleKey(key)) {
-      const bool is_enough = !IsJsonExtension(part.extension);
+    for (records::SampleKeyPart& part : records::SplitSampleKey(key)) {
+      const bool is_enough = !records::IsJsonExtension(part.extension);
       request.push_back({std::move(part.extension), is_enough});
     }
   }

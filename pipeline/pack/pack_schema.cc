@@ -17,7 +17,7 @@ namespace {
 bool IsArray(const PackedValue& value) { return value.array != batch::DType::kString; }
 
 std::string Describe(const PackedValue& value) {
-  if (!IsArray(value)) return std::string(FeatureKindName(value.kind));
+  if (!IsArray(value)) return std::string(records::FeatureKindName(value.kind));
   return absl::StrCat("an array of ", std::string(batch::DTypeName(value.array)), " (n",
                       value.inner_shape.empty() ? "" : ", ", absl::StrJoin(value.inner_shape, ", "), ")");
 }
@@ -62,19 +62,19 @@ absl::Status PackSchema::Add(std::string_view key, const PackedValue& value) {
   field.kind.first_bytes = {};
   field.seen = 1;
   field.least = field.most = value.count;
-  field.image =
-      value.kind == FeatureKind::kBytes && !IsArray(value) && value.count == 1 && LooksLikeImage(value.first_bytes);
+  field.image = value.kind == records::FeatureKind::kBytes && !IsArray(value) && value.count == 1 &&
+                LooksLikeImage(value.first_bytes);
   return Combine(key, field);
 }
 
 absl::Status PackSchema::AddExample(std::string_view record) {
-  const auto infos = ListFeatures(record, RecordFormat::kExample);
+  const auto infos = records::ListFeatures(record, records::RecordFormat::kExample);
   if (!infos.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("record ", records_, " is no serialized tf.train.Example: ", infos.status().message()));
   }
-  for (const FeatureInfo& info : *infos) {
-    if (info.kind == FeatureKind::kNone) continue;
+  for (const records::FeatureInfo& info : *infos) {
+    if (info.kind == records::FeatureKind::kNone) continue;
     PackedValue value;
     value.kind = info.kind;
     value.single = info.count == 1;
@@ -127,7 +127,7 @@ absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text) {
     }
     if (numbers[0] > 3 || !batch::IsDType(static_cast<int>(numbers[1]))) return Damaged({line.data(), line.size()});
     PackSchema::Field field;
-    field.kind.kind = static_cast<FeatureKind>(numbers[0]);
+    field.kind.kind = static_cast<records::FeatureKind>(numbers[0]);
     field.kind.array = static_cast<batch::DType>(numbers[1]);
     field.kind.single = numbers[2] != 0;
     field.seen = numbers[3];
@@ -159,7 +159,7 @@ std::string PackSchema::Line(const std::string& key, const Field& field, const s
   const bool scalar = whole && field.kind.single;
   return absl::StrCat(
       "features { key: \"", absl::CEscape(key), "\"", column.empty() ? "" : absl::StrCat(" column: \"", column, "\""),
-      " type: ", std::string(FeatureKindName(field.kind.kind)),
+      " type: ", std::string(records::FeatureKindName(field.kind.kind)),
       whole && !scalar ? absl::StrCat(" shape: ", field.most) : "", whole ? "" : " variable_length: true", " }\n");
 }
 
@@ -168,7 +168,7 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
   for (const auto& [key, field] : fields_) {
     const bool scalar = Whole(field) && field.kind.single;
     if (image.empty() && scalar && field.image) image = key;
-    if (label.empty() && scalar && field.kind.kind == FeatureKind::kInt64 && LooksLikeLabel(key)) label = key;
+    if (label.empty() && scalar && field.kind.kind == records::FeatureKind::kInt64 && LooksLikeLabel(key)) label = key;
   }
   // A name that another feature uses stays with that feature.
   if (image.empty() || fields_.count("label") > 0) label.clear();

@@ -17,7 +17,7 @@ namespace penstock {
 
 // One feature of one record.
 struct PackedValue {
-  FeatureKind kind = FeatureKind::kNone;
+  records::FeatureKind kind = records::FeatureKind::kNone;
   batch::DType array = batch::DType::kString;  // element type of an array in a byte string; kString: plain values
   std::vector<int64_t> inner_shape;            // for an array, without its first axis
   bool single = false;                         // a single value by nature, not a list with one element

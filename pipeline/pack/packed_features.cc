@@ -50,22 +50,23 @@ class Cursor {
   bool ok_ = true;
 };
 
-absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue* value, ExampleBuilder* example) {
-  value->kind = static_cast<FeatureKind>(kind);
+absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue* value,
+                    records::ExampleBuilder* example) {
+  value->kind = static_cast<records::FeatureKind>(kind);
   value->single = in->Number<uint8_t>() != 0;
   value->count = in->Number<uint32_t>();
   if (value->single && value->count != 1) {
     return absl::InvalidArgumentError(absl::StrCat("'", std::string(key), "' is one value and has ", value->count));
   }
   switch (value->kind) {
-    case FeatureKind::kBytes: {
+    case records::FeatureKind::kBytes: {
       std::vector<std::string_view> values;
       for (uint64_t i = 0; i < value->count && in->ok(); ++i) values.push_back(in->Bytes(in->Number<uint32_t>()));
       if (!values.empty()) value->first_bytes = values[0];
       example->BytesList(key, values);
       break;
     }
-    case FeatureKind::kFloat:
+    case records::FeatureKind::kFloat:
       example->FloatList(key, in->Numbers<float>(value->count));
       break;
     default:
@@ -74,8 +75,8 @@ absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue*
   return absl::OkStatus();
 }
 
-absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, ExampleBuilder* example) {
-  value->kind = FeatureKind::kBytes;
+absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, records::ExampleBuilder* example) {
+  value->kind = records::FeatureKind::kBytes;
   const uint8_t type = in->Number<uint8_t>(), axes = in->Number<uint8_t>();
   if (!batch::IsDType(type) || static_cast<batch::DType>(type) == batch::DType::kString) {
     return absl::InvalidArgumentError(
@@ -106,7 +107,7 @@ absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, Example
 
 absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* schema) {
   Cursor in(features);
-  ExampleBuilder example;
+  records::ExampleBuilder example;
   std::set<std::string_view> keys;
   while (!in.empty() && in.ok()) {
     const std::string_view key = in.Bytes(in.Number<uint16_t>());

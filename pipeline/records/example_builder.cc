@@ -3,7 +3,7 @@
 #include "base/wire.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 uint32_t Field(FeatureKind kind) { return static_cast<uint32_t>(kind); }
@@ -104,4 +104,4 @@ std::string SequenceExampleBuilder::Serialize() const {
   return example;
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::records {
 
 // Builds an Example with its features in the order in which they are added. Numbers are packed. Calls can be chained:
 //   ExampleBuilder().Bytes("image/encoded", jpeg).Int64("image/class/label", 3).Serialize()
@@ -55,6 +55,6 @@ class SequenceExampleBuilder {
   bool open_ = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_EXAMPLE_BUILDER_H_

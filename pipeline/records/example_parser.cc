@@ -13,7 +13,7 @@
 #include "base/wire.h"
 #include "pipeline/records/feature_walk.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 absl::string_view FormatName(RecordFormat format) {
@@ -385,4 +385,4 @@ absl::StatusOr<RecordFormat> GuessFormat(std::string_view record) {
   return RecordFormat::kExample;
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // The numbers are the fields of tf.train.Feature.
 enum class FeatureKind : uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
@@ -129,6 +129,6 @@ absl::StatusOr<std::vector<FeatureInfo>> ListFeatures(std::string_view record, R
 // kExample. Returns InvalidArgument if it is neither.
 absl::StatusOr<RecordFormat> GuessFormat(std::string_view record);
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_

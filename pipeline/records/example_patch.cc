@@ -6,7 +6,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/feature_walk.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 absl::Status Malformed() {
@@ -124,4 +124,4 @@ absl::Status PatchExample(std::string_view record, std::span<const FeaturePatch>
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // A feature's new value: one byte string or one integer.
 struct FeaturePatch {
@@ -24,6 +24,6 @@ struct FeaturePatch {
 // features without a patch keep their bytes. Returns InvalidArgument if the record is malformed.
 absl::Status PatchExample(std::string_view record, std::span<const FeaturePatch> patches, std::string* out);
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PATCH_H_

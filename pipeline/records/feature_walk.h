@@ -11,7 +11,7 @@
 #include "base/wire.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // Calls visit(bytes) -> bool for each field `field` of `message` that holds bytes (a string or a message).
 template <typename Visit>
@@ -101,6 +101,6 @@ bool WalkFeature(std::string_view feature, FeatureKind* kind, Sink* sink) {
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 constexpr size_t kNoNode = std::numeric_limits<size_t>::max();
@@ -264,4 +264,4 @@ absl::Status JsonFields::Read(std::string_view json, uint64_t* budget, std::vect
   return absl::InvalidArgumentError(absl::StrCat("it is no JSON: error at byte ", reader.error_position()));
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

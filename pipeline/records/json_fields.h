@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // Deepest nesting of arrays and objects that a text may have.
 inline constexpr size_t kMaxJsonDepth = 64;
@@ -65,6 +65,6 @@ class JsonFields {
   std::vector<FeatureKind> kinds_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_JSON_FIELDS_H_

@@ -2,7 +2,7 @@
 
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::records {
 
 absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> requests, const ParserOptions& options) {
   if (options.format == RecordFormat::kSample) {
@@ -13,4 +13,4 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
   return RecordParser(std::move(parser));
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

@@ -12,7 +12,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/sample_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // Immutable. Any number of threads may use it, each with its own ParsedExample.
 class RecordParser {
@@ -32,6 +32,6 @@ class RecordParser {
   std::variant<ExampleParser, SampleParser> parser_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_RECORD_PARSER_H_

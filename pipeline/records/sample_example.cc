@@ -10,7 +10,7 @@
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/tar/sample_name.h"
 
-namespace penstock {
+namespace penstock::records {
 
 absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> members, ListMembers(record));
@@ -34,4 +34,4 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
   return example.Serialize();
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

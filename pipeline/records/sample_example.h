@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // Returns the sample in `record` as a serialized tf.train.Example. Each member becomes a feature with its extension as
 // the key: INT64 if it is an integer by its extension and its content (ListMembers), otherwise BYTES with the whole
@@ -15,6 +15,6 @@ namespace penstock {
 // extension.
 absl::StatusOr<std::string> ExampleOfSample(std::string_view record);
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_

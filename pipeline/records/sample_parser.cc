@@ -19,7 +19,7 @@
 #include "base/status_macros.h"
 #include "pipeline/sources/tar/sample_name.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 constexpr std::string_view kKeyName = "__key__";
@@ -453,4 +453,4 @@ absl::StatusOr<std::string> KeyOfSample(std::string_view record) {
   return key;
 }
 
-}  // namespace penstock
+}  // namespace penstock::records

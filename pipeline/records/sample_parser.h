@@ -29,7 +29,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_fields.h"
 
-namespace penstock {
+namespace penstock::records {
 
 // A member that a key names.
 struct SampleKeyPart {
@@ -96,6 +96,6 @@ absl::StatusOr<std::vector<FeatureInfo>> ListMembers(std::string_view record);
 // Returns the key of a record: folder and name of its members, up to the first dot.
 absl::StatusOr<std::string> KeyOfSample(std::string_view record);
 
-}  // namespace penstock
+}  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_

@@ -32,7 +32,7 @@ v1::JobSpec RawJob(const std::string& ops) {
 }
 
 std::string WhiteRecord() {
-  return ExampleBuilder().Bytes("pixels", std::string(kSide * kSide * 3, '\xff')).Serialize();
+  return records::ExampleBuilder().Bytes("pixels", std::string(kSide * kSide * 3, '\xff')).Serialize();
 }
 
 std::vector<uint8_t> MakeRow(const std::string& ops, uint64_t epoch = 0) {

@@ -44,7 +44,7 @@ std::string SmallExample(int64_t n) {
   const std::string_view strings[] = {"one", "", "three"};
   const int64_t ints[] = {n, -1, int64_t{1} << 40};
   const float floats[] = {0.5f, -1e30f};
-  return ExampleBuilder()
+  return records::ExampleBuilder()
       .BytesList("a", strings)
       .Int64List("b", ints)
       .FloatList("c", floats)
@@ -58,7 +58,7 @@ std::string SmallSequence() {
   const std::string_view strings[] = {"ab", "cdef"};
   const int64_t ints[] = {1, 2, 3};
   const float floats[] = {1, 2};
-  SequenceExampleBuilder builder;
+  records::SequenceExampleBuilder builder;
   builder.context().Int64("b", 7).Bytes("a", "xy");
   return builder.List("a")
       .BytesEntry(strings)

@@ -43,11 +43,12 @@ class BadRecordsTest : public ::testing::Test {
       }
     }
     const std::string text = "this is a text, no image";
-    records[kTextRecord] = ExampleBuilder().Bytes("image/encoded", text).Int64("image/class/label", 1).Serialize();
+    records[kTextRecord] =
+        records::ExampleBuilder().Bytes("image/encoded", text).Int64("image/class/label", 1).Serialize();
     const std::string jpeg = image::MakeJpeg({.width = 80, .height = 60});
     records[kCutRecord] =
-        ExampleBuilder().Bytes("image/encoded", jpeg.substr(0, 900)).Int64("image/class/label", 1).Serialize();
-    records[kLabelRecord] = ExampleBuilder().Bytes("image/encoded", text).Serialize();
+        records::ExampleBuilder().Bytes("image/encoded", jpeg.substr(0, 900)).Int64("image/class/label", 1).Serialize();
+    records[kLabelRecord] = records::ExampleBuilder().Bytes("image/encoded", text).Serialize();
     auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dataset_.files[0]);
     EXPECT_TRUE(writer.ok());
     for (const std::string& record : records) EXPECT_TRUE((*writer)->Write(record).ok());

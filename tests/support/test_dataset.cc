@@ -111,7 +111,7 @@ TestDataset MakeDetectionDataset(const std::string& folder) {
       high.push_back(low.back() + 0.2f);
       labels.push_back(static_cast<int64_t>(100 * i + b));
     }
-    records.push_back(ExampleBuilder()
+    records.push_back(records::ExampleBuilder()
                           .Bytes("image/encoded", MakeTestJpeg(60, 44, i))
                           .FloatList("image/object/bbox/xmin", low)
                           .FloatList("image/object/bbox/ymin", low)
@@ -164,7 +164,7 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
         sources::AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(label), &archive);
         continue;
       }
-      records.push_back(ExampleBuilder()
+      records.push_back(records::ExampleBuilder()
                             .Bytes("image/encoded", jpeg)
                             .Int64("image/class/label", label)
                             .Bytes("image/filename", absl::StrFormat("image-%d.jpg", number))
@@ -199,7 +199,7 @@ TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::st
       SampleRandom random(options.seed, id, 2);
       std::vector<float> values(random.Below(options.max_values + 1));
       for (float& value : values) value = random.Uniform();
-      records.push_back(ExampleBuilder()
+      records.push_back(records::ExampleBuilder()
                             .Int64("id", static_cast<int64_t>(id))
                             .FloatList("values", values)
                             .Bytes("name", absl::StrFormat("record-%d", id))

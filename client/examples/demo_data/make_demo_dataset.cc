@@ -120,7 +120,7 @@ absl::Status WriteShard(const std::string& path, int shard, int shards, int64_t 
     PS_ASSIGN_OR_RETURN(const std::string encoded, image::EncodeJpeg({rgb.data, rgb.cols, rgb.rows, 3, rgb.step},
                                                                      {.quality = kQuality, .optimize = false}));
     *bytes += encoded.size();
-    PS_RETURN_IF_ERROR(writer->Write(ExampleBuilder()
+    PS_RETURN_IF_ERROR(writer->Write(records::ExampleBuilder()
                                          .Bytes("image/encoded", encoded)
                                          .Int64("image/class/label", label)
                                          .Bytes("image/filename", absl::StrFormat("%06d.jpg", number))

@@ -135,12 +135,12 @@ void AnnotationPlan::CheckBoxes(const v1::JobSpec& job, const FeatureSet& featur
   }
   const v1::RecordFormat format = RecordFormatOf(job);
   if (format == v1::RAW) error("column", "a RAW record has no features to read boxes from");
-  std::vector<FeatureRequest> requests;
+  std::vector<records::FeatureRequest> requests;
   for (const BoxKey& box : BoxKeysOf(spec)) {
-    requests.push_back({.key = box.key, .kind = FeatureKind::kFloat});
+    requests.push_back({.key = box.key, .kind = records::FeatureKind::kFloat});
     absl::StrAppend(&keys_, keys_.empty() ? "" : ", ", box.key);
   }
-  auto parser = RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job)});
+  auto parser = records::RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job)});
   if (parser.ok()) {
     parser_ = *std::move(parser);
   } else {
@@ -191,7 +191,7 @@ AnnotationPlan::Order AnnotationPlan::OrderOps(const v1::JobSpec& job) const {
   return order;
 }
 
-absl::Status AnnotationPlan::ParseBoxes(std::string_view record, ParsedExample* out) const {
+absl::Status AnnotationPlan::ParseBoxes(std::string_view record, records::ParsedExample* out) const {
   if (!has_boxes_) return absl::OkStatus();
   PS_RETURN_IF_ERROR(parser_->Parse(record, out));
   const std::vector<float>&x0 = (*out)[0].floats, &y0 = (*out)[1].floats, &x1 = (*out)[2].floats,
@@ -214,15 +214,15 @@ absl::Status AnnotationPlan::ParseBoxes(std::string_view record, ParsedExample* 
   return absl::OkStatus();
 }
 
-size_t AnnotationPlan::BoxBytes(const ParsedExample& parsed) const {
+size_t AnnotationPlan::BoxBytes(const records::ParsedExample& parsed) const {
   if (!has_boxes_) return 0;
   size_t values = 0;
-  for (const FeatureValue& value : parsed) values += value.floats.capacity();
+  for (const records::FeatureValue& value : parsed) values += value.floats.capacity();
   // The parsed numbers, the followers with their vector's growth by doubling, and the column's bytes.
   return values * 4 + parsed[0].floats.size() * (2 * sizeof(Followers::Box) + 32);
 }
 
-absl::Status AnnotationPlan::Start(const image::ImageHeader& header, const ParsedExample& parsed,
+absl::Status AnnotationPlan::Start(const image::ImageHeader& header, const records::ParsedExample& parsed,
                                    const std::vector<image::ImageView>& masks, Arena* arena,
                                    Followers* followers) const {
   followers->Start(header.width, header.height);

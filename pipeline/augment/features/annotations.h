@@ -53,13 +53,13 @@ class AnnotationPlan {
 
   // Parses the record's boxes into `out`. Returns InvalidArgument if the counts differ or the numbers do not form a
   // box.
-  absl::Status ParseBoxes(std::string_view record, ParsedExample* out) const;
+  absl::Status ParseBoxes(std::string_view record, records::ParsedExample* out) const;
   // Returns the bytes that such a record's boxes need while a row is made.
-  size_t BoxBytes(const ParsedExample& parsed) const;
+  size_t BoxBytes(const records::ParsedExample& parsed) const;
 
   // Begins a row with the boxes of ParseBoxes on the image as stored, turned upright if the job requests it. Masks, in
   // the order of masks(), must have the stored image's size.
-  absl::Status Start(const image::ImageHeader& header, const ParsedExample& parsed,
+  absl::Status Start(const image::ImageHeader& header, const records::ParsedExample& parsed,
                      const std::vector<image::ImageView>& masks, Arena* arena, Followers* followers) const;
 
   // Returns whether enough of a box is left to include it in the row.
@@ -91,7 +91,7 @@ class AnnotationPlan {
   std::string keys_;  // all four keys, for messages
   bool pixels_ = false;
   double min_area_ = 0, min_visible_ = 0;
-  std::optional<RecordParser> parser_;
+  std::optional<records::RecordParser> parser_;
   std::vector<Companion> companions_;
 };
 

@@ -35,15 +35,15 @@ void PlanType(const v1::Feature& feature, const Report& report, FeaturePlan* pla
   ValueType& type = plan->type;
   switch (feature.type()) {
     case v1::Feature::BYTES:
-      plan->request.kind = FeatureKind::kBytes;
+      plan->request.kind = records::FeatureKind::kBytes;
       type.dtype = batch::DType::kString;
       break;
     case v1::Feature::INT64:
-      plan->request.kind = FeatureKind::kInt64;
+      plan->request.kind = records::FeatureKind::kInt64;
       type.dtype = batch::DType::kInt64;
       break;
     case v1::Feature::FLOAT:
-      plan->request.kind = FeatureKind::kFloat;
+      plan->request.kind = records::FeatureKind::kFloat;
       type.dtype = batch::DType::kFloat32;
       break;
     default:
@@ -133,14 +133,14 @@ void PlanDefault(const v1::Feature& feature, const Report& report, FeaturePlan* 
 
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) { return plan::DatasetOf(job).format(); }
 
-RecordFormat ParserFormatOf(const v1::JobSpec& job) {
+records::RecordFormat ParserFormatOf(const v1::JobSpec& job) {
   switch (RecordFormatOf(job)) {
     case v1::SEQUENCE_EXAMPLE:
-      return RecordFormat::kSequenceExample;
+      return records::RecordFormat::kSequenceExample;
     case v1::SAMPLE:
-      return RecordFormat::kSample;
+      return records::RecordFormat::kSample;
     default:
-      return RecordFormat::kExample;
+      return records::RecordFormat::kExample;
   }
 }
 
@@ -183,10 +183,10 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
     errors->push_back("features: a RAW record is one feature; take out the others");
   }
   if (errors->size() != before || set.raw_) return set;
-  std::vector<FeatureRequest> requests;
+  std::vector<records::FeatureRequest> requests;
   for (const FeaturePlan& plan : set.plans_) requests.push_back(plan.request);
   auto parser =
-      RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job), .max_value_bytes = max_bytes});
+      records::RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job), .max_value_bytes = max_bytes});
   if (!parser.ok()) {
     errors->push_back(absl::StrCat("features: ", parser.status().message()));
     return set;

@@ -25,14 +25,14 @@ absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
 }
 
 // Returns the number of elements in values [begin, end).
-size_t CountElements(const FeaturePlan& plan, const FeatureValue& value, size_t begin, size_t end) {
+size_t CountElements(const FeaturePlan& plan, const records::FeatureValue& value, size_t begin, size_t end) {
   if (value.bytes.empty() || plan.is_string()) return end - begin;
   size_t bytes = 0;
   for (size_t i = begin; i < end; ++i) bytes += value.bytes[i].size();
   return bytes / plan.element_bytes();
 }
 
-void AppendNumbers(const FeatureValue& value, std::string* out) {
+void AppendNumbers(const records::FeatureValue& value, std::string* out) {
   out->append(reinterpret_cast<const char*>(value.ints.data()), value.ints.size() * sizeof(int64_t));
   out->append(reinterpret_cast<const char*>(value.floats.data()), value.floats.size() * sizeof(float));
   for (const std::string_view bytes : value.bytes) out->append(bytes);
@@ -47,10 +47,10 @@ void AppendStrings(const Strings& strings, std::string* out) {
 
 }  // namespace
 
-absl::Status FeatureSet::Parse(std::string_view record, ParsedExample* out) const {
+absl::Status FeatureSet::Parse(std::string_view record, records::ParsedExample* out) const {
   if (!raw_) return parser_->Parse(record, out);
   out->resize(1);
-  FeatureValue& value = out->front();
+  records::FeatureValue& value = out->front();
   value.missing = false;
   value.bytes.assign(1, record);
   const FeaturePlan& plan = plans_.front();
@@ -61,9 +61,9 @@ absl::Status FeatureSet::Parse(std::string_view record, ParsedExample* out) cons
   return absl::OkStatus();
 }
 
-absl::Status FeatureSet::ReadString(size_t p, const ParsedExample& parsed, std::string_view* out) const {
+absl::Status FeatureSet::ReadString(size_t p, const records::ParsedExample& parsed, std::string_view* out) const {
   const FeaturePlan& plan = plans_[p];
-  const FeatureValue& value = parsed[p];
+  const records::FeatureValue& value = parsed[p];
   if (value.bytes.empty()) {
     if (!plan.has_default) return Missing(plan);
     *out = plan.default_strings[0];
@@ -74,9 +74,10 @@ absl::Status FeatureSet::ReadString(size_t p, const ParsedExample& parsed, std::
   return absl::OkStatus();
 }
 
-absl::Status FeatureSet::ReadTensor(size_t p, const ParsedExample& parsed, Arena* arena, const uint8_t** out) const {
+absl::Status FeatureSet::ReadTensor(size_t p, const records::ParsedExample& parsed, Arena* arena,
+                                    const uint8_t** out) const {
   const FeaturePlan& plan = plans_[p];
-  const FeatureValue& value = parsed[p];
+  const records::FeatureValue& value = parsed[p];
   const size_t values = value.count();
   const size_t found = CountElements(plan, value, 0, values);
   if (found == 0) {
@@ -102,9 +103,9 @@ absl::Status FeatureSet::ReadTensor(size_t p, const ParsedExample& parsed, Arena
   return absl::OkStatus();
 }
 
-absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::string* out) const {
+absl::Status FeatureSet::ReadRagged(size_t p, const records::ParsedExample& parsed, std::string* out) const {
   const FeaturePlan& plan = plans_[p];
-  const FeatureValue& value = parsed[p];
+  const records::FeatureValue& value = parsed[p];
   out->clear();
   const size_t values = value.count();
   if (values == 0 && plan.has_default) {

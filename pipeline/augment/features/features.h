@@ -22,7 +22,7 @@ struct FeaturePlan {
   std::string column;  // name in the batch
   std::string label;   // "features[0] (key 'image/encoded')"
   ValueType type;      // type of its value
-  FeatureRequest request;
+  records::FeatureRequest request;
   size_t elements = 1;      // elements of a fixed tensor, or of one ragged element
   bool fixed_count = true;  // the record must hold exactly `elements`
   bool has_default = false;
@@ -42,25 +42,25 @@ class FeatureSet {
   const std::vector<FeaturePlan>& plans() const { return plans_; }
 
   // Parses `record`. The result has one entry per plan and points into the record.
-  absl::Status Parse(std::string_view record, ParsedExample* out) const;
+  absl::Status Parse(std::string_view record, records::ParsedExample* out) const;
 
   // Reads the single string of a plan whose type IsEncoded.
-  absl::Status ReadString(size_t plan, const ParsedExample& parsed, std::string_view* out) const;
+  absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
   // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values or the arena.
-  absl::Status ReadTensor(size_t plan, const ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
+  absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
   // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
-  absl::Status ReadRagged(size_t plan, const ParsedExample& parsed, std::string* out) const;
+  absl::Status ReadRagged(size_t plan, const records::ParsedExample& parsed, std::string* out) const;
 
  private:
   std::vector<FeaturePlan> plans_;
   bool raw_ = false;
-  std::optional<RecordParser> parser_;
+  std::optional<records::RecordParser> parser_;
 };
 
 // Returns the format of the job's records.
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job);
 // Returns the parser's format. RAW records have no parser.
-RecordFormat ParserFormatOf(const v1::JobSpec& job);
+records::RecordFormat ParserFormatOf(const v1::JobSpec& job);
 
 }  // namespace penstock
 

@@ -48,10 +48,10 @@ KeyCheck::KeyCheck(const v1::JobSpec& job)
 }
 
 void KeyCheck::AddSample(std::string_view record) {
-  const absl::StatusOr<std::vector<FeatureInfo>> members = ListMembers(record);
+  const absl::StatusOr<std::vector<records::FeatureInfo>> members = records::ListMembers(record);
   if (!members.ok()) return;
   ++records_;
-  for (const FeatureInfo& member : *members) context_.insert(member.key);
+  for (const records::FeatureInfo& member : *members) context_.insert(member.key);
   std::erase_if(wanted_, [&](const Wanted& wanted) {
     if (wanted.key == "__key__") return true;
     for (const absl::string_view alternative : absl::StrSplit(wanted.key, ';')) {
@@ -65,11 +65,12 @@ void KeyCheck::AddSample(std::string_view record) {
 void KeyCheck::Add(std::string_view record) {
   if (samples_) return AddSample(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.
-  absl::StatusOr<std::vector<FeatureInfo>> features = ListFeatures(record, RecordFormat::kSequenceExample);
-  if (!features.ok() && !sequence_examples_) features = ListFeatures(record, RecordFormat::kExample);
+  absl::StatusOr<std::vector<records::FeatureInfo>> features =
+      records::ListFeatures(record, records::RecordFormat::kSequenceExample);
+  if (!features.ok() && !sequence_examples_) features = records::ListFeatures(record, records::RecordFormat::kExample);
   if (!features.ok()) return;
   ++records_;
-  for (FeatureInfo& feature : *features) (feature.sequence ? lists_ : context_).insert(std::move(feature.key));
+  for (records::FeatureInfo& feature : *features) (feature.sequence ? lists_ : context_).insert(std::move(feature.key));
   std::erase_if(wanted_, [&](const Wanted& wanted) {
     return wanted.sequence ? sequence_examples_ && lists_.contains(wanted.key) : context_.contains(wanted.key);
   });

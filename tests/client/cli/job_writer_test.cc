@@ -23,7 +23,7 @@ void ExpectRight(const std::string& text) {
 TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
   JobWriter writer;
   for (int i = 0; i < 3; ++i) {
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.Bytes("image/encoded", kJpegStart);
     example.Int64("image/class/label", i);
     example.Bytes("image/filename", "a.jpg");
@@ -39,7 +39,7 @@ TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
 
 TEST(JobWriter, AnEvaluationHasEveryRecordOnceAndDrawsNothing) {
   JobWriter writer;
-  ExampleBuilder example;
+  records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart);
   example.Int64("image/class/label", 1);
   ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
@@ -56,7 +56,7 @@ TEST(JobWriter, AnEvaluationHasEveryRecordOnceAndDrawsNothing) {
 TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
   JobWriter writer;
   for (int i = 0; i < 4; ++i) {
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.FloatList("dense", std::vector<float>(13, 1.0f));
     example.Int64List("ids", std::vector<int64_t>(static_cast<size_t>(i), 7));
     if (i % 2 == 0) example.Int64("sometimes", 1);
@@ -75,7 +75,7 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
 TEST(JobWriter, BytesThatAreNumbersComeWithTheWayToThem) {
   JobWriter writer;
   for (char i = 0; i < 4; ++i) {
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.Bytes("image_raw", std::string(12, i));
     example.Bytes("day", "2024-01-01");
     example.Bytes("blob", std::string(static_cast<size_t>(i) + 1, '\0'));
@@ -92,14 +92,14 @@ TEST(JobWriter, BytesThatAreNumbersComeWithTheWayToThem) {
 
 TEST(JobWriter, TheBatchFitsTheRecordsThatThereAre) {
   JobWriter writer;
-  ASSERT_TRUE(writer.AddRecord(ExampleBuilder().Int64("x", 1).Serialize()).ok());
+  ASSERT_TRUE(writer.AddRecord(records::ExampleBuilder().Int64("x", 1).Serialize()).ok());
   EXPECT_THAT(writer.Write("few", "/data/*", 60), HasSubstr("batch { size: 4 last: DROP }"));
   EXPECT_THAT(writer.Write("many", "/data/*", 1000000), HasSubstr("batch { size: 256 last: DROP }"));
 }
 
 // A picture with `boxes` boxes below `prefix`, their labels, and the picture's own features.
 std::string Scene(const std::string& prefix, size_t boxes, float scale, bool labels = true) {
-  ExampleBuilder example;
+  records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart).Int64("image/height", 40);
   if (boxes == 0) return example.Serialize();  // the record has none of these keys
   for (const char* side : {"xmin", "ymin"}) example.FloatList(prefix + side, std::vector<float>(boxes, 0.25f * scale));
@@ -133,7 +133,7 @@ TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreSaidSo) {
 }
 
 TEST(JobWriter, BoxesOfIntegersAreSaidToStayBehind) {
-  ExampleBuilder example;
+  records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart);
   for (const char* side : {"xmin", "ymin", "xmax", "ymax"}) example.Int64(side, 5);
   JobWriter writer;

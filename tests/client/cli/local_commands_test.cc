@@ -29,7 +29,7 @@ class LocalCommands : public CommandTest {
   }
   // A record of a table: two numbers and a text.
   static std::string Entry(int i) {
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.FloatList("dense", std::vector<float>{1.5f, static_cast<float>(i)});
     example.Int64("label", i);
     example.Bytes("city", absl::StrCat("town ", i));
@@ -86,7 +86,7 @@ TEST_F(LocalCommands, WhatIsHardlyMeantIsSaidByPreviewAndBench) {
 TEST_F(LocalCommands, TheMemoryOfADiskCacheIsInsideTheBudgetOfBench) {
   constexpr uint64_t kMiB = 1 << 20;
   WriteShard("big.tfrecord",
-             std::vector<std::string>(8, ExampleBuilder().Bytes("x", std::string(8 * kMiB, 'x')).Serialize()));
+             std::vector<std::string>(8, records::ExampleBuilder().Bytes("x", std::string(8 * kMiB, 'x')).Serialize()));
   dir_.Write("big.textproto", absl::StrCat("name: \"big\" dataset { files: \"", dir_.File("big.tfrecord"),
                                            "\" } features { key: \"x\" type: BYTES decode_raw: UINT8 shape: ", 8 * kMiB,
                                            " } batch { size: 8 }"));
@@ -147,7 +147,7 @@ TEST_F(LocalCommands, InitGoesPastBadRecordsAndSaysSo) {
 
 TEST_F(LocalCommands, InitSaysWhatItAddsAsADefault) {
   std::vector<std::string> records = Entries(10);
-  ExampleBuilder more;
+  records::ExampleBuilder more;
   more.FloatList("dense", std::vector<float>{1.5f, 2});
   more.Int64("label", 1);
   more.Bytes("city", "x");

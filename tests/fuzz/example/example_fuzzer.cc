@@ -8,9 +8,9 @@
 
 namespace {
 
-using penstock::ExampleParser;
-using penstock::FeatureKind;
-using penstock::RecordFormat;
+using penstock::records::ExampleParser;
+using penstock::records::FeatureKind;
+using penstock::records::RecordFormat;
 
 ExampleParser MakeParser(RecordFormat format) {
   const bool lists = format == RecordFormat::kSequenceExample;
@@ -31,11 +31,11 @@ ExampleParser MakeParser(RecordFormat format) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto* const example = new ExampleParser(MakeParser(RecordFormat::kExample));
   static const auto* const sequence = new ExampleParser(MakeParser(RecordFormat::kSequenceExample));
-  static auto* const parsed = new penstock::ParsedExample();
+  static auto* const parsed = new penstock::records::ParsedExample();
   const std::string_view record(reinterpret_cast<const char*>(data), size);
   for (const ExampleParser* parser : {example, sequence}) {
     if (!parser->Parse(record, parsed).ok()) continue;
-    for (const penstock::FeatureValue& value : *parsed) {
+    for (const penstock::records::FeatureValue& value : *parsed) {
       for (const std::string_view bytes : value.bytes) {
         PS_CHECK(bytes.data() >= record.data() && bytes.data() + bytes.size() <= record.data() + record.size());
       }
@@ -43,11 +43,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       PS_CHECK(!value.missing || value.count() == 0);
     }
   }
-  (void)penstock::GuessFormat(record);
+  (void)penstock::records::GuessFormat(record);
   for (const RecordFormat format : {RecordFormat::kExample, RecordFormat::kSequenceExample}) {
-    const auto features = penstock::ListFeatures(record, format);
+    const auto features = penstock::records::ListFeatures(record, format);
     if (!features.ok()) continue;
-    for (const penstock::FeatureInfo& feature : *features) {
+    for (const penstock::records::FeatureInfo& feature : *features) {
       PS_CHECK(feature.key.size() <= record.size() && feature.first_bytes.size() <= record.size());
     }
   }

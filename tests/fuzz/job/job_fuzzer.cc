@@ -40,7 +40,7 @@ void CheckMistakes(const std::vector<Mistake>& mistakes, std::string_view text) 
 
 void MakeRows(const penstock::v1::JobSpec& job) {
   static const auto* const record =
-      new std::string(penstock::ExampleBuilder()
+      new std::string(penstock::records::ExampleBuilder()
                           .Bytes("image/encoded",
                                  penstock::image::MakeJpeg({.width = 40, .height = 30, .horizontal = 2, .vertical = 2}))
                           .Int64("image/class/label", 3)

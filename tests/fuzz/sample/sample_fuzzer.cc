@@ -17,12 +17,12 @@
 
 namespace {
 
-using penstock::FeatureKind;
-using penstock::SampleParser;
+using penstock::records::FeatureKind;
+using penstock::records::SampleParser;
 
 constexpr uint64_t kMaxValueBytes = 1 << 20;
 
-SampleParser MakeSampleParser(std::vector<penstock::FeatureRequest> requests) {
+SampleParser MakeSampleParser(std::vector<penstock::records::FeatureRequest> requests) {
   auto parser = SampleParser::Create(std::move(requests), {.max_value_bytes = kMaxValueBytes});
   PS_CHECK(parser.ok());
   return *std::move(parser);
@@ -62,25 +62,25 @@ void CheckSample(std::string_view record) {
       });
   PS_CHECK(walked.ok() || absl::IsInvalidArgument(walked));
 
-  const auto listed = penstock::ListMembers(record);
-  const auto sample_key = penstock::KeyOfSample(record);
+  const auto listed = penstock::records::ListMembers(record);
+  const auto sample_key = penstock::records::KeyOfSample(record);
   PS_CHECK(listed.ok() == sample_key.ok());
   if (listed.ok()) {
     PS_CHECK(walked.ok() && listed->size() == members && *sample_key == key);
-    for (const penstock::FeatureInfo& info : *listed) {
+    for (const penstock::records::FeatureInfo& info : *listed) {
       PS_CHECK(info.first_bytes.data() == nullptr || IsInside(info.first_bytes, record.data(), record.size()));
       PS_CHECK(info.least <= info.most && info.count <= record.size());
     }
   }
 
-  static auto* const parsed = new penstock::ParsedExample();
+  static auto* const parsed = new penstock::records::ParsedExample();
   for (const SampleParser& parser : SampleParsers()) {
     const absl::Status status = parser.Parse(record, parsed);
     PS_CHECK(status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status));
     PS_CHECK(listed.ok() || !status.ok());
     if (!status.ok()) continue;
     uint64_t bytes = 0;
-    for (const penstock::FeatureValue& value : *parsed) {
+    for (const penstock::records::FeatureValue& value : *parsed) {
       for (const std::string_view text : value.bytes) {
         PS_CHECK(text.empty() || IsInside(text, record.data(), record.size()) ||
                  IsInside(text, value.own.data(), value.own.size()));

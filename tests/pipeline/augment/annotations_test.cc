@@ -40,7 +40,7 @@ std::string Record(const std::vector<image::Rect>& boxes, const std::string& ima
     names.push_back("object " + std::string(labels.size(), 'x'));
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  return ExampleBuilder()
+  return records::ExampleBuilder()
       .Bytes("image/encoded", image)
       .Bytes("mask", mask)
       .FloatList("image/object/bbox/xmin", sides[0])
@@ -340,7 +340,7 @@ TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
   ASSERT_EQ(pipeline->schema().columns.size(), 2u);
   EXPECT_EQ(pipeline->schema().columns[1],
             (batch::ColumnSpec{.name = "objects", .dtype = batch::DType::kFloat32, .ragged = true, .shape = {4}}));
-  const std::string record = ExampleBuilder()
+  const std::string record = records::ExampleBuilder()
                                  .Bytes("image/encoded", Png(kWidth, kHeight, {0, 0, 1, 1}, 3))
                                  .Float("l", 10)
                                  .Float("t", 20)
@@ -355,7 +355,8 @@ TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
   std::memcpy(box, row.slot.ragged[1].data() + 4, 16);
   EXPECT_THAT(box, testing::ElementsAre(5, 10, 15, 45));
   // A picture without objects.
-  const std::string empty = ExampleBuilder().Bytes("image/encoded", Png(kWidth, kHeight, {0, 0, 1, 1}, 3)).Serialize();
+  const std::string empty =
+      records::ExampleBuilder().Bytes("image/encoded", Png(kWidth, kHeight, {0, 0, 1, 1}, 3)).Serialize();
   ASSERT_TRUE(pipeline->MakeRow(empty, {}, &row.slot, &scratch).ok());
   EXPECT_EQ(row.slot.ragged[1], std::string(4, '\0'));
 }
@@ -389,7 +390,7 @@ TEST(Annotations, RecordsAtFaultAreNamed) {
               testing::AllOf(testing::HasSubstr("column 'mask' is 80 x 70"), testing::HasSubstr("120 x 90")));
   const auto with = [&](const std::vector<float>& xmin, const std::vector<int64_t>& labels) {
     const std::vector<float> one{0.5f};
-    return ExampleBuilder()
+    return records::ExampleBuilder()
         .Bytes("image/encoded", image)
         .Bytes("mask", mask)
         .FloatList("image/object/bbox/xmin", xmin)

@@ -35,7 +35,7 @@ TEST(ContactSheet, IsAPngWithACellForEachDraw) {
 
 TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
   const std::vector<float> low{0.2f}, high{0.7f};
-  const std::string record = ExampleBuilder()
+  const std::string record = records::ExampleBuilder()
                                  .Bytes("image/encoded", image::MakeJpeg({.width = 90, .height = 60}))
                                  .Int64("image/class/label", 1)
                                  .FloatList("image/object/bbox/xmin", low)
@@ -60,7 +60,8 @@ TEST(ContactSheet, ShowsRawPixelsToo) {
     return ParseJob("features { key: 'raw' column: 'pixels' type: BYTES decode_raw: UINT8 shape: [20, 30, 3] }" + ops);
   };
   const std::vector<uint8_t> pixels = image::MakePixels(30, 20, 3, 5);
-  const std::string record = ExampleBuilder().Bytes("raw", std::string(pixels.begin(), pixels.end())).Serialize();
+  const std::string record =
+      records::ExampleBuilder().Bytes("raw", std::string(pixels.begin(), pixels.end())).Serialize();
   const auto sheet = [&](const std::string& ops) -> std::string {
     const auto png = RenderContactSheet(job(ops), {{record, {.record_id = 1}, ""}}, {.draws = 2});
     EXPECT_TRUE(png.ok()) << png.status();
@@ -76,7 +77,7 @@ TEST(ContactSheet, ShowsRawPixelsToo) {
 std::string Plain(uint8_t r, uint8_t g, uint8_t b) {
   std::string pixels;
   for (int i = 0; i < 400; ++i) pixels.append({static_cast<char>(r), static_cast<char>(g), static_cast<char>(b)});
-  return ExampleBuilder().Bytes("raw", pixels).Int64("label", 1).Serialize();
+  return records::ExampleBuilder().Bytes("raw", pixels).Int64("label", 1).Serialize();
 }
 
 // The number of pixels of the sheet with this color.

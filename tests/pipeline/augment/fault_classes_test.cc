@@ -33,11 +33,14 @@ TEST(FaultClasses, OfRecordsAreKnown) {
   };
   const Case cases[] = {
       {"no Example", "\xff\xff\xff", "", Fault::kNoExample},
-      {"no label", ExampleBuilder().Bytes("image/encoded", jpeg).Serialize(), "", Fault::kMissingFeature},
-      {"no image feature", ExampleBuilder().Int64("image/class/label", 1).Serialize(), "", Fault::kMissingFeature},
-      {"label of floats", ExampleBuilder().Bytes("image/encoded", jpeg).Float("image/class/label", 1).Serialize(), "",
+      {"no label", records::ExampleBuilder().Bytes("image/encoded", jpeg).Serialize(), "", Fault::kMissingFeature},
+      {"no image feature", records::ExampleBuilder().Int64("image/class/label", 1).Serialize(), "",
+       Fault::kMissingFeature},
+      {"label of floats",
+       records::ExampleBuilder().Bytes("image/encoded", jpeg).Float("image/class/label", 1).Serialize(), "",
        Fault::kWrongKind},
-      {"two images", ExampleBuilder().BytesList("image/encoded", two).Int64("image/class/label", 1).Serialize(), "",
+      {"two images",
+       records::ExampleBuilder().BytesList("image/encoded", two).Int64("image/class/label", 1).Serialize(), "",
        Fault::kWrongShape},
       {"a cut JPEG", ImageRecord(jpeg.substr(0, jpeg.size() / 2)), "", Fault::kTruncatedImage},
       {"a cut header", ImageRecord(jpeg.substr(0, 30)), "", Fault::kTruncatedImage},

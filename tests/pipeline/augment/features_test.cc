@@ -51,16 +51,18 @@ std::string RaggedStrings(const std::vector<std::string>& strings) {
   return out;
 }
 
-std::string Ints(const std::vector<int64_t>& values) { return ExampleBuilder().Int64List("k", values).Serialize(); }
+std::string Ints(const std::vector<int64_t>& values) {
+  return records::ExampleBuilder().Int64List("k", values).Serialize();
+}
 std::string Strings(const std::vector<std::string_view>& values) {
-  return ExampleBuilder().BytesList("k", values).Serialize();
+  return records::ExampleBuilder().BytesList("k", values).Serialize();
 }
 
 TEST(Features, FixedNumbers) {
   EXPECT_EQ(MakeFeature("key: 'k' type: INT64", Ints({-5})).As<int64_t>(), std::vector<int64_t>{-5});
   EXPECT_EQ(MakeFeature("key: 'k' type: INT64 shape: [2, 2]", Ints({1, 2, 3, 4})).As<int64_t>(),
             (std::vector<int64_t>{1, 2, 3, 4}));
-  EXPECT_EQ(MakeFeature("key: 'k' type: FLOAT", ExampleBuilder().Float("k", 1.5f).Serialize()).As<float>(),
+  EXPECT_EQ(MakeFeature("key: 'k' type: FLOAT", records::ExampleBuilder().Float("k", 1.5f).Serialize()).As<float>(),
             std::vector<float>{1.5f});
   EXPECT_THAT(MakeFeature("key: 'k' type: INT64 shape: 3", Ints({1, 2})).error,
               HasSubstr("2 values where the shape wants 3"));
@@ -120,7 +122,7 @@ TEST(Features, RawRecords) {
 
 TEST(Features, SequenceLists) {
   const std::string format = "dataset { format: SEQUENCE_EXAMPLE }";
-  SequenceExampleBuilder builder;
+  records::SequenceExampleBuilder builder;
   builder.context().Int64("c", 3);
   builder.List("k")
       .Int64Entry(std::vector<int64_t>{1, 2})

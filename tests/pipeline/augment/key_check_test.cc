@@ -26,10 +26,12 @@ std::vector<std::string> MistakesOf(const std::string& job, const std::vector<st
   return check.Mistakes("the first 2 records of 1 shard");
 }
 
-std::string Picture() { return ExampleBuilder().Bytes("image/encoded", "x").Int64("image/class/label", 1).Serialize(); }
+std::string Picture() {
+  return records::ExampleBuilder().Bytes("image/encoded", "x").Int64("image/class/label", 1).Serialize();
+}
 
 std::string Clip() {
-  SequenceExampleBuilder clip;
+  records::SequenceExampleBuilder clip;
   clip.context().Int64("label", 3);
   const std::vector<std::string_view> frame = {"x"};
   clip.List("frames").BytesEntry(frame).BytesEntry(frame);
@@ -49,8 +51,9 @@ TEST(KeyCheck, AKeyThatNoRecordHasIsNamedWithThoseThatAreThereAndTheNearest) {
 
 TEST(KeyCheck, OneRecordThatHasItIsEnough) {
   const std::string job = "features { key: 'rare' type: FLOAT variable_length: true }";
-  EXPECT_THAT(MistakesOf(job, {Picture(), ExampleBuilder().Float("rare", 1).Serialize()}), IsEmpty());
-  EXPECT_THAT(MistakesOf(job, {Picture(), ExampleBuilder().Unset("rare").Serialize()}), IsEmpty()) << "spelled right";
+  EXPECT_THAT(MistakesOf(job, {Picture(), records::ExampleBuilder().Float("rare", 1).Serialize()}), IsEmpty());
+  EXPECT_THAT(MistakesOf(job, {Picture(), records::ExampleBuilder().Unset("rare").Serialize()}), IsEmpty())
+      << "spelled right";
 }
 
 TEST(KeyCheck, ADefaultSaysThatItIsMeant) {

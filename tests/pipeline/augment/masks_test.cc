@@ -68,7 +68,11 @@ std::vector<uint16_t> Classes(uint32_t count, uint32_t factor = 1) {
 }
 
 std::string MaskRecord(const std::string& mask, const std::string& other = "") {
-  return ExampleBuilder().Bytes("image/encoded", Image()).Bytes("mask", mask).Bytes("other", other).Serialize();
+  return records::ExampleBuilder()
+      .Bytes("image/encoded", Image())
+      .Bytes("mask", mask)
+      .Bytes("other", other)
+      .Serialize();
 }
 
 v1::JobSpec MaskJob(const std::string& ops, const std::string& decode = "", const std::string& more = "",

@@ -29,7 +29,7 @@ std::unique_ptr<const Pipeline> BuildPipeline(const v1::JobSpec& job) {
 }
 
 std::string ImageRecord(std::string_view encoded, int64_t label) {
-  return ExampleBuilder().Bytes("image/encoded", encoded).Int64("image/class/label", label).Serialize();
+  return records::ExampleBuilder().Bytes("image/encoded", encoded).Int64("image/class/label", label).Serialize();
 }
 
 std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& record) {

@@ -60,11 +60,11 @@ inline std::vector<std::string> RecordsOf(const std::string& folder) {
 // Returns a feature's only value, or nullopt if the record has no such key.
 template <typename T>
 std::optional<T> FeatureOf(const std::string& record, const std::string& key) {
-  constexpr FeatureKind kKind = std::is_same_v<T, std::string> ? FeatureKind::kBytes
-                                : std::is_same_v<T, float>     ? FeatureKind::kFloat
-                                                               : FeatureKind::kInt64;
-  const auto parser = ExampleParser::Create({{.key = key, .kind = kKind}});
-  ParsedExample parsed;
+  constexpr records::FeatureKind kKind = std::is_same_v<T, std::string> ? records::FeatureKind::kBytes
+                                         : std::is_same_v<T, float>     ? records::FeatureKind::kFloat
+                                                                        : records::FeatureKind::kInt64;
+  const auto parser = records::ExampleParser::Create({{.key = key, .kind = kKind}});
+  records::ParsedExample parsed;
   const absl::Status status = parser->Parse(record, &parsed);
   EXPECT_TRUE(status.ok()) << status;
   if (!status.ok() || parsed[0].missing) return std::nullopt;

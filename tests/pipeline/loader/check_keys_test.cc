@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 TestDataset Tagged(const std::string& folder, int with_tag) {
   TestDataset set = MakeNumberDataset({.shards = 12, .records_per_shard = 40}, folder);
   for (int shard = 0; shard < 12; ++shard) {
-    ExampleBuilder example;
+    records::ExampleBuilder example;
     example.Int64("id", 1).Bytes("name", "n").Float("weight", 1).FloatList("values", std::vector<float>{1});
     if (shard == with_tag) example.Int64("tag", 7);
     WriteShard(set.files[static_cast<size_t>(shard)], std::vector<std::string>(40, example.Serialize()));

@@ -313,12 +313,12 @@ TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
 }
 
 // Returns the values as text, or the error.
-std::string ValuesOf(const SampleParser& parser, const absl::StatusOr<std::string>& record) {
+std::string ValuesOf(const records::SampleParser& parser, const absl::StatusOr<std::string>& record) {
   if (!record.ok()) return record.status().ToString();
-  ParsedExample parsed;
+  records::ParsedExample parsed;
   if (const absl::Status status = parser.Parse(*record, &parsed); !status.ok()) return status.ToString();
   std::string text;
-  for (const FeatureValue& value : parsed) {
+  for (const records::FeatureValue& value : parsed) {
     absl::StrAppend(&text, value.missing ? "-" : "+");
     for (const std::string_view bytes : value.bytes) absl::StrAppend(&text, std::string(bytes), ";");
     for (const int64_t number : value.ints) absl::StrAppend(&text, number, ";");
@@ -359,14 +359,14 @@ TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
     const auto index = std::make_shared<const sources::ShardIndex>(sources::BuildShardIndex(*file).value());
     const auto reader = sources::ShardReader::Open(std::move(file), index).value();
     v1::JobSpec job;
-    std::vector<FeatureRequest> requests;
+    std::vector<records::FeatureRequest> requests;
     for (uint64_t r = 0; r <= random.Below(3); ++r) {
       const std::string& key = keys[random.Below(keys.size())];
       job.add_features()->set_key(key);
-      requests.push_back({.key = key, .kind = FeatureKind::kBytes});
+      requests.push_back({.key = key, .kind = records::FeatureKind::kBytes});
     }
     const auto features = RequestedFeaturesOf(sources::ContainerKind::kTar, job);
-    const auto parser = SampleParser::Create(requests);
+    const auto parser = records::SampleParser::Create(requests);
     PS_CHECK(parser.ok());
     for (uint64_t k = 0; k < index->record_count(); ++k) {
       std::string whole, part(reader->StoredBytes(k, features.get()), '\0');

@@ -90,7 +90,7 @@ TEST(PackSchema, AKeyIsOfOneKind) {
 
 TEST(PackSchema, ExamplesOfOthersAreLookedInto) {
   PackSchema schema;
-  const std::string example = ExampleBuilder().Int64("label", 3).Bytes("text", "t").Serialize();
+  const std::string example = records::ExampleBuilder().Int64("label", 3).Bytes("text", "t").Serialize();
   ASSERT_TRUE(schema.AddExample(example).ok());
   EXPECT_THAT(JobOf(schema), HasSubstr("key: \"text\" type: BYTES }"));
   EXPECT_THAT(std::string(schema.AddExample("no example").message()), HasSubstr("record 1 is no serialized"));

@@ -26,7 +26,7 @@ TEST(PackedFeatures, BecomeTheExampleThatABuilderWouldMake) {
                     ArrayText("pixels", 1, {2, 3}, "abcdef"),
                 &schema);
   ASSERT_TRUE(example.ok()) << example.status();
-  ExampleBuilder expected;
+  records::ExampleBuilder expected;
   const std::string_view names[] = {"one", {"\0two", 4}};
   const float weights[] = {0.5f, -1e30f};
   expected.BytesList("name", names).Int64("label", -7).FloatList("weights", weights).BytesList("none", {});

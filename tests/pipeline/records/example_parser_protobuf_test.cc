@@ -16,7 +16,7 @@
 #include "base/wire.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 namespace pb = google::protobuf;
@@ -389,4 +389,4 @@ TEST(ListFeatures, RefusesExactlyWhatProtobufRefuses) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::records

@@ -8,7 +8,7 @@
 #include "base/wire.h"
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 using ::testing::ElementsAre;
@@ -319,4 +319,4 @@ TEST(GuessFormat, TellsExamplesFromSequenceExamples) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::records

@@ -6,7 +6,7 @@
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 std::string Patched(std::string_view record, std::vector<FeaturePatch> patches) {
@@ -71,4 +71,4 @@ TEST(PatchExample, MalformedRecordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::records

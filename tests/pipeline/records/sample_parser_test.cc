@@ -23,7 +23,7 @@
 #include "tests/pipeline/import/npy_testing.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
-namespace penstock {
+namespace penstock::records {
 namespace {
 
 using ::testing::ElementsAre;
@@ -409,4 +409,4 @@ TEST(SampleParser, RandomSamplesAreReadBack) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::records

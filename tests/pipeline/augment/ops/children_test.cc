@@ -38,7 +38,7 @@ std::vector<uint8_t> Row(const Pipeline& pipeline, uint64_t record) {
   OwnedRow row(pipeline.schema());
   RowScratch scratch;
   const SampleKey key{.seed = 5, .epoch = 1, .repeat = 0, .record_id = record};
-  const std::string bytes = ExampleBuilder().Bytes("pixels", kChildPixels).Serialize();
+  const std::string bytes = records::ExampleBuilder().Bytes("pixels", kChildPixels).Serialize();
   EXPECT_TRUE(pipeline.MakeRow(bytes, key, &row.slot, &scratch).ok());
   return row.As<uint8_t>(0);
 }

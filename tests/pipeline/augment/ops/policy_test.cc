@@ -259,7 +259,8 @@ std::vector<uint8_t> Row(const Pipeline& pipeline, const std::vector<uint8_t>& p
   RowScratch scratch;
   const SampleKey key{.seed = 5, .epoch = 1, .repeat = 0, .record_id = record};
   const std::string_view bytes(reinterpret_cast<const char*>(pixels.data()), pixels.size());
-  EXPECT_TRUE(pipeline.MakeRow(ExampleBuilder().Bytes("pixels", bytes).Serialize(), key, &row.slot, &scratch).ok());
+  EXPECT_TRUE(
+      pipeline.MakeRow(records::ExampleBuilder().Bytes("pixels", bytes).Serialize(), key, &row.slot, &scratch).ok());
   return row.As<uint8_t>(0);
 }
 

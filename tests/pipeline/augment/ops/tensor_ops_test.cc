@@ -36,7 +36,7 @@ v1::JobSpec TensorJob(const std::string& rest) {
 }
 
 std::string TensorRecord(const std::string& raw, int64_t label) {
-  return ExampleBuilder().Bytes("raw", raw).Int64("class", label).Serialize();
+  return records::ExampleBuilder().Bytes("raw", raw).Int64("class", label).Serialize();
 }
 
 absl::Status Make(const Pipeline& pipeline, const std::string& record, OwnedRow* row) {
