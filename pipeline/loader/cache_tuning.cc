@@ -19,7 +19,7 @@ std::optional<std::string> CacheTuning::Look(Nanos now) {
   next_ = now + kLookInterval;
   CacheUse use = loader_->TakeCacheUse();
   std::map<uint64_t, double> rows;
-  for (CacheJob& job : use.jobs) {
+  for (tuning::CacheJob& job : use.jobs) {
     rows[job.id] = job.rows;
     const auto before = rows_.find(job.id);
     job.rows = std::max(0.0, job.rows - (before != rows_.end() ? before->second : 0));
@@ -28,7 +28,7 @@ std::optional<std::string> CacheTuning::Look(Nanos now) {
   rows_peak_ = std::max(static_cast<double>(use.rows_peak), kPeakDecay * rows_peak_);
   const uint64_t for_rows =
       std::max({use.bytes / kRowsPart, use.rows_need, static_cast<uint64_t>(kSpareForRows * rows_peak_)});
-  const CacheSizes to = chooser_.Step(use.jobs, use.now, use.bytes - std::min(use.bytes, for_rows), now);
+  const tuning::CacheSizes to = chooser_.Step(use.jobs, use.now, use.bytes - std::min(use.bytes, for_rows), now);
   if (to != use.now) loader_->SetCaches(to);
   return chooser_.TakeNews();
 }

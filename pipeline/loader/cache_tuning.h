@@ -29,8 +29,8 @@ class CacheTuning {
 
  private:
   Loader* const loader_;
-  const CacheLimits limits_;
-  CacheChooser chooser_;
+  const tuning::CacheLimits limits_;
+  tuning::CacheChooser chooser_;
   Nanos next_ = 0;
   double rows_peak_ = 0;             // recent peak, decaying
   std::map<uint64_t, double> rows_;  // by job ID, at the last look

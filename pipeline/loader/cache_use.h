@@ -10,12 +10,12 @@
 namespace penstock {
 
 struct CacheUse {
-  CacheLimits limits;
-  CacheSizes now;
-  uint64_t bytes = 0;          // budget for rows and caches together
-  uint64_t rows_need = 0;      // least budget for rows: the larger of their reserves and of their need so far
-  uint64_t rows_peak = 0;      // largest use by rows since the last call
-  std::vector<CacheJob> jobs;  // `rows` of each counts from its first session on
+  tuning::CacheLimits limits;
+  tuning::CacheSizes now;
+  uint64_t bytes = 0;                  // budget for rows and caches together
+  uint64_t rows_need = 0;              // least budget for rows: the larger of their reserves and of their need so far
+  uint64_t rows_peak = 0;              // largest use by rows since the last call
+  std::vector<tuning::CacheJob> jobs;  // `rows` of each counts from its first session on
 };
 
 }  // namespace penstock

@@ -53,9 +53,9 @@ void JobActivity::AddStages(const std::vector<Nanos>& own, Nanos reading) {
   if (!stages_.empty()) stages_[StageTimes::kOther] -= std::min(reading, own[StageTimes::kOther]);
 }
 
-std::optional<CacheJob> JobActivity::ForCaches() {
+std::optional<tuning::CacheJob> JobActivity::ForCaches() {
   if (gone()) return std::nullopt;
-  CacheJob use = for_caches_;
+  tuning::CacheJob use = for_caches_;
   use.rows = static_cast<double>(sums_.rows);
   // An epoch omits a few records, and each epoch omits others.
   const double asked = epochs_.rows_of_epoch(positions_);

@@ -81,7 +81,7 @@ class JobActivity {
   // Adds a row that was made. Returns the time that caches saved.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
   // Returns the measurements for the choice of cache sizes, or nullopt if the job no longer exists.
-  std::optional<CacheJob> ForCaches();
+  std::optional<tuning::CacheJob> ForCaches();
   void AddBackgroundRead(Nanos took) {
     ++sums_.background_reads;
     background_read_ += took;
@@ -95,7 +95,7 @@ class JobActivity {
   JobTimes sums_;  // counts and names
   Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, background_read_ = 0;
   std::vector<Nanos> stages_;
-  CacheJob for_caches_;  // constant values
+  tuning::CacheJob for_caches_;  // constant values
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;

@@ -71,7 +71,7 @@ class LoaderImpl final : public Loader {
     return std::make_unique<SessionImpl>(core_, id);
   }
   void Set(const LoaderSetting& setting) override { core_->Set(setting); }
-  CacheSizes SetCaches(const CacheSizes& sizes) override { return core_->SetCaches(sizes); }
+  tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) override { return core_->SetCaches(sizes); }
   CacheUse TakeCacheUse() override { return core_->TakeCacheUse(); }
   LoaderStats Stats() const override { return core_->Stats(); }
   std::vector<JobTimes> Jobs() const override { return core_->Jobs(); }

@@ -190,7 +190,7 @@ class Loader {
   virtual void Set(const LoaderSetting& setting) {}
   // Changes the sizes of the caches at once. Smaller caches evict entries. Larger ones get the memory that rows do not
   // need. Returns the resulting sizes. Thread-safe.
-  virtual CacheSizes SetCaches(const CacheSizes& sizes) { return {}; }
+  virtual tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) { return {}; }
   // Returns the data for choosing cache sizes. Call it from one place only: each call restarts its measurements.
   virtual CacheUse TakeCacheUse() { return {{{}, true, true, true}, {}, 0, 0, 0, {}}; }
   virtual LoaderStats Stats() const = 0;

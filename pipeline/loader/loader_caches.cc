@@ -50,10 +50,10 @@ void LoaderCaches::ReleaseFreed(uint64_t before) {
   ReleaseFreedMemory();
 }
 
-uint64_t LoaderCaches::Shrink(const CacheSizes& to) {
+uint64_t LoaderCaches::Shrink(const tuning::CacheSizes& to) {
   const uint64_t before = bytes();
   row_memory_->RestartPeak(before);
-  const CacheSizes now = sizes();
+  const tuning::CacheSizes now = sizes();
   if (to.records < now.records) records_.SetLimit(to.records);
   if (to.decoded < now.decoded) decoded_.SetLimit(to.decoded);
   if (to.rows < now.rows) rows_.SetLimit(to.rows);
@@ -61,10 +61,10 @@ uint64_t LoaderCaches::Shrink(const CacheSizes& to) {
   return row_memory_->Raise(all_bytes_ - std::min(all_bytes_, Held()));
 }
 
-CacheSizes LoaderCaches::SetSizes(const CacheSizes& to) {
+tuning::CacheSizes LoaderCaches::SetSizes(const tuning::CacheSizes& to) {
   MutexLock sizing(&sizing_);
   Shrink(to);
-  CacheSizes now = sizes();
+  tuning::CacheSizes now = sizes();
   const uint64_t held = Held();
   const uint64_t wanted = std::min(all_bytes_, std::max(held, to.sum()));
   uint64_t room = all_bytes_ - row_memory_->Lower(std::max(all_bytes_ - wanted, rows_need()));
@@ -86,7 +86,7 @@ CacheSizes LoaderCaches::SetSizes(const CacheSizes& to) {
 
 bool LoaderCaches::Release(uint64_t bytes, For whom) {
   MutexLock sizing(&sizing_);
-  CacheSizes to = sizes();
+  tuning::CacheSizes to = sizes();
   uint64_t lacks = bytes;
   const auto release = [&lacks](bool pinned, uint64_t first, uint64_t* size) {
     if (pinned || *size <= first) return;

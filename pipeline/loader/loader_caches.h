@@ -26,7 +26,7 @@ class LoaderCaches {
  public:
   struct Options {
     uint64_t bytes = 0;  // for rows and caches together
-    CacheLimits limits;
+    tuning::CacheLimits limits;
     std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
     std::shared_ptr<cache::DiskCache> disk;            // null: none
   };
@@ -50,13 +50,13 @@ class LoaderCaches {
   cache::RowCache* rows() { return &rows_; }
   cache::DiskCache* disk() const { return disk_.get(); }  // null: none
 
-  const CacheLimits& limits() const { return limits_; }
-  CacheSizes sizes() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
+  const tuning::CacheLimits& limits() const { return limits_; }
+  tuning::CacheSizes sizes() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
   // Returns the bytes in memory of all entries.
   uint64_t bytes() const { return records_.bytes() + decoded_.bytes() + rows_.bytes(); }
 
   // Changes the sizes. Larger caches get the memory that rows do not need. Returns the resulting sizes.
-  CacheSizes SetSizes(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
+  tuning::CacheSizes SetSizes(const tuning::CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
   // Moves `bytes` from caches of chosen size to rows, or to the index of the disk cache. A cache keeps at least its
   // initial size. Returns false, and changes nothing, if that is not enough. After a release for rows the caches do not
   // grow again until NoSessions().
@@ -87,14 +87,14 @@ class LoaderCaches {
   // Returns the memory that the caches keep from rows.
   uint64_t Held() const;
   // Lowers the sizes to `sizes`, and grants the freed memory to rows. Returns the memory of rows.
-  uint64_t Shrink(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t Shrink(const tuning::CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the
   // heap, which keeps freed memory. Rows that use memory of other kinds (files, rings) would need theirs in addition.
   // `before`: bytes in the caches before some were freed.
   void ReleaseFreed(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const uint64_t all_bytes_;
-  const CacheLimits limits_;
+  const tuning::CacheLimits limits_;
   RowMemory* const row_memory_;
   std::shared_ptr<cache::DiskCache> disk_;
   cache::ByteCache records_, decoded_;

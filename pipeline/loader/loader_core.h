@@ -65,7 +65,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void LetDiskCacheGo() { caches_.ReleaseDisk(); }
 
   void Set(const LoaderSetting& setting);
-  CacheSizes SetCaches(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_) { return caches_.SetSizes(sizes); }
+  tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_) {
+    return caches_.SetSizes(sizes);
+  }
   CacheUse TakeCacheUse() ABSL_LOCKS_EXCLUDED(mutex_);
   LoaderStats Stats();
   std::vector<JobTimes> Jobs();

@@ -113,7 +113,7 @@ CacheUse LoaderCore::TakeCacheUse() {
   use.rows_need = std::max(use.rows_need, budget_.reserved());
   use.rows_peak = budget_.TakeLatePeak();
   for (const auto& activity : activity_.all()) {
-    if (std::optional<CacheJob> job = activity->ForCaches(); job.has_value()) use.jobs.push_back(*job);
+    if (std::optional<tuning::CacheJob> job = activity->ForCaches(); job.has_value()) use.jobs.push_back(*job);
   }
   return use;
 }

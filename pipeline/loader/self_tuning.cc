@@ -38,7 +38,7 @@ void SelfTuning::Stop() {
 
 // Posts the next look, relative to the end of the last window. A slow look is not made up for.
 void SelfTuning::PostLook() {
-  const Nanos when = counts_.at + TuningController::kWindow;
+  const Nanos when = counts_.at + tuning::TuningController::kWindow;
   if (thread_ != nullptr) {
     thread_->PostAt(when, [this] { Look(); });
   } else {
@@ -62,8 +62,8 @@ TuningCounts SelfTuning::Count() const {
 
 void SelfTuning::Look() {
   TuningCounts counts = Count();
-  const TuningSetting from = controller_.setting();
-  const TuningSetting to = controller_.Step(WindowBetween(counts_, counts), counts.at);
+  const tuning::TuningSetting from = controller_.setting();
+  const tuning::TuningSetting to = controller_.Step(WindowBetween(counts_, counts), counts.at);
   counts_ = std::move(counts);
   if (to != from) Apply(from, to);
   std::optional<std::string> news = controller_.TakeNews();
@@ -81,7 +81,7 @@ void SelfTuning::Look() {
   PostLook();
 }
 
-void SelfTuning::Apply(const TuningSetting& from, const TuningSetting& to) {
+void SelfTuning::Apply(const tuning::TuningSetting& from, const tuning::TuningSetting& to) {
   LoaderSetting setting;
   setting.threads = to.threads;
   if (to.read_threads == 0) {

@@ -21,9 +21,9 @@
 namespace penstock {
 
 struct SelfTuningOptions {
-  TuningLimits limits;  // most_threads: the loader's threads
+  tuning::TuningLimits limits;  // most_threads: the loader's threads
   // Called after each change of the loader's settings, including trials. Must be fast.
-  std::function<void(const TuningSetting& to)> set;
+  std::function<void(const tuning::TuningSetting& to)> set;
   // Called with a line for each change that stays, on a thread of this object. Such changes are rare, because
   // unsuccessful trials are repeated less and less often.
   std::function<void(const std::string& line)> tell;
@@ -36,7 +36,7 @@ struct SelfTuningOptions {
 class SelfTuning {
  public:
   struct Now {
-    TuningSetting setting;
+    tuning::TuningSetting setting;
     uint64_t changes = 0;  // that stayed
     std::string last;      // description of the last of these; empty: none
   };
@@ -49,13 +49,13 @@ class SelfTuning {
   void Stop();
 
   Now Get() const;
-  const TuningLimits& limits() const { return options_.limits; }
+  const tuning::TuningLimits& limits() const { return options_.limits; }
 
  private:
   void Look();
   void PostLook();
   TuningCounts Count() const;
-  void Apply(const TuningSetting& from, const TuningSetting& to);
+  void Apply(const tuning::TuningSetting& from, const tuning::TuningSetting& to);
 
   Loader* const loader_;
   storage::RemoteFiles* const files_;
@@ -63,7 +63,7 @@ class SelfTuning {
   mutable Mutex mutex_;
   Now now_ ABSL_GUARDED_BY(mutex_);
   // Used by the thread only.
-  TuningController controller_;
+  tuning::TuningController controller_;
   CacheTuning caches_;
   TuningCounts counts_;
   TimerId next_look_ = 0;               // on an executor of the options

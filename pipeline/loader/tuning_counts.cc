@@ -10,8 +10,8 @@ double More(double after, double before) { return std::max(0.0, after - before);
 
 }  // namespace
 
-TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after) {
-  TuningWindow window;
+tuning::TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after) {
+  tuning::TuningWindow window;
   window.seconds = static_cast<double>(after.at - before.at) / kSecond;
   window.rows = static_cast<double>(after.stats.rows - before.stats.rows);
   window.reads = static_cast<double>(after.stats.storage_reads - before.stats.storage_reads);

@@ -20,7 +20,7 @@ struct TuningCounts {
 
 // Returns the counts of one loader from `before` to `after`. Each idle thread counts for all jobs at once. Idle threads
 // waited for storage or memory if the rows of any job did. They had no work only while no active job had any.
-TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after);
+tuning::TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after);
 
 }  // namespace penstock
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace penstock {
+namespace penstock::tuning {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -230,4 +230,4 @@ CacheSizes CacheChooser::Step(const std::vector<CacheJob>& jobs, const CacheSize
   return before;
 }
 
-}  // namespace penstock
+}  // namespace penstock::tuning

@@ -19,7 +19,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/tuning/cache_sizes.h"
 
-namespace penstock {
+namespace penstock::tuning {
 
 // Returns the mean seconds per row over all jobs, with caches of these sizes after they have filled. Returns 0 if there
 // are no rows.
@@ -59,6 +59,6 @@ class CacheChooser {
   std::optional<std::string> news_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_PIPELINE_TUNING_CACHE_CHOOSER_H_

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::tuning {
 
 // Sizes in bytes.
 struct CacheSizes {
@@ -42,6 +42,6 @@ struct CacheJob {
   double row_bytes = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_PIPELINE_TUNING_CACHE_SIZES_H_

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace penstock {
+namespace penstock::tuning {
 namespace {
 
 // A smaller gain does not justify a change.
@@ -46,4 +46,4 @@ double Rates::BarAgainst(const Rates& before) const {
   return 1 + std::max(kLeastGain, 2 * std::hypot(error(), before.error()));
 }
 
-}  // namespace penstock
+}  // namespace penstock::tuning

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <deque>
 
-namespace penstock {
+namespace penstock::tuning {
 
 class Rates {
  public:
@@ -30,6 +30,6 @@ class Rates {
   std::deque<double> rates_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_PIPELINE_TUNING_RATES_H_

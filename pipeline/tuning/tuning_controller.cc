@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace penstock {
+namespace penstock::tuning {
 namespace {
 
 // Windows per mean: two seconds.
@@ -252,4 +252,4 @@ void TuningController::LeaveAlone(Move move, Nanos now) {
   not_before_[move] = now + pause_[move];
 }
 
-}  // namespace penstock
+}  // namespace penstock::tuning

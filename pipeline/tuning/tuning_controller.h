@@ -19,7 +19,7 @@
 #include "pipeline/tuning/rates.h"
 #include "pipeline/tuning/tuning_window.h"
 
-namespace penstock {
+namespace penstock::tuning {
 
 // Not thread-safe. Uses no clock of its own: tests simulate a machine by passing windows.
 class TuningController {
@@ -82,6 +82,6 @@ class TuningController {
   std::optional<std::string> news_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_

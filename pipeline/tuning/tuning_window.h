@@ -2,7 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_TUNING_TUNING_WINDOW_H_
 #define PENSTOCK_PIPELINE_TUNING_TUNING_WINDOW_H_
 
-namespace penstock {
+namespace penstock::tuning {
 
 struct TuningSetting {
   int threads = 1;       // threads that make rows
@@ -37,6 +37,6 @@ struct TuningWindow {
   double unrequested_seconds = 0;  // while no trainer requested more
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_PIPELINE_TUNING_TUNING_WINDOW_H_

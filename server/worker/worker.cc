@@ -96,7 +96,8 @@ void AddTuning(const SelfTuning& tuning, v1::Tuning* out) {
   out->set_most_threads(static_cast<uint32_t>(tuning.limits().most_threads));
   out->set_threads_pinned(tuning.limits().threads_pinned);
   out->set_read_threads(static_cast<uint32_t>(now.setting.read_threads));
-  if (now.setting.requests != TuningSetting().requests) out->set_requests(static_cast<uint32_t>(now.setting.requests));
+  if (now.setting.requests != tuning::TuningSetting().requests)
+    out->set_requests(static_cast<uint32_t>(now.setting.requests));
   out->set_read_threads_pinned(tuning.limits().read_threads_pinned);
   out->set_changes(now.changes);
   out->set_last_change(now.last);
@@ -344,8 +345,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   loader.trace = parts->trace;
   options.host.disk_cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   const int threads = loader.threads;
-  options.host.tuning.set = [shared = &parts->shared, threads](const TuningSetting& to) {
-    const int requests = to.requests != TuningSetting().requests ? to.requests : 0;
+  options.host.tuning.set = [shared = &parts->shared, threads](const tuning::TuningSetting& to) {
+    const int requests = to.requests != tuning::TuningSetting().requests ? to.requests : 0;
     shared->rows_for_slow_reads.store(RowsForReads(std::max(to.read_threads, requests), threads));
   };
   options.host.tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
@@ -367,7 +368,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.compression = options.wire_compression;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
-  parts->shared.ahead.parked_rows = RowsForReads(TuningSetting().requests, threads);
+  parts->shared.ahead.parked_rows = RowsForReads(tuning::TuningSetting().requests, threads);
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =

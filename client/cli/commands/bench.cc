@@ -166,7 +166,7 @@ class Bench final : public Command {
   }
 
   void Report(const std::vector<Stage>& stages, const Stage& all, const LoaderStats& stats,
-              const TuningSetting& setting) const {
+              const tuning::TuningSetting& setting) const {
     if (json_) {
       std::vector<std::string> items;
       for (const Stage& stage : stages) {

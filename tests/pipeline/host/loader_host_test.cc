@@ -125,7 +125,7 @@ TEST_F(LoaderHostTest, TunesOnTheGivenExecutorUntilItStops) {
   };
   const std::unique_ptr<LoaderHost> host = Create(options);
   const int begun = looks;
-  scheduler.RunFor(4 * TuningController::kWindow);
+  scheduler.RunFor(4 * tuning::TuningController::kWindow);
   EXPECT_EQ(looks, begun + 4);
   EXPECT_TRUE(host->StopBy(std::numeric_limits<Nanos>::max() / 2));
   EXPECT_EQ(scheduler.waiting(), 0u);
@@ -140,7 +140,7 @@ TEST_F(LoaderHostTest, PinnedSettingsNeedNoTuning) {
   options.read_threads = 0;
   const std::unique_ptr<LoaderHost> host = Create(options);
   EXPECT_EQ(scheduler.waiting(), 0u);
-  EXPECT_EQ(host->tuning().Get().setting, (TuningSetting{2, 0}));
+  EXPECT_EQ(host->tuning().Get().setting, (tuning::TuningSetting{2, 0}));
 }
 
 }  // namespace

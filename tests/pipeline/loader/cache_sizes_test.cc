@@ -58,7 +58,7 @@ class HashingSink final : public RowSink {
   Rows rows_ ABSL_GUARDED_BY(mutex_);
 };
 
-std::unique_ptr<Loader> SizedLoader(uint64_t budget, const CacheSizes& first, int threads = 2,
+std::unique_ptr<Loader> SizedLoader(uint64_t budget, const tuning::CacheSizes& first, int threads = 2,
                                     Clock* clock = StoppedClock(), bool chosen = true) {
   LoaderOptions options;
   options.threads = threads;
@@ -135,7 +135,7 @@ TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
         continue;
       }
       rows += 40;  // some rows hit the caches before the next change
-      const CacheSizes now = loader->SetCaches({size(), size(), size()});
+      const tuning::CacheSizes now = loader->SetCaches({size(), size(), size()});
       EXPECT_LE(now.sum(), kBudget);
       EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
     }
@@ -174,7 +174,7 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
   HoldingSink sink;
   for (const bool chosen : {true, false}) {
     auto loader = SizedLoader(1 << 20, {}, 1, StoppedClock(), chosen);
-    const CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
+    const tuning::CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
     ASSERT_EQ(sizes.sum(), 800'000u);
     auto session = loader->OpenSession(job.job, StepsOf(60), &sink);
     EXPECT_EQ(session.ok(), chosen) << "a configured size does not change";
@@ -369,7 +369,7 @@ TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
 TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
-  const CacheSizes first = {4 << 20, 0, 1 << 20};
+  const tuning::CacheSizes first = {4 << 20, 0, 1 << 20};
   auto loader = SizedLoader(16 << 20, first, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   machine.Run(loader.get(), &tuning, 5);

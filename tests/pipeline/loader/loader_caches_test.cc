@@ -43,7 +43,7 @@ class LoaderCachesTest : public ::testing::Test {
     rows_ = std::make_unique<MadeUpRows>(kShared - options_.limits.first.sum());
     caches_ = std::make_unique<LoaderCaches>(options_, rows_.get());
   }
-  void Expect(const CacheSizes& sizes) {
+  void Expect(const tuning::CacheSizes& sizes) {
     EXPECT_EQ(caches_->sizes(), sizes);
     EXPECT_LE(caches_->sizes().sum() + rows_->total(), kShared);
   }
@@ -62,7 +62,8 @@ class LoaderCachesTest : public ::testing::Test {
 TEST_F(LoaderCachesTest, CachesGrowByWhatRowsLeaveThoseThatSaveMostPerByteFirst) {
   Make();
   Expect({100 << 10, 100 << 10, 0});
-  EXPECT_EQ(caches_->SetSizes({300 << 10, 200 << 10, 100 << 10}), (CacheSizes{300 << 10, 200 << 10, 100 << 10}));
+  EXPECT_EQ(caches_->SetSizes({300 << 10, 200 << 10, 100 << 10}),
+            (tuning::CacheSizes{300 << 10, 200 << 10, 100 << 10}));
   Expect({300 << 10, 200 << 10, 100 << 10});
   EXPECT_EQ(rows_->total(), 400u << 10);
   // Rows use 600 KiB.
@@ -101,7 +102,7 @@ TEST_F(LoaderCachesTest, AReleaseTakesWhatCachesOfChosenSizeGainedOrNothing) {
 
 TEST_F(LoaderCachesTest, WhatRowsTookBackIsTheirsUntilNoSessionIsOpen) {
   Make();
-  const CacheSizes large{500 << 10, 300 << 10, 0};
+  const tuning::CacheSizes large{500 << 10, 300 << 10, 0};
   caches_->SetSizes(large);
   ASSERT_TRUE(caches_->Release(400 << 10, LoaderCaches::For::kRows));
   EXPECT_EQ(caches_->rows_need(), 600u << 10);

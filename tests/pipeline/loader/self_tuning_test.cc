@@ -120,7 +120,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
   before.jobs = {Times("a", 5, 1, 1), Times("gone", 9, 9, 9)};
   // The same second without work counts for each job: one waits for storage, one is new, one is not read at all.
   after.jobs = {Times("a", 5.5, 1.75, 1), Times("b", 0.25, 0, 0.75), Times("idle", 0, 0, 1)};
-  const TuningWindow window = WindowBetween(before, after);
+  const tuning::TuningWindow window = WindowBetween(before, after);
   EXPECT_DOUBLE_EQ(window.seconds, 1);
   EXPECT_DOUBLE_EQ(window.rows, 250);
   EXPECT_DOUBLE_EQ(window.reads, 10);
@@ -137,7 +137,7 @@ TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
   SelfTuningOptions options;
   options.limits = {.most_threads = 3, .threads_pinned = true, .read_threads_pinned = true};
   const SelfTuning tuning(loader.get(), &files, options);
-  EXPECT_EQ(tuning.Get().setting, (TuningSetting{3, 7}));
+  EXPECT_EQ(tuning.Get().setting, (tuning::TuningSetting{3, 7}));
   EXPECT_EQ(tuning.Get().changes, 0u);
   EXPECT_EQ(files.threads(), 7);
 }

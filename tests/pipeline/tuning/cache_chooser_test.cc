@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace penstock {
+namespace penstock::tuning {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -265,4 +265,4 @@ TEST_P(CacheChooserLaws, NoiseMovesLittle) {
 INSTANTIATE_TEST_SUITE_P(Seeds, CacheChooserLaws, ::testing::Range(0, 60));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::tuning

@@ -11,7 +11,7 @@
 
 #include "pipeline/tuning/tuning_window.h"
 
-namespace penstock {
+namespace penstock::tuning {
 
 struct SimulatedMachine {
   int cpus = 2;
@@ -114,6 +114,6 @@ struct SimulatedMachine {
   mutable double best = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::tuning
 
 #endif  // PENSTOCK_TESTS_PIPELINE_TUNING_SIMULATED_MACHINE_H_

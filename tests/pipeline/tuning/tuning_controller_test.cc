@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/pipeline/tuning/simulated_machine.h"
 
-namespace penstock {
+namespace penstock::tuning {
 namespace {
 
 constexpr double kWindowSeconds = static_cast<double>(TuningController::kWindow) / kSecond;
@@ -351,4 +351,4 @@ TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNoMeasurement) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::tuning
