@@ -65,7 +65,7 @@ Work MakeWork(const std::string& folder, int crops) {
     if (!header.ok()) Die(work.paths[i] + ": " + header.status().ToString());
     SampleRandom random(17, i, 0);
     for (int k = 0; k < crops; ++k) {
-      const image::Rect rect = DrawResizedCrop(CropDraw(), header->width, header->height, &random);
+      const image::Rect rect = augment::DrawResizedCrop(augment::CropDraw(), header->width, header->height, &random);
       work.crops.push_back({i, rect, random.Chance(0.5)});
     }
   }

@@ -50,7 +50,8 @@ uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& 
       if (!header.ok()) std::abort();
       SampleRandom crop_random(HashWords({job.order().seed(), epoch, Hash64("1")}), i, 0);
       SampleRandom flip_random(HashWords({job.order().seed(), epoch, Hash64("2")}), i, 0);
-      const image::Rect crop = DrawResizedCrop(CropDraw(), header->width, header->height, &crop_random);
+      const image::Rect crop =
+          augment::DrawResizedCrop(augment::CropDraw(), header->width, header->height, &crop_random);
       const bool flip = flip_random.Chance(0.5);
       const size_t stride = static_cast<size_t>(crop.width) * 3;
       pixels.resize(std::max(pixels.size(), stride * static_cast<size_t>(crop.height)));

@@ -173,8 +173,9 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
   for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));
   v1::JobSpec job;
-  PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(made.text, CheckPipeline, &job)));
-  made.has_pictures = HasPictures(job);
+  PS_RETURN_IF_ERROR(
+      MistakesToStatus("the job that would be written", CheckJobText(made.text, augment::CheckPipeline, &job)));
+  made.has_pictures = augment::HasPictures(job);
   return made;
 }
 
@@ -213,7 +214,8 @@ absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const 
   v1::JobSpec job;
   const std::string name = path == "-" ? "standard input" : path;
   std::vector<Mistake> renamed;
-  PS_RETURN_IF_ERROR(MistakesToStatus(name, CheckJobText(text, CheckPipeline, &job, &renamed, NameCheckOf(storage))));
+  PS_RETURN_IF_ERROR(
+      MistakesToStatus(name, CheckJobText(text, augment::CheckPipeline, &job, &renamed, NameCheckOf(storage))));
   PrintWarnings(MistakeLines(name, renamed));
   return job;
 }
@@ -225,7 +227,7 @@ absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::st
     PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data.storage(), argument));
   } else {
     PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data, argument, "", kRecords));
-    PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(made.text, CheckPipeline, &job)));
+    PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(made.text, augment::CheckPipeline, &job)));
   }
   data.ResolveJob(&job);
   return job;

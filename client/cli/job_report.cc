@@ -92,7 +92,7 @@ std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t ro
 }
 
 std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows) {
-  std::vector<std::string> out = JobWarnings(job);
+  std::vector<std::string> out = augment::JobWarnings(job);
   if (rows == 0) return out;
   for (std::string& warning : DroppedRowsWarnings(job, rows)) out.push_back(std::move(warning));
   return out;

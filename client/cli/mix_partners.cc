@@ -7,9 +7,9 @@
 
 namespace penstock::cli {
 
-absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
-                                                                     int epochs) {
-  std::vector<std::optional<SheetPartner>> partners;
+absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
+                                                                              int epochs) {
+  std::vector<std::optional<augment::SheetPartner>> partners;
   if (!job.spec().has_mix()) return partners;
   PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
   for (int e = 0; e < epochs; ++e) {
@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJ
     const uint64_t first = own - own % mix.group, other = first + (mix.group - 1) - (own - first);
     partners.emplace_back();
     if (first + mix.group > plan.num_positions() || other == own) continue;
-    SheetPartner partner;
+    augment::SheetPartner partner;
     const uint64_t record = plan.RecordAt(other);
     PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &partner.bytes));
     partner.key = {job.plan_options().seed, epoch, plan.RepeatAt(other), record};

@@ -79,7 +79,7 @@ std::set<std::string> RequiredFields(const pb::FieldDescriptor& op) {
   bare->GetReflection()->MutableMessage(bare, member);
   std::set<std::string> required;
   const std::string prefix = absl::StrCat("ops[", job.ops_size() - 1, "].", op.name(), ".");
-  for (const std::string& mistake : CheckPipeline(job)) {
+  for (const std::string& mistake : augment::CheckPipeline(job)) {
     if (!absl::StartsWith(mistake, prefix)) continue;
     required.insert(mistake.substr(prefix.size(), mistake.find_first_of(":[. ", prefix.size()) - prefix.size()));
   }

@@ -98,8 +98,8 @@ struct Row {
   batch::RowSlot slot;
 };
 
-absl::StatusOr<Row> MakeRow(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
-                            RowScratch* scratch) {
+absl::StatusOr<Row> MakeRow(const augment::Pipeline& pipeline, std::string_view record, const SampleKey& key,
+                            augment::RowScratch* scratch) {
   const batch::RowSchema& schema = pipeline.schema();
   Row row;
   for (const batch::ColumnSpec& column : schema.columns) {
@@ -120,7 +120,7 @@ void SoftenLabel(const batch::MixPlan& plan, Row* row) {
 }
 
 // Mixes a row as the client does (client/assembly/group_mixer.h). If the partner cannot be made, the row stays unmixed.
-void MixRow(const Pipeline& pipeline, const RowMix& mix, RowScratch* scratch, Row* row) {
+void MixRow(const augment::Pipeline& pipeline, const RowMix& mix, augment::RowScratch* scratch, Row* row) {
   SoftenLabel(mix.plan, row);
   if (mix.partner == nullptr) return;
   absl::StatusOr<Row> other = MakeRow(pipeline, mix.partner->bytes, mix.partner->key, scratch);
@@ -133,8 +133,8 @@ void MixRow(const Pipeline& pipeline, const RowMix& mix, RowScratch* scratch, Ro
 
 }  // namespace
 
-absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
-                                    RowScratch* scratch, const RowMix* mix) {
+absl::StatusOr<std::string> RowText(const augment::Pipeline& pipeline, std::string_view record, const SampleKey& key,
+                                    augment::RowScratch* scratch, const RowMix* mix) {
   PS_ASSIGN_OR_RETURN(Row row, MakeRow(pipeline, record, key, scratch));
   if (mix != nullptr) MixRow(pipeline, *mix, scratch, &row);
   const batch::RowSchema schema = mix != nullptr ? batch::MixedSchema(pipeline.schema(), mix->plan) : pipeline.schema();

@@ -14,13 +14,13 @@ namespace penstock::cli {
 // The mixing of a row in a job that mixes rows.
 struct RowMix {
   const batch::MixPlan& plan;
-  const SheetPartner* partner;  // null: the row stays unmixed, but its label is soft
+  const augment::SheetPartner* partner;  // null: the row stays unmixed, but its label is soft
 };
 
 // Returns the columns of the row that the pipeline makes of `record`, one on each line: name, type with shape, the
 // first values. With `mix`, they are the columns of a batch. Returns the errors of Pipeline::MakeRow.
-absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
-                                    RowScratch* scratch, const RowMix* mix = nullptr);
+absl::StatusOr<std::string> RowText(const augment::Pipeline& pipeline, std::string_view record, const SampleKey& key,
+                                    augment::RowScratch* scratch, const RowMix* mix = nullptr);
 
 }  // namespace penstock::cli
 

@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
       OpenDataset(host->storage(), spec, roots, options_.index_dir, options_.host.loader.threads, file_errors_));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
-  loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
+  loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());
   const batch::RowSchema& schema = loaded->job->pipeline().schema();
   std::optional<BatchMix> mix;
   if (spec.has_mix()) {

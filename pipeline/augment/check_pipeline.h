@@ -7,7 +7,7 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Returns one entry per mistake, each "PATH: MESSAGE" with the field's path in the job file, such as
 // "ops[2].random_resized_crop.height: must be from 1 to 65500, not 0" or "features[1].column: ...". Returns an empty
@@ -15,6 +15,6 @@ namespace penstock {
 // because their input is unknown.
 std::vector<std::string> CheckPipeline(const v1::JobSpec& job);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_

@@ -16,7 +16,7 @@
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr int kWidth = 97, kHeight = 71;  // no multiples of any vector width
@@ -176,4 +176,4 @@ uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
   return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

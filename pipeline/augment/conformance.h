@@ -7,7 +7,7 @@
 
 #include "pipeline/augment/pipeline.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Returns 16 hexadecimal digits: a hash of rows and of own ops. The rows come from two built-in images (one a JPEG) and
 // cover everything that could differ between CPUs: resizes of every method and filter, randomly drawn crops,
@@ -20,6 +20,6 @@ const std::string& ConformanceDigest();
 // the conformance digest. It is the same whether the job is served or read in this process.
 uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_

@@ -16,7 +16,7 @@
 #include "pipeline/batch/mix_rows.h"
 #include "pipeline/image/formats/png.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr int kMargin = 300, kGap = 6, kHeader = 26, kLine = 18, kMaxSide = 20000;
@@ -318,4 +318,4 @@ absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -13,7 +13,7 @@
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/batch/mix_draw.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // For a job that mixes rows: the partner of one draw of a record.
 struct SheetPartner {
@@ -49,6 +49,6 @@ bool HasPictures(const v1::JobSpec& job);
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
                                                const SheetOptions& options = {});
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_CONTACT_SHEET_H_

@@ -10,7 +10,7 @@
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/augment/op/op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr std::array<const char*, 9> kBoxWords = {"bbox", "bboxes", "box",  "boxes", "xmin",
@@ -119,4 +119,4 @@ std::vector<std::string> JobWarnings(const v1::JobSpec& job) {
                    "(docs/augmentations.md). Then remove the features from the job")};
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

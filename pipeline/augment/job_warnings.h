@@ -7,13 +7,13 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Returns one entry per warning, "PATH: MESSAGE" like CheckPipeline, with the remedy. Requires a job without mistakes.
 //   Numbers named like a box (bbox, boxes, xmin, ...) in a job whose ops move pixels, if the annotations do not move
 //   them.
 std::vector<std::string> JobWarnings(const v1::JobSpec& job);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_JOB_WARNINGS_H_

@@ -16,7 +16,7 @@
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/batch/mix_job.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // Increase this when the same features and ops give other bytes.
@@ -236,4 +236,4 @@ absl::StatusOr<std::unique_ptr<const Pipeline>> Pipeline::Create(const v1::JobSp
   return std::make_unique<PipelineImpl>(std::move(plan), FingerprintOf(job));
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -17,7 +17,7 @@
 #include "pipeline/augment/value/stage_times.h"
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Reusable buffers and decoder objects of one thread.
 class RowScratch {
@@ -88,6 +88,6 @@ class Pipeline {
                                           batch::RowSlot* slot, RowScratch* scratch) const = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_PIPELINE_H_

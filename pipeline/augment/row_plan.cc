@@ -12,7 +12,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/value/step_error.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // The maximum size of one column in a row.
@@ -429,4 +429,4 @@ void RowPlan::MeasureColumn(size_t c, const records::ParsedExample& parsed, Foll
   if (image) *bytes += value->image.StoreBytes();
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

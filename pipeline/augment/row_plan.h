@@ -15,7 +15,7 @@
 #include "pipeline/augment/op/op.h"
 #include "pipeline/augment/pipeline.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 struct RowScratch::Impl {
   ImageTools tools;
@@ -99,6 +99,6 @@ class RowPlan {
   image::ImageLimits limits_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_

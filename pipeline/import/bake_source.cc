@@ -118,7 +118,7 @@ class BakeMaker final : public RecordMaker {
   const batch::RowSchema& schema_;
   std::vector<std::vector<std::byte>> fixed_;
   batch::RowSlot slot_;
-  RowScratch scratch_;
+  augment::RowScratch scratch_;
   FetchedItem fetched_;
   RecordBuffer buffer_;
 };

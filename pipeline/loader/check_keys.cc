@@ -19,7 +19,7 @@ std::string Counted(uint64_t count, const std::string& noun) {
 }
 
 // Adds up to `count` records from `first` on to the check.
-absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, KeyCheck* check) {
+absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, augment::KeyCheck* check) {
   std::string record;
   uint64_t bytes = 0;
   for (uint64_t k = 0; k < count && bytes < kBytes && !check->AllFound(); ++k) {
@@ -36,7 +36,7 @@ absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, K
 
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
   PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
-  KeyCheck check(spec);
+  augment::KeyCheck check(spec);
   const auto& shards = reader->snapshot().shards();
   std::vector<uint64_t> firsts = {0};  // number of each shard's first record
   for (const sources::SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);

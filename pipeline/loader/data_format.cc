@@ -34,7 +34,7 @@ std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::C
   std::vector<std::string> keys;
   for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
   if (job.annotations().has_boxes()) {
-    for (BoxKey& box : BoxKeysOf(job.annotations().boxes())) keys.push_back(std::move(box.key));
+    for (augment::BoxKey& box : augment::BoxKeysOf(job.annotations().boxes())) keys.push_back(std::move(box.key));
   }
   std::vector<sources::RequestedFeatures::Request> requests;
   for (const std::string& key : keys) {

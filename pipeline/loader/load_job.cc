@@ -15,7 +15,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict) {
   PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<const Pipeline> pipeline, Pipeline::Create(spec));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<const augment::Pipeline> pipeline, augment::Pipeline::Create(spec));
   if (reader->features() != nullptr) {
     const auto needed = RequestedFeaturesOf(reader->snapshot().container(), spec);
     PS_CHECK(needed != nullptr && *needed == *reader->features());  // otherwise the rows would lack features
@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
-                                                               std::unique_ptr<const Pipeline> pipeline,
+                                                               std::unique_ptr<const augment::Pipeline> pipeline,
                                                                DamageVerdict verdict) {
   std::shared_ptr<LoadJob> job(new LoadJob());
   job->spec_ = spec;

@@ -33,11 +33,11 @@ class LoadJob {
   // Does the same with an existing pipeline.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
-                                                               std::unique_ptr<const Pipeline> pipeline,
+                                                               std::unique_ptr<const augment::Pipeline> pipeline,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
 
   const v1::JobSpec& spec() const { return spec_; }
-  const Pipeline& pipeline() const { return *pipeline_; }
+  const augment::Pipeline& pipeline() const { return *pipeline_; }
   DatasetReader& reader() const { return *reader_; }
   const plan::PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
@@ -63,7 +63,7 @@ class LoadJob {
  private:
   LoadJob() = default;
   v1::JobSpec spec_;
-  std::unique_ptr<const Pipeline> pipeline_;
+  std::unique_ptr<const augment::Pipeline> pipeline_;
   std::shared_ptr<DatasetReader> reader_;
   DamageVerdict verdict_ = DamageVerdict::kOwn;
   const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();

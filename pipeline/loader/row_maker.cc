@@ -346,7 +346,7 @@ class RowMaker::Try {
   // Runs the pipeline on the record's bytes. `need`: bytes that are reserved so far.
   Step MakeFrom(std::string_view record, uint64_t need) {
     made_.record_bytes = record.size();
-    const Pipeline& pipeline = job_.pipeline();
+    const augment::Pipeline& pipeline = job_.pipeline();
     const uint64_t scratch = pipeline.ScratchBytes(record);
     std::shared_ptr<const std::string> decoded;
     bool decode = false;

@@ -53,7 +53,7 @@ std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t 
 
 // State that a maker keeps from row to row, on whichever thread it runs.
 struct MakerContext {
-  RowScratch scratch;
+  augment::RowScratch scratch;
   RecordBuffer record;  // for records that are not in the cache
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;

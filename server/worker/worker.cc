@@ -399,7 +399,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_memory_budget_bytes(budget_bytes);
   agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
   if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
-  agent.registration.set_conformance_digest(ConformanceDigest());
+  agent.registration.set_conformance_digest(augment::ConformanceDigest());
   for (const sources::DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());

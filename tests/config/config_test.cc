@@ -219,7 +219,7 @@ TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {
 ops { random_resized_crop)");
   v1::JobSpec job;
   EXPECT_THAT(
-      Lines(CheckJobText(text, CheckPipeline, &job)),
+      Lines(CheckJobText(text, augment::CheckPipeline, &job)),
       ElementsAre(StartsWith("9 ops[1].random_apply.ops[0].one_of.ops[1].random_horizontal_flip.probability: ")));
 }
 
@@ -355,7 +355,7 @@ TEST(Examples, AllAreRightAsTheyStand) {
     const std::string path = entry.path().string();
     if (entry.path().extension() != ".textproto") continue;
     if (path.find(".job.") != std::string::npos) {
-      EXPECT_EQ(LoadJobFile(path, CheckPipeline, &warnings).status().message(), "") << path;
+      EXPECT_EQ(LoadJobFile(path, augment::CheckPipeline, &warnings).status().message(), "") << path;
       ++jobs;
     } else {
       EXPECT_EQ(LoadDaemonConfig(path, &warnings).status().message(), "") << path;
@@ -376,7 +376,7 @@ TEST(Examples, JobsInTheAugmentationsPageHaveNoMistakes) {
   for (size_t at = page->find(begin); at != std::string::npos; at = page->find(begin, at + 1)) {
     const size_t start = at + begin.size() - 5, end = page->find("```", start);
     v1::JobSpec job;
-    EXPECT_THAT(Lines(CheckJobText(page->substr(start, end - start), CheckPipeline, &job)), IsEmpty());
+    EXPECT_THAT(Lines(CheckJobText(page->substr(start, end - start), augment::CheckPipeline, &job)), IsEmpty());
     ++jobs;
   }
   EXPECT_GT(jobs, 0);

@@ -27,7 +27,7 @@ constexpr int kSide = 6;
 
 // A job on raw pixels: no decoder is between the input and what a test looks at.
 v1::JobSpec RawJob(const std::string& ops) {
-  return ParseJob(
+  return augment::ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 6 shape: 6 shape: 3 }\n" + ops);
 }
 
@@ -36,9 +36,9 @@ std::string WhiteRecord() {
 }
 
 std::vector<uint8_t> MakeRow(const std::string& ops, uint64_t epoch = 0) {
-  const auto pipeline = BuildPipeline(RawJob(ops));
-  OwnedRow row(pipeline->schema());
-  RowScratch scratch;
+  const auto pipeline = augment::BuildPipeline(RawJob(ops));
+  augment::OwnedRow row(pipeline->schema());
+  augment::RowScratch scratch;
   const SampleKey key{.seed = 1, .epoch = epoch, .repeat = 0, .record_id = 3};
   const absl::Status status = pipeline->MakeRow(WhiteRecord(), key, &row.slot, &scratch);
   EXPECT_TRUE(status.ok()) << status;
@@ -69,7 +69,7 @@ TEST(OwnOp, WorksInsideOtherOps) {
 
 TEST(OwnOp, MistakesNameTheParameterAndWhatThereIs) {
   const auto mistakes = [](const std::string& custom) {
-    return CheckPipeline(RawJob("ops { custom { " + custom + " } }"));
+    return augment::CheckPipeline(RawJob("ops { custom { " + custom + " } }"));
   };
   EXPECT_THAT(mistakes("op: 'vignete'"),
               ElementsAre(AllOf(HasSubstr("ops[0].custom.op: own op 'vignete' is unknown"), HasSubstr("vignette"))));
@@ -100,7 +100,7 @@ TEST(OwnOp, MistakesInAJobFileHaveTheirLine) {
       "} }\n"
       "ops { resize { height: 8 width: 8 } }\n"
       "batch { size: 4 }\n",
-      CheckPipeline, &job);
+      augment::CheckPipeline, &job);
   ASSERT_EQ(mistakes.size(), 1u);
   EXPECT_EQ(mistakes[0].line, 7);
 }
@@ -137,9 +137,9 @@ TEST(OwnOp, WhatItThrowsIsTheRowsError) {
                                    return std::unique_ptr<Op>(new ThrowingOp);
                                  }})
                   .ok());
-  const auto pipeline = BuildPipeline(RawJob("ops { custom { op: 'throws' } }"));
-  OwnedRow row(pipeline->schema());
-  RowScratch scratch;
+  const auto pipeline = augment::BuildPipeline(RawJob("ops { custom { op: 'throws' } }"));
+  augment::OwnedRow row(pipeline->schema());
+  augment::RowScratch scratch;
   const absl::Status status = pipeline->MakeRow(WhiteRecord(), SampleKey(), &row.slot, &scratch);
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()),
@@ -151,7 +151,7 @@ TEST(OwnOp, AFactoryThatRefusesWithoutAReasonIsNamed) {
                              .version = "1",
                              .make = [](const OwnOpSetup&, ValueType*) { return std::unique_ptr<Op>(); }})
                   .ok());
-  EXPECT_THAT(CheckPipeline(RawJob("ops { custom { op: 'silent' } }")),
+  EXPECT_THAT(augment::CheckPipeline(RawJob("ops { custom { op: 'silent' } }")),
               ElementsAre(HasSubstr("own op 'silent' rejects this job without a reason")));
 }
 
@@ -162,7 +162,7 @@ TEST(OwnOp, NameAndVersionAreInTheFingerprint) {
   };
   ASSERT_TRUE(RegisterOwnOp({.name = "one", .version = "1a", .make = make}).ok());
   ASSERT_TRUE(RegisterOwnOp({.name = "two", .version = "1", .make = make}).ok());
-  const auto fingerprint = [](const std::string& ops) { return BuildPipeline(RawJob(ops))->fingerprint(); };
+  const auto fingerprint = [](const std::string& ops) { return augment::BuildPipeline(RawJob(ops))->fingerprint(); };
   // What an op adds, wherever it stands, is name and version.
   for (const std::string ops :
        {"custom { op: 'one' }", "random_apply { ops { one_of { ops { custom { op: 'one' } } } } }"}) {

@@ -25,7 +25,7 @@ AgentOptions AgentOptionsOf(const SimWorker::Options& worker) {
   options.registration.set_address(worker.host);
   options.registration.set_host(worker.host);
   options.registration.set_threads(1);
-  options.registration.set_conformance_digest(ConformanceDigest());
+  options.registration.set_conformance_digest(augment::ConformanceDigest());
   options.registration.set_version(std::string(Version()));
   for (const sources::DataRoot& root : worker.roots) options.registration.add_roots(root.name);
   return options;

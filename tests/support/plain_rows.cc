@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const LoadJob& job, uint
     slot.fixed.push_back(column.ragged ? nullptr : reinterpret_cast<std::byte*>(column.bytes.data()));
   }
   slot.ragged.resize(columns.size());
-  RowScratch scratch;
+  augment::RowScratch scratch;
   if (const absl::Status status = job.pipeline().MakeRow(bytes, key, &slot, &scratch); !status.ok()) {
     return absl::DataLossError(absl::StrCat(job.reader().Describe(record), ": ", status.message()));
   }

@@ -59,7 +59,8 @@ class Bake final : public Command {
     PS_ASSIGN_OR_RETURN(const auto source, BakeSource::Create(job, options_));
     const std::string text = source->JobText(JobName(absl::StrCat(spec.name(), "-baked")), output_.Glob());
     v1::JobSpec reading;
-    PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &reading)));
+    PS_RETURN_IF_ERROR(
+        MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &reading)));
     if (spec.errors().policy() != v1::FAIL) output_.set_skip_bad();
     return output_.Write(*source, "baking", options_.Arguments(), {{"job.textproto", text}},
                          absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto"));

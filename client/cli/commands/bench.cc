@@ -126,7 +126,7 @@ class Bench final : public Command {
   }
 
   absl::Status OneThread(const LoadJob& job, std::vector<Stage>* stages) const {
-    RowScratch scratch;
+    augment::RowScratch scratch;
     const auto nothing = [](const std::string&, const SampleKey&) -> absl::StatusOr<bool> { return true; };
     PS_RETURN_IF_ERROR(Measure(job, "read", stages, nothing));
     if (job.pipeline().HasDecodedPrefix()) {

@@ -44,7 +44,7 @@ class CheckConfig final : public Command {
     v1::JobSpec job;
     v1::DaemonConfig daemon;
     std::vector<Mistake> renamed_of_job, renamed_of_daemon;
-    const auto as_job = CheckJobText(text, CheckPipeline, &job, &renamed_of_job, NameCheckOf(storage_));
+    const auto as_job = CheckJobText(text, augment::CheckPipeline, &job, &renamed_of_job, NameCheckOf(storage_));
     const auto as_daemon = CheckDaemonConfigText(text, &daemon, &renamed_of_daemon);
     bool is_job = as_job.size() <= as_daemon.size();
     if (absl::StrContains(text, "proto-message: penstock.v1.JobSpec")) is_job = true;

@@ -24,13 +24,14 @@ absl::StatusOr<feed::LocalSource> OpenLocal(storage::Storage* storage, const v1:
   if (!open.job_file().empty()) {
     // "-" is an ordinary file name here: the feeder does not read its standard input.
     std::vector<std::string> warnings;
-    PS_ASSIGN_OR_RETURN(source.job, storage->IsLocal(open.job_file())
-                                        ? LoadJobFile(open.job_file(), CheckPipeline, &warnings, NameCheckOf(storage))
-                                        : LoadJobFileOrInput(storage, open.job_file()));
+    PS_ASSIGN_OR_RETURN(source.job,
+                        storage->IsLocal(open.job_file())
+                            ? LoadJobFile(open.job_file(), augment::CheckPipeline, &warnings, NameCheckOf(storage))
+                            : LoadJobFileOrInput(storage, open.job_file()));
     PrintWarnings(warnings);
   } else {
     PS_RETURN_IF_ERROR(MistakesToStatus(
-        "the job", CheckJobText(open.job_text(), CheckPipeline, &source.job, nullptr, NameCheckOf(storage))));
+        "the job", CheckJobText(open.job_text(), augment::CheckPipeline, &source.job, nullptr, NameCheckOf(storage))));
   }
   data.ResolveJob(&source.job);
   PS_ASSIGN_OR_RETURN(source.roots, data.Roots());

@@ -378,7 +378,8 @@ class Import final : public Command {
     const std::string text =
         source->JobText(JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
     v1::JobSpec job;
-    PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &job)));
+    PS_RETURN_IF_ERROR(
+        MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &job)));
     return output_.Write(
         *source, "importing", arguments, {{"job.textproto", text}},
         absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto, which is:\n\n", text));

@@ -57,7 +57,7 @@ class Preview final : public Command {
     if (records_ == 0 || draws_ == 0 || cell_ == 0)
       return UsageError("--records, --draws and --cell must be at least 1");
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    const bool pictures = HasPictures(spec);
+    const bool pictures = augment::HasPictures(spec);
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
     const sources::Snapshot& snapshot = job->reader().snapshot();
@@ -68,7 +68,7 @@ class Preview final : public Command {
     PrintWarnings(WarningsOf(job->spec(), plan.num_positions()));
     const uint64_t count = std::min(records_, plan.num_positions() - position_);
     std::vector<std::string> bytes(count);
-    std::vector<SheetRecord> sheet(count);
+    std::vector<augment::SheetRecord> sheet(count);
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t position = position_ + i, record = plan.RecordAt(position);
       PS_RETURN_IF_ERROR(job->reader().ReadRecord(record, &bytes[i]));
@@ -87,10 +87,10 @@ class Preview final : public Command {
           "--out ", out_,
           ": the job has no pictures; its rows are above (without --out, or with --out X.txt, it is text)"));
     }
-    SheetOptions options;
+    augment::SheetOptions options;
     options.draws = static_cast<int>(draws_);
     options.cell = static_cast<int>(cell_);
-    PS_ASSIGN_OR_RETURN(const std::string png, RenderContactSheet(job->spec(), sheet, options));
+    PS_ASSIGN_OR_RETURN(const std::string png, augment::RenderContactSheet(job->spec(), sheet, options));
     PS_RETURN_IF_ERROR(WriteFileAtomically(out_, png));
     const bool mixed = job->spec().has_mix();
     std::printf("wrote %s: %s, %s of each%s\n", out_.c_str(), Count(sheet.size(), "record").c_str(),
@@ -103,15 +103,15 @@ class Preview final : public Command {
 
  private:
   // Returns the first draw of each record, or its error if the row cannot be made.
-  static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
-    RowScratch scratch;
+  static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<augment::SheetRecord>& records) {
+    augment::RowScratch scratch;
     std::string text;
     std::optional<batch::MixPlan> plan;
     if (job.spec().has_mix()) {
       PS_ASSIGN_OR_RETURN(plan, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
       text = "# mixed with the rows of their groups, as trainers get them\n";
     }
-    for (const SheetRecord& record : records) {
+    for (const augment::SheetRecord& record : records) {
       std::optional<RowMix> mix;
       if (plan) {
         const bool mixes = !record.partners.empty() && record.partners[0].has_value();

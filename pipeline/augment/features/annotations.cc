@@ -11,7 +11,7 @@
 #include "pipeline/augment/op/mask_fill.h"
 #include "pipeline/augment/op/op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 std::string ColumnOf(const v1::Op& op) { return op.column().empty() ? "image" : op.column(); }
@@ -287,4 +287,4 @@ absl::Status AnnotationPlan::Finish(const Followers& followers, batch::RowSlot* 
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -18,7 +18,7 @@
 #include "pipeline/batch/row.h"
 #include "pipeline/image/image_header.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // One of the four keys of the boxes: the field that names it ("xmin_key"), and the key.
 struct BoxKey {
@@ -95,6 +95,6 @@ class AnnotationPlan {
   std::vector<Companion> companions_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_

@@ -7,7 +7,7 @@
 #include "pipeline/augment/features/features.h"
 #include "pipeline/plan/job_dataset.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr uint64_t kDefaultRecordBytes = uint64_t{256} << 20;
@@ -195,4 +195,4 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
   return set;
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 absl::Status WrongShape(const FeaturePlan& plan, std::string_view what) {
@@ -145,4 +145,4 @@ absl::Status FeatureSet::ReadRagged(size_t p, const records::ParsedExample& pars
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

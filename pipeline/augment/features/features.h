@@ -15,7 +15,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/record_parser.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // One checked feature, with its defaults expanded.
 struct FeaturePlan {
@@ -62,6 +62,6 @@ v1::RecordFormat RecordFormatOf(const v1::JobSpec& job);
 // Returns the parser's format. RAW records have no parser.
 records::RecordFormat ParserFormatOf(const v1::JobSpec& job);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_FEATURES_FEATURES_H_

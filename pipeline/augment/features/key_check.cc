@@ -13,7 +13,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/sample_parser.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr size_t kMaxKeysShown = 24;
@@ -114,4 +114,4 @@ std::vector<std::string> KeyCheck::Mistakes(const std::string& where) const {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -11,7 +11,7 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 class KeyCheck {
  public:
@@ -44,6 +44,6 @@ class KeyCheck {
   std::set<std::string> context_, lists_;  // keys found
 };
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_FEATURES_KEY_CHECK_H_

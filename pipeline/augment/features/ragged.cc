@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 uint32_t Read32(std::string_view bytes, size_t at) {
@@ -46,4 +46,4 @@ void KeepRagged(const batch::ColumnSpec& column, const std::vector<char>& keep, 
   *encoded = std::move(out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

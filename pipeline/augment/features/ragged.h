@@ -9,7 +9,7 @@
 
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Returns the number of elements.
 uint32_t RaggedCount(std::string_view encoded);
@@ -17,6 +17,6 @@ uint32_t RaggedCount(std::string_view encoded);
 // Keeps the elements i with keep[i] != 0, in their order. `keep` has one entry per element.
 void KeepRagged(const batch::ColumnSpec& column, const std::vector<char>& keep, std::string* encoded);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_

@@ -43,7 +43,7 @@ std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
   for (const Mistake& mistake : CheckJobSpec(spec)) {
     out.push_back(mistake.field.empty() ? mistake.message : absl::StrCat(mistake.field, ": ", mistake.message));
   }
-  for (std::string& mistake : CheckPipeline(spec)) out.push_back(std::move(mistake));
+  for (std::string& mistake : augment::CheckPipeline(spec)) out.push_back(std::move(mistake));
   return out;
 }
 
@@ -90,7 +90,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
     }
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
-  PS_ASSIGN_OR_RETURN(const auto pipeline, Pipeline::Create(spec));
+  PS_ASSIGN_OR_RETURN(const auto pipeline, augment::Pipeline::Create(spec));
   if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > kMaxRowBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", kMaxRowBytes,
@@ -98,7 +98,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
         "narrower type, or drop columns"));
   }
   FillColumns(pipeline->schema(), report);
-  report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
+  report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(*pipeline));
   return FillFiles(*files, tools, report);
 }
 
@@ -150,7 +150,7 @@ absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
     slot.fixed.push_back(column.ragged ? nullptr : bytes.data() + offset);
     if (!column.ragged) offset += column.Bytes();
   }
-  RowScratch scratch;
+  augment::RowScratch scratch;
   const SampleKey key{.seed = load.spec().order().seed(), .epoch = 0, .repeat = 0, .record_id = record_number};
   const absl::Status made = load.pipeline().MakeRow(record, key, &slot, &scratch);
   if (made.ok()) return made;

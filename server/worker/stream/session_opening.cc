@@ -25,7 +25,8 @@ absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t
 
 absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job) {
   PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job.order_fingerprint(), open.job()));
-  return CheckFingerprint("pipeline", open.pipeline_fingerprint(), JobPipelineFingerprint(job.pipeline()), open.job());
+  return CheckFingerprint("pipeline", open.pipeline_fingerprint(), augment::JobPipelineFingerprint(job.pipeline()),
+                          open.job());
 }
 
 SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,

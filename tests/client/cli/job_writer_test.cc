@@ -17,7 +17,8 @@ constexpr char kJpegStart[] = "\xFF\xD8\xFF\xE0 and so on";
 
 void ExpectRight(const std::string& text) {
   v1::JobSpec job;
-  EXPECT_EQ(std::string(MistakesToStatus("written", CheckJobText(text, CheckPipeline, &job)).message()), "") << text;
+  EXPECT_EQ(std::string(MistakesToStatus("written", CheckJobText(text, augment::CheckPipeline, &job)).message()), "")
+      << text;
 }
 
 TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {

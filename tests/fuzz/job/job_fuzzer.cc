@@ -46,18 +46,18 @@ void MakeRows(const penstock::v1::JobSpec& job) {
                           .Int64("image/class/label", 3)
                           .Float("weight", 0.5f)
                           .Serialize());
-  const auto pipeline = penstock::Pipeline::Create(job);
+  const auto pipeline = penstock::augment::Pipeline::Create(job);
   PS_CHECK(pipeline.ok());
   (void)(*pipeline)->fingerprint();
   if ((*pipeline)->schema().FixedBytes() > kLargestRow) return;
   const size_t scratch_bytes = (*pipeline)->ScratchBytes(*record);
   if (scratch_bytes > kLargestScratch) return;
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-    penstock::OwnedRow first((*pipeline)->schema()), second((*pipeline)->schema());
+    penstock::augment::OwnedRow first((*pipeline)->schema()), second((*pipeline)->schema());
     absl::Status status;
     {
       const penstock::AllocationPeak peak;
-      penstock::RowScratch scratch;
+      penstock::augment::RowScratch scratch;
       status = (*pipeline)->MakeRow(*record, {.epoch = epoch, .record_id = 1}, &first.slot, &scratch);
       PS_CHECK(peak.bytes() <= scratch_bytes + kSmallThings);
     }
@@ -65,7 +65,7 @@ void MakeRows(const penstock::v1::JobSpec& job) {
       PS_CHECK(!status.message().empty());
       return;
     }
-    penstock::RowScratch scratch;
+    penstock::augment::RowScratch scratch;
     PS_CHECK((*pipeline)->MakeRow(*record, {.epoch = epoch, .record_id = 1}, &second.slot, &scratch).ok());
     PS_CHECK(first.memory == second.memory && first.slot.ragged == second.slot.ragged);
   }
@@ -81,14 +81,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckMistakes(warnings, text);
 
   penstock::v1::JobSpec job;
-  const std::vector<Mistake> mistakes = penstock::CheckJobText(text, penstock::CheckPipeline, &job);
+  const std::vector<Mistake> mistakes = penstock::CheckJobText(text, penstock::augment::CheckPipeline, &job);
   CheckMistakes(mistakes, text);
   if (!mistakes.empty()) return 0;
   // The job's text can be printed and read again.
   std::string printed;
   penstock::v1::JobSpec again;
   PS_CHECK(google::protobuf::TextFormat::PrintToString(job, &printed));
-  PS_CHECK(penstock::CheckJobText(printed, penstock::CheckPipeline, &again).empty());
+  PS_CHECK(penstock::CheckJobText(printed, penstock::augment::CheckPipeline, &again).empty());
   PS_CHECK(job.SerializeAsString() == again.SerializeAsString());
   PS_CHECK(again.ParseFromString(job.SerializeAsString()));  // as an RPC does
   MakeRows(job);

@@ -16,7 +16,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr int kWidth = 120, kHeight = 90;
@@ -443,4 +443,4 @@ TEST(Annotations, ArePartOfTheFingerprint) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

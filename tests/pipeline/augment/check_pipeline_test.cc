@@ -8,7 +8,7 @@
 
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::AllOf;
@@ -114,4 +114,4 @@ TEST(CheckPipeline, RawRecordsAreOneFeature) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

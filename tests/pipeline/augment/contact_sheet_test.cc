@@ -12,7 +12,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr char kSheetOps[] =
@@ -121,4 +121,4 @@ TEST(ContactSheet, SaysWhyThereIsNone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -8,7 +8,7 @@
 
 #include "base/half.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 TEST(Half, EveryHalfSurvivesTheRoundTrip) {
@@ -64,4 +64,4 @@ TEST(Element, ConversionsSaturate) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -9,7 +9,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr char kImageOps[] = "ops { decode_image { } } ops { resize { height: 16 width: 16 } }";
@@ -57,4 +57,4 @@ TEST(FaultClasses, OfRecordsAreKnown) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

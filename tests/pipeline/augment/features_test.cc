@@ -9,7 +9,7 @@
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::HasSubstr;
@@ -150,4 +150,4 @@ TEST(Features, OpsOnTensorsOfEveryOrigin) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

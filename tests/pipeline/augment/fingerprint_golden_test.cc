@@ -9,7 +9,7 @@
 #include "pipeline/augment/conformance.h"
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const std::string kImage = "features { key: 'image/encoded' column: 'image' type: BYTES } ";
@@ -89,4 +89,4 @@ TEST(PipelineFingerprint, TheArithmeticsDigestIsThatOfEarlierReleases) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

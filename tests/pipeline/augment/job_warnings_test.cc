@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::AllOf;
@@ -73,4 +73,4 @@ TEST(JobWarnings, WhatTheAnnotationsKnowOfIsMeant) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

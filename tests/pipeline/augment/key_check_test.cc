@@ -5,7 +5,7 @@
 
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::AllOf;
@@ -96,4 +96,4 @@ TEST(KeyCheck, WhatIsNoRecordSaysNothingAndRawRecordsHaveNoKeys) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -15,7 +15,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/png/png_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::ElementsAre;
@@ -299,4 +299,4 @@ TEST(Masks, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -2,7 +2,7 @@
 
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 namespace {
 
@@ -40,4 +40,4 @@ v1::JobSpec ExampleJob(const OpExample& example) {
                   (example.text.find("GRAY") == std::string::npos ? "imagenet' } }" : "' mean: 0.4 std: 0.2 } }"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -8,7 +8,7 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 struct OpExample {
   enum Kind {
@@ -36,6 +36,6 @@ std::vector<std::string> OpNames();
 // op on labels works on an integer column. The only feature is image/encoded, or image/class/label for an op on labels.
 v1::JobSpec ExampleJob(const OpExample& example);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_TESTS_PIPELINE_AUGMENT_OP_EXAMPLES_H_

@@ -15,7 +15,7 @@
 #include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using ::testing::HasSubstr;
@@ -332,4 +332,4 @@ TEST(Pipeline, GoldenRows) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -12,7 +12,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 std::vector<uint8_t> MakePixelsOf(const image::RgbImage& in, const PolicyChoice& choice, image::WarpSampling sampling) {
@@ -100,4 +100,4 @@ TEST(PolicyReference, EveryOpIsTorchvisions) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -6,7 +6,7 @@
 #include "google/protobuf/text_format.h"
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 v1::JobSpec ParseJob(const std::string& text) {
   v1::JobSpec job;
@@ -50,4 +50,4 @@ OwnedRow::OwnedRow(const batch::RowSchema& schema) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -9,7 +9,7 @@
 
 #include "pipeline/augment/pipeline.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Returns a job from textproto. Ends the process if the text does not parse.
 v1::JobSpec ParseJob(const std::string& text);
@@ -39,6 +39,6 @@ struct OwnedRow {
   }
 };
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_

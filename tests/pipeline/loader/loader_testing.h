@@ -78,7 +78,7 @@ class MemoryDataset final : public DatasetReader {
 };
 
 // One column "data", uint8[row_bytes], filled with the low byte of a mix of record id, epoch and the record's text.
-class MemoryPipeline final : public Pipeline {
+class MemoryPipeline final : public augment::Pipeline {
  public:
   explicit MemoryPipeline(int64_t row_bytes) {
     batch::ColumnSpec column;
@@ -93,7 +93,7 @@ class MemoryPipeline final : public Pipeline {
     return scratch ? scratch(std::stoull(std::string(record))) : 0;
   }
   absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
-                       RowScratch* row_scratch) const override {
+                       augment::RowScratch* row_scratch) const override {
     const uint64_t number = std::stoull(std::string(record));
     if (on_make) {
       if (absl::Status status = on_make(number); !status.ok()) return status;
@@ -103,12 +103,12 @@ class MemoryPipeline final : public Pipeline {
   }
   bool IsDeterministic() const override { return deterministic; }
   bool HasDecodedPrefix() const override { return decoded_bytes > 0; }
-  absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch*) const override {
+  absl::StatusOr<std::string> MakeDecoded(std::string_view record, augment::RowScratch*) const override {
     if (on_decode) on_decode();
     return std::string(decoded_bytes, record[0]);
   }
   absl::Status MakeRowFromDecoded(std::string_view record, std::string_view, const SampleKey& key, batch::RowSlot* slot,
-                                  RowScratch* row_scratch) const override {
+                                  augment::RowScratch* row_scratch) const override {
     if (on_decoded) on_decoded();
     const uint64_t number = std::stoull(std::string(record));
     std::memset(slot->fixed[0], Content(number, key), schema_.columns[0].Bytes());

@@ -183,8 +183,8 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
 
 // The digest is also a promise between releases: if it changes, rows have changed, and readers reject earlier states.
 TEST(Conformance, IsAHashThatDoesNotChangeFromCallToCall) {
-  EXPECT_EQ(ConformanceDigest().size(), 16u);
-  EXPECT_EQ(ConformanceDigest(), ConformanceDigest());
+  EXPECT_EQ(augment::ConformanceDigest().size(), 16u);
+  EXPECT_EQ(augment::ConformanceDigest(), augment::ConformanceDigest());
 }
 
 TEST(DaemonOptions, FlagsAloneAreEnough) {

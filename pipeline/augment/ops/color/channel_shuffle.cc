@@ -6,7 +6,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr std::array<int, 3> kOrders[6] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -31,4 +31,4 @@ std::unique_ptr<Op> MakeChannelShuffle(const OpSetup& setup, ValueType* output) 
 const OpRegistration kChannelShuffleRegistration{"channel_shuffle", MakeChannelShuffle};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

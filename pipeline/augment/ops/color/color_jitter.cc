@@ -9,7 +9,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Jitter {
@@ -65,4 +65,4 @@ std::unique_ptr<Op> MakeColorJitter(const OpSetup& setup, ValueType* output) {
 const OpRegistration kColorJitterRegistration{"color_jitter", MakeColorJitter};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

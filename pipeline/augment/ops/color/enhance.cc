@@ -5,7 +5,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/augment/ops/common/pixel_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr double kMaxFactor = 1000;
@@ -101,4 +101,4 @@ const OpRegistration kEnhanceRegistrations[] = {
 };
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -3,7 +3,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
@@ -22,4 +22,4 @@ std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
 const OpRegistration kHueRegistration{"hue", MakeHue};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -8,7 +8,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr double kValues[3] = {0.2175, 0.0188, 0.0045};
@@ -42,4 +42,4 @@ std::unique_ptr<Op> MakePcaLighting(const OpSetup& setup, ValueType* output) {
 const OpRegistration kPcaLightingRegistration{"pca_lighting", MakePcaLighting};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -3,7 +3,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // Returns the draw() of an op without random parameters.
@@ -62,4 +62,4 @@ const OpRegistration kPointOpsRegistrations[] = {
 };
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -11,7 +11,7 @@
 #include "pipeline/augment/op/own_op.h"
 #include "pipeline/augment/op/own_op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // Catches the exceptions of an own op, and adds the op's name to its errors.
@@ -148,4 +148,4 @@ std::unique_ptr<Op> MakeCustom(const OpSetup& setup, ValueType* output) {
 const OpRegistration kCustomRegistration{"custom", MakeCustom};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

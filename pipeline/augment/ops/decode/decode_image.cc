@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class DecodeImageOp final : public Op {
@@ -93,4 +93,4 @@ std::unique_ptr<Op> MakeDecodeImage(const OpSetup& setup, ValueType* output) {
 const OpRegistration kDecodeImageRegistration{"decode_image", MakeDecodeImage};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/image/degrade.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr uint32_t kMaxCount = 1000;
@@ -42,4 +42,4 @@ std::unique_ptr<Op> MakeCutout(const OpSetup& setup, ValueType* output) {
 const OpRegistration kCutoutRegistration{"cutout", MakeCutout};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

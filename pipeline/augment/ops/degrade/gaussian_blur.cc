@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/pixel_op.h"
 #include "pipeline/image/blur.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class GaussianBlurOp final : public Op {
@@ -55,4 +55,4 @@ std::unique_ptr<Op> MakeGaussianBlur(const OpSetup& setup, ValueType* output) {
 const OpRegistration kGaussianBlurRegistration{"gaussian_blur", MakeGaussianBlur};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/image/degrade.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Noise {
@@ -35,4 +35,4 @@ std::unique_ptr<Op> MakeGaussianNoise(const OpSetup& setup, ValueType* output) {
 const OpRegistration kGaussianNoiseRegistration{"gaussian_noise", MakeGaussianNoise};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -9,7 +9,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/image/degrade.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Mask {
@@ -52,4 +52,4 @@ std::unique_ptr<Op> MakeGridMask(const OpSetup& setup, ValueType* output) {
 const OpRegistration kGridMaskRegistration{"grid_mask", MakeGridMask};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

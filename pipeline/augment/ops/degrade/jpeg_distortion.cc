@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class JpegDistortionOp final : public Op {
@@ -66,4 +66,4 @@ std::unique_ptr<Op> MakeJpegDistortion(const OpSetup& setup, ValueType* output) 
 const OpRegistration kJpegDistortionRegistration{"jpeg_distortion", MakeJpegDistortion};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

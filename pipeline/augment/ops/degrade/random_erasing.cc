@@ -14,7 +14,7 @@
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/image/degrade.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Eraser {
@@ -98,4 +98,4 @@ std::unique_ptr<Op> MakeRandomErasing(const OpSetup& setup, ValueType* output) {
 const OpRegistration kRandomErasingRegistration{"random_erasing", MakeRandomErasing};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

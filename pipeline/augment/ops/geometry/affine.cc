@@ -9,7 +9,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Range {
@@ -98,4 +98,4 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
 const OpRegistration kAffineRegistration{"affine", MakeAffine};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

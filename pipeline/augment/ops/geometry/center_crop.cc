@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class CenterCropOp final : public Op {
@@ -45,4 +45,4 @@ std::unique_ptr<Op> MakeCenterCrop(const OpSetup& setup, ValueType* output) {
 const OpRegistration kCenterCropRegistration{"center_crop", MakeCenterCrop};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

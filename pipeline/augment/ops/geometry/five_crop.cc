@@ -9,7 +9,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 enum class Mirror : uint8_t { kNone, kLeftToRight, kTopToBottom };
@@ -103,4 +103,4 @@ const OpRegistration kFiveCropRegistrations[] = {
 };
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -4,7 +4,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class PadOp final : public Op {
@@ -63,4 +63,4 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
 const OpRegistration kPadRegistration{"pad", MakePad};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

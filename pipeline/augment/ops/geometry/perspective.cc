@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class PerspectiveOp final : public Op {
@@ -61,4 +61,4 @@ std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output) {
 const OpRegistration kPerspectiveRegistration{"perspective", MakePerspective};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -10,7 +10,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RandomCropOp final : public Op {
@@ -71,4 +71,4 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
 const OpRegistration kRandomCropRegistration{"random_crop", MakeRandomCrop};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -2,7 +2,7 @@
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RandomHorizontalFlipOp final : public Op {
@@ -34,4 +34,4 @@ std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* ou
 const OpRegistration kRandomHorizontalFlipRegistration{"random_horizontal_flip", MakeRandomHorizontalFlip};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

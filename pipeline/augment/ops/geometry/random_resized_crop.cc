@@ -5,7 +5,7 @@
 #include "pipeline/augment/ops/common/moves.h"
 #include "pipeline/augment/ops/geometry/resized_crop.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RandomResizedCropOp final : public Op {
@@ -59,4 +59,4 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
 const OpRegistration kRandomResizedCropRegistration{"random_resized_crop", MakeRandomResizedCrop};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

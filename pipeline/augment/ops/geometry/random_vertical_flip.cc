@@ -5,7 +5,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/pixel_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RandomVerticalFlipOp final : public Op {
@@ -40,4 +40,4 @@ std::unique_ptr<Op> MakeRandomVerticalFlip(const OpSetup& setup, ValueType* outp
 const OpRegistration kRandomVerticalFlipRegistration{"random_vertical_flip", MakeRandomVerticalFlip};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

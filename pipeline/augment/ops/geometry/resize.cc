@@ -8,7 +8,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class ResizeOp final : public Op {
@@ -76,4 +76,4 @@ std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {
 const OpRegistration kResizeRegistration{"resize", MakeResize};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -5,7 +5,7 @@
 
 #include "base/portable_math.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // Python's round(): to nearest, ties to even (the default mode of nearbyint).
@@ -40,4 +40,4 @@ image::Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleR
   return rect;
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

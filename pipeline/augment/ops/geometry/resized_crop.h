@@ -5,7 +5,7 @@
 #include "base/philox.h"
 #include "pipeline/image/image_view.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // The parameters of a random crop: torchvision's transforms.RandomResizedCrop.get_params. DrawResizedCrop makes up to
 // ten tries of an area uniform in [scale_min, scale_max] of the image's area and an aspect (width / height) log-uniform
@@ -17,6 +17,6 @@ struct CropDraw {
 };
 image::Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_GEOMETRY_RESIZED_CROP_H_

@@ -8,7 +8,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RotateOp final : public Op {
@@ -57,4 +57,4 @@ std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output) {
 const OpRegistration kRotateRegistration{"rotate", MakeRotate};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -11,7 +11,7 @@
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class ZoomOutOp final : public Op {
@@ -68,4 +68,4 @@ std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {
 const OpRegistration kZoomOutRegistration{"zoom_out", MakeZoomOut};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -16,7 +16,7 @@
 #include "pipeline/augment/ops/common/pixel_op.h"
 #include "pipeline/augment/ops/policy/policy_ops.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using enum PolicyOp;
@@ -125,4 +125,4 @@ std::unique_ptr<Op> MakeAugMix(const OpSetup& setup, ValueType* output) {
 const OpRegistration kAugMixRegistration{"augmix", MakeAugMix};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -7,7 +7,7 @@
 
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using enum PolicyOp;
@@ -165,4 +165,4 @@ std::unique_ptr<Op> MakeAutoAugment(const OpSetup& setup, ValueType* output) {
 const OpRegistration kAutoAugmentRegistration{"auto_augment", MakeAutoAugment};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

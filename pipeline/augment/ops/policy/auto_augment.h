@@ -8,7 +8,7 @@
 
 #include "pipeline/augment/ops/policy/policy_ops.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 struct AutoAugmentStep {
   PolicyOp op;
@@ -27,6 +27,6 @@ std::span<const AutoAugmentPair> AutoAugmentPairs(v1::AutoAugment::Policy policy
 std::array<PolicyChoice, 2> DrawAutoAugment(std::span<const AutoAugmentPair> pairs, int width, int height,
                                             SampleRandom* random);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_AUTO_AUGMENT_H_

@@ -8,7 +8,7 @@
 #include "pipeline/augment/op/children.h"
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class OneOfOp final : public Op {
@@ -84,4 +84,4 @@ std::unique_ptr<Op> MakeOneOf(const OpSetup& setup, ValueType* output) {
 const OpRegistration kOneOfRegistration{"one_of", MakeOneOf};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

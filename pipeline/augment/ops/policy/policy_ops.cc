@@ -8,7 +8,7 @@
 #include "pipeline/augment/ops/common/moves.h"
 #include "pipeline/augment/ops/common/pixel_op.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 enum class Kind : uint8_t { kNothing, kMove, kEnhance, kOther };
@@ -188,4 +188,4 @@ WarpStyle ChooseWarpStyle(const OpSetup& setup, v1::Filter filter,
   return {ChooseSampling(setup, filter), ChooseFill(setup, fill, mask_fill)};
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

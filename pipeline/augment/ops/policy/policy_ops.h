@@ -12,7 +12,7 @@
 #include "pipeline/augment/op/op.h"
 #include "pipeline/augment/ops/common/fields.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 enum class PolicyOp : uint8_t {
   kIdentity,
@@ -106,6 +106,6 @@ WarpStyle ChooseWarpStyle(const OpSetup& setup, v1::Filter filter,
                           const google::protobuf::RepeatedField<uint32_t>& fill,
                           const google::protobuf::RepeatedField<uint32_t>& mask_fill);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_POLICY_OPS_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using enum PolicyOp;
@@ -127,4 +127,4 @@ const OpRegistration kRandAugmentRegistrations[] = {
 };
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -6,7 +6,7 @@
 
 #include "pipeline/augment/ops/policy/policy_ops.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 // Draws one of rand_augment's choices for an image of this size: the op, uniform over 14, at magnitude number `bin` of
 // `bins`. If the op has a sign, draws it with probability 1/2.
@@ -15,6 +15,6 @@ PolicyChoice DrawRandAugment(uint32_t bin, uint32_t bins, int width, int height,
 // Like DrawRandAugment, but also draws the magnitude's number, uniform over `bins`, if the op has magnitudes.
 PolicyChoice DrawTrivialAugmentWide(uint32_t bins, int width, int height, SampleRandom* random);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_RAND_AUGMENT_H_

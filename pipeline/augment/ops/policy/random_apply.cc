@@ -4,7 +4,7 @@
 #include "pipeline/augment/op/children.h"
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class RandomApplyOp final : public Op {
@@ -62,4 +62,4 @@ std::unique_ptr<Op> MakeRandomApply(const OpSetup& setup, ValueType* output) {
 const OpRegistration kRandomApplyRegistration{"random_apply", MakeRandomApply};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -6,7 +6,7 @@
 #include "pipeline/augment/ops/tensor/tensor_input.h"
 #include "pipeline/augment/value/element.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 using Convert = void (*)(const uint8_t* from, size_t count, uint8_t* to);
@@ -68,4 +68,4 @@ std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
 const OpRegistration kCastRegistration{"cast", MakeCast};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

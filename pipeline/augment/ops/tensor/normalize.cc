@@ -11,7 +11,7 @@
 #include "pipeline/augment/value/element.h"
 #include "pipeline/image/normalize_bytes.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 struct Statistics {
@@ -170,4 +170,4 @@ std::unique_ptr<Op> MakeNormalize(const OpSetup& setup, ValueType* output) {
 const OpRegistration kNormalizeRegistration{"normalize", MakeNormalize};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

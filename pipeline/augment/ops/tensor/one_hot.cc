@@ -8,7 +8,7 @@
 #include "pipeline/augment/ops/tensor/tensor_input.h"
 #include "pipeline/augment/value/element.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 // One column takes at most 1 GiB per row. This limit keeps even float64 rows far below it.
@@ -79,4 +79,4 @@ std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output) {
 const OpRegistration kOneHotRegistration{"one_hot", MakeOneHot};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

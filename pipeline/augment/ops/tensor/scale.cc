@@ -7,7 +7,7 @@
 #include "pipeline/augment/ops/tensor/tensor_input.h"
 #include "pipeline/augment/value/element.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 class ScaleOp final : public Op {
@@ -59,4 +59,4 @@ std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output) {
 const OpRegistration kScaleRegistration{"scale", MakeScale};
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

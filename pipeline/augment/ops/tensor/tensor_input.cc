@@ -4,7 +4,7 @@
 
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 void CheckDenseInput(const OpSetup& setup) {
   if (setup.input.IsImage()) return;
@@ -62,4 +62,4 @@ absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* contex
   return tensor;
 }
 
-}  // namespace penstock
+}  // namespace penstock::augment

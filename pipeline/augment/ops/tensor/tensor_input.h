@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/augment/op/op.h"
 
-namespace penstock {
+namespace penstock::augment {
 
 struct DenseTensor {
   const uint8_t* data = nullptr;  // dense; null in a dry run
@@ -28,6 +28,6 @@ batch::DType ChooseFloatType(const OpSetup& setup, v1::DataType to);
 // Returns the elements of a value of type `input`. Realizes an image, and copies it densely if it is part of another.
 absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* context, Value* value);
 
-}  // namespace penstock
+}  // namespace penstock::augment
 
 #endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_TENSOR_TENSOR_INPUT_H_

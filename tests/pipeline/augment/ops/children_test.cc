@@ -12,7 +12,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kChildrenExamples{
@@ -263,4 +263,4 @@ TEST(Children, OnlyWhatDrawsIsKeptOutOfTheDecodedPrefix) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

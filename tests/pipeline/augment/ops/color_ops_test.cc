@@ -17,7 +17,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kColorExamples{
@@ -429,4 +429,4 @@ TEST(ColorOps, OnlyImagesAreTaken) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -10,7 +10,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kCropExamples{
@@ -114,4 +114,4 @@ TEST(Flip, HappensWithItsProbability) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

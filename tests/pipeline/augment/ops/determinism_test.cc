@@ -19,7 +19,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 constexpr uint64_t kDraws = 2;
@@ -122,11 +122,11 @@ TEST(Determinism, OpencvAndLibjpegGiveTheSameBytesWithoutTheirVectors) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--print-digests") {
-    for (const auto& [label, digest] : penstock::AllDigests()) {
+    for (const auto& [label, digest] : penstock::augment::AllDigests()) {
       std::printf("digest %016llx %s\n", static_cast<unsigned long long>(digest), label.c_str());
     }
     return 0;

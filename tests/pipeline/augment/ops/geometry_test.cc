@@ -12,7 +12,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kGeometryExamples{
@@ -357,4 +357,4 @@ TEST(Geometry, ScratchIsBoundedBeforehand) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

@@ -9,7 +9,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kNormalizeExamples{
@@ -53,4 +53,4 @@ TEST(Normalize, IsTheFormulaInFloat32) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

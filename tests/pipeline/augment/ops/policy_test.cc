@@ -20,7 +20,7 @@
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kPolicyExamples{
@@ -339,4 +339,4 @@ TEST(Policies, GrayImagesWork) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

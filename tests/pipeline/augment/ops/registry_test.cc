@@ -8,7 +8,7 @@
 #include "tests/pipeline/augment/op_examples.h"
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 std::unique_ptr<Op> MakeNothing(const OpSetup& setup, ValueType*) {
@@ -45,4 +45,4 @@ TEST(OpRegistryDeathTest, TwoOpsOfOneNameEndTheProcess) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment

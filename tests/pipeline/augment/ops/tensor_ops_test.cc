@@ -12,7 +12,7 @@
 #include "tests/pipeline/augment/op_examples.h"
 #include "tests/pipeline/augment/row_maker.h"
 
-namespace penstock {
+namespace penstock::augment {
 namespace {
 
 const OpExampleRegistration kTensorExamples{
@@ -207,4 +207,4 @@ TEST(MixOfAJob, ChangesThePipelinesFingerprint) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::augment
