@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 constexpr size_t kHeaderBytes = 8, kInputBufferBytes = 1 << 20;
@@ -61,4 +61,4 @@ absl::StatusOr<PackFrame> PackInput::Next() {
   return frame;
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack

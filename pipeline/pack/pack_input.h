@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::pack {
 
 struct PackFrame {
   enum class Type : uint32_t {
@@ -48,6 +48,6 @@ class PackInput {
   uint64_t frames_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_PIPELINE_PACK_PACK_INPUT_H_

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 bool IsArray(const PackedValue& value) { return value.array != batch::DType::kString; }
@@ -185,4 +185,4 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -13,7 +13,7 @@
 #include "pipeline/batch/dtype.h"
 #include "pipeline/records/example_parser.h"
 
-namespace penstock {
+namespace penstock::pack {
 
 // One feature of one record.
 struct PackedValue {
@@ -66,6 +66,6 @@ class PackSchema {
 // Parses the text of Serialize(). Returns DataLoss if it is invalid.
 absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text);
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_PIPELINE_PACK_PACK_SCHEMA_H_

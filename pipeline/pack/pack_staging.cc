@@ -20,7 +20,7 @@
 #include "base/status_macros.h"
 #include "pipeline/pack/record_spool.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 constexpr char kPart[] = "part-", kMain[] = "main";
@@ -151,4 +151,4 @@ absl::Status PackStaging::Publish() {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack

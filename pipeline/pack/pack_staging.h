@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::pack {
 
 // Not thread-safe. The object owns the folder and removes it on destruction. If its process was killed, the next object
 // for the same `out` removes the folder.
@@ -47,6 +47,6 @@ class PackStaging {
 std::string PartFile(const std::string& staging, uint32_t part);
 std::string MainPartFile(const std::string& staging);
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_PIPELINE_PACK_PACK_STAGING_H_

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 constexpr uint8_t kArray = 4;
@@ -128,4 +128,4 @@ absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* sch
   return example.Serialize();
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -16,13 +16,13 @@
 #include "absl/status/statusor.h"
 #include "pipeline/pack/pack_schema.h"
 
-namespace penstock {
+namespace penstock::pack {
 
 // Returns the serialized tf.train.Example of the features. An array becomes one byte string with little-endian
 // elements. Adds the record to the schema. Returns InvalidArgument for bytes that are not features, for a duplicate
 // key, and for features that the schema rejects.
 absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* schema);
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_PIPELINE_PACK_PACKED_FEATURES_H_

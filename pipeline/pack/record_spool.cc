@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 // The records, then the end offset of each, then the schema, then four words: number of records, bytes of the schema,
@@ -154,4 +154,4 @@ std::unique_ptr<RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFi
   return std::make_unique<SpoolSource>(std::move(parts));
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -15,7 +15,7 @@
 #include "pipeline/import/record_source.h"
 #include "pipeline/pack/pack_schema.h"
 
-namespace penstock {
+namespace penstock::pack {
 
 // Writes one part. Not thread-safe.
 class SpoolWriter {
@@ -68,6 +68,6 @@ class SpoolFile {
 // Returns the records of all parts, one part after another.
 std::unique_ptr<RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_PIPELINE_PACK_RECORD_SPOOL_H_

@@ -42,24 +42,24 @@ absl::StatusOr<size_t> ReadInput(char* out, size_t most) {
 
 // Spools the input's records into a part. Returns the required parts, from the end frame.
 absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* records) {
-  PackInput input(ReadInput);
-  PackSchema schema;
-  PS_ASSIGN_OR_RETURN(const auto spool, SpoolWriter::Open(file));
+  pack::PackInput input(ReadInput);
+  pack::PackSchema schema;
+  PS_ASSIGN_OR_RETURN(const auto spool, pack::SpoolWriter::Open(file));
   for (;;) {
-    PS_ASSIGN_OR_RETURN(const PackFrame frame, input.Next());
-    if (frame.type == PackFrame::Type::kEnd) {
+    PS_ASSIGN_OR_RETURN(const pack::PackFrame frame, input.Next());
+    if (frame.type == pack::PackFrame::Type::kEnd) {
       std::vector<uint32_t> expected(frame.body.size() / sizeof(uint32_t));
       if (!expected.empty()) std::memcpy(expected.data(), frame.body.data(), expected.size() * sizeof(uint32_t));
       *records = schema.records();
       PS_RETURN_IF_ERROR(spool->Finish(schema));
       return expected;
     }
-    if (frame.type == PackFrame::Type::kRecord) {
+    if (frame.type == pack::PackFrame::Type::kRecord) {
       PS_RETURN_IF_ERROR(schema.AddExample(frame.body));
       PS_RETURN_IF_ERROR(spool->Write(frame.body));
       continue;
     }
-    const auto example = ExampleOf(frame.body, &schema);
+    const auto example = pack::ExampleOf(frame.body, &schema);
     if (!example.ok()) {
       return absl::Status(example.status().code(),
                           absl::StrCat("record ", schema.records(), ": ", example.status().message()));
@@ -129,7 +129,7 @@ class Pack final : public Command {
     if (staging_.empty() || !absl::SimpleAtoi(part_, &number))
       return UsageError("--staging FOLDER and --part N go together");
     uint64_t records = 0;
-    PS_RETURN_IF_ERROR(Spool(PartFile(staging_, number), &records).status());
+    PS_RETURN_IF_ERROR(Spool(pack::PartFile(staging_, number), &records).status());
     std::printf("%s\n", Json().Field("part", uint64_t{number}).Field("records", records).Object().c_str());
     return absl::OkStatus();
   }
@@ -180,22 +180,23 @@ class Pack final : public Command {
       beside = (std::filesystem::temp_directory_path(error) / JobName(NameOf(out_))).string();
       if (error) return ErrnoStatus(error.value(), "finding a folder for temporary files (TMPDIR)");
     }
-    PS_ASSIGN_OR_RETURN(const auto staging, is_remote ? PackStaging::CreateApart(beside) : PackStaging::Create(out_));
+    PS_ASSIGN_OR_RETURN(const auto staging,
+                        is_remote ? pack::PackStaging::CreateApart(beside) : pack::PackStaging::Create(out_));
     std::printf("%s\n", Json().Field("staging", staging->folder()).Object().c_str());
     std::fflush(stdout);
     uint64_t records = 0;
-    PS_ASSIGN_OR_RETURN(const auto expected, Spool(MainPartFile(staging->folder()), &records));
+    PS_ASSIGN_OR_RETURN(const auto expected, Spool(pack::MainPartFile(staging->folder()), &records));
     PS_ASSIGN_OR_RETURN(const std::vector<std::string> files, staging->Parts(expected));
-    PackSchema schema;
-    std::vector<std::unique_ptr<SpoolFile>> parts;
+    pack::PackSchema schema;
+    std::vector<std::unique_ptr<pack::SpoolFile>> parts;
     for (const std::string& file : files) {
-      PS_ASSIGN_OR_RETURN(parts.emplace_back(), SpoolFile::Open(file));
+      PS_ASSIGN_OR_RETURN(parts.emplace_back(), pack::SpoolFile::Open(file));
       if (const absl::Status merged = schema.Merge(parts.back()->schema()); !merged.ok()) {
         return absl::Status(merged.code(), absl::StrCat(std::filesystem::path(file).filename().string(),
                                                         " after the parts ", "before it: ", merged.message()));
       }
     }
-    const auto source = NewSpoolSource(std::move(parts));
+    const auto source = pack::NewSpoolSource(std::move(parts));
     if (source->size() == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
     options_.folder = is_remote ? out_ : staging->shards();
     const StopSignals signals(RemainsOf(*storage_, out_));

@@ -7,7 +7,7 @@
 
 #include "tests/pipeline/pack/pack_testing.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(PackInput, RefusesWhatIsNoFrame) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -9,7 +9,7 @@
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/pack/pack_testing.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(PackSchema, ADamagedTextIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -8,7 +8,7 @@
 #include "pipeline/pack/record_spool.h"
 #include "tests/base/temp_dir.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 using ::testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(PackStaging, PartsAreInOrderAndAllThere) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace penstock {
+namespace penstock::pack {
 
 template <typename T>
 std::string Raw(T value) {
@@ -45,6 +45,6 @@ inline std::string ArrayText(std::string_view key, uint8_t type, const std::vect
   return out + std::string(elements);
 }
 
-}  // namespace penstock
+}  // namespace penstock::pack
 
 #endif  // PENSTOCK_TESTS_PIPELINE_PACK_PACK_TESTING_H_

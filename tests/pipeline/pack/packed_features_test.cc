@@ -6,7 +6,7 @@
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/pack/pack_testing.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(PackedFeatures, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::pack

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/base/temp_dir.h"
 
-namespace penstock {
+namespace penstock::pack {
 namespace {
 
 std::string Record(int i) { return absl::StrCat("record ", i, std::string(static_cast<size_t>(i * 37 % 5000), 'r')); }
@@ -76,4 +76,4 @@ TEST(RecordSpool, ADamagedPartIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::pack
