@@ -100,21 +100,21 @@ T ValueOrExit(absl::StatusOr<T> value) {
   std::exit(1);
 }
 
-std::shared_ptr<const LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots,
-                                       const std::string& index_dir, int threads) {
-  return ValueOrExit(
-      LoadJob::Create(spec, ValueOrExit(OpenDataset(storage::LocalFiles(), spec, roots, index_dir, threads))));
+std::shared_ptr<const loader::LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots,
+                                               const std::string& index_dir, int threads) {
+  return ValueOrExit(loader::LoadJob::Create(
+      spec, ValueOrExit(loader::OpenDataset(storage::LocalFiles(), spec, roots, index_dir, threads))));
 }
 
 // Returns the sum of all rows' pixels if `sum_up` is set, and 0 otherwise.
-uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LoaderOptions& options, uint64_t epoch,
-                   bool sum_up) {
-  const std::unique_ptr<Loader> loader = ValueOrExit(Loader::Create(options));
-  LocalStepsOptions steps;
+uint64_t RunLoader(const std::shared_ptr<const loader::LoadJob>& job, const loader::LoaderOptions& options,
+                   uint64_t epoch, bool sum_up) {
+  const std::unique_ptr<loader::Loader> loader = ValueOrExit(loader::Loader::Create(options));
+  loader::LocalStepsOptions steps;
   steps.read.start.epoch = epoch;
-  const std::unique_ptr<LocalSteps> local = ValueOrExit(LocalSteps::Open(loader.get(), job, steps));
+  const std::unique_ptr<loader::LocalSteps> local = ValueOrExit(loader::LocalSteps::Open(loader.get(), job, steps));
   uint64_t sum = 0;
-  while (const std::optional<LocalSteps::Step> step = ValueOrExit(local->Next())) {
+  while (const std::optional<loader::LocalSteps::Step> step = ValueOrExit(local->Next())) {
     for (size_t i = 0; sum_up && i < step->rows->size(); ++i) {
       const std::string_view pixels = step->rows->Column(0, i);
       sum += SumOfRow(reinterpret_cast<const uint8_t*>(pixels.data()), pixels.size());
@@ -142,16 +142,16 @@ int RunTiny(int records, int threads, uint32_t batch) {
   set.job.mutable_batch()->set_size(batch);
   set.job.mutable_order()->clear_chunk_records();
   set.job.mutable_order()->clear_window_chunks();
-  LoaderOptions options;
+  loader::LoaderOptions options;
   options.threads = threads;
   for (int run = 0; run < 4; ++run) {
     uint64_t rows = 0;
     double first = 0, begin = SecondsOf(CLOCK_MONOTONIC);
     const Spent spent = TimeOf([&] {
       const auto job = OpenJob(set.job, set.roots, folder.File("state"), threads);
-      const std::unique_ptr<Loader> loader = ValueOrExit(Loader::Create(options));
-      const std::unique_ptr<LocalSteps> local = ValueOrExit(LocalSteps::Open(loader.get(), job, {}));
-      while (const std::optional<LocalSteps::Step> step = ValueOrExit(local->Next())) {
+      const std::unique_ptr<loader::Loader> loader = ValueOrExit(loader::Loader::Create(options));
+      const std::unique_ptr<loader::LocalSteps> local = ValueOrExit(loader::LocalSteps::Open(loader.get(), job, {}));
+      while (const std::optional<loader::LocalSteps::Step> step = ValueOrExit(local->Next())) {
         if (rows == 0) first = SecondsOf(CLOCK_MONOTONIC) - begin;
         rows += step->rows->size();
       }
@@ -164,7 +164,7 @@ int RunTiny(int records, int threads, uint32_t batch) {
 }
 
 // Reads from the disk, with and without read-ahead.
-int RunCold(const std::shared_ptr<const LoadJob>& job, LoaderOptions options, size_t rows, int pairs,
+int RunCold(const std::shared_ptr<const loader::LoadJob>& job, loader::LoaderOptions options, size_t rows, int pairs,
             const std::string& folder) {
   const int ahead = options.read_ahead_rows;
   std::vector<double> ratios;
@@ -197,7 +197,7 @@ int Main(int argc, char** argv) {
   const std::vector<std::string> jpegs = ReadJpegs(Flag(argc, argv, "folder", ""), rows);
   const v1::JobSpec spec = MakeJob(jpegs, folder.path(), resize, batch);
   const auto job = OpenJob(spec, {{"data", folder.path()}}, "", threads);
-  LoaderOptions options;
+  loader::LoaderOptions options;
   options.threads = threads;
   options.record_cache_bytes = std::stoull(Flag(argc, argv, "cache", "0")) << 20;
   std::printf("%zu rows, %d threads, %s, batch %u\n", rows, threads, resize.c_str(), spec.batch().size());

@@ -95,9 +95,9 @@ class MadeUpStorage final : public storage::ForwardingStorage {
 };
 
 // Counts rows and drops them.
-class CountingSink final : public RowSink {
+class CountingSink final : public loader::RowSink {
  public:
-  void OnRow(RowResult row) override {
+  void OnRow(loader::RowResult row) override {
     if (!row.status.ok()) std::fprintf(stderr, "%s\n", row.status.ToString().c_str());
     PS_CHECK(row.status.ok());
     MutexLock lock(&mutex_);
@@ -150,9 +150,9 @@ class Case {
     }
     auto snapshot = sources::Snapshot::Create(std::move(list));
     PS_CHECK(snapshot.ok());
-    DatasetReader::Options options;
+    loader::DatasetReader::Options options;
     options.max_index_bytes = index_bytes;
-    auto reader = DatasetReader::Create(
+    auto reader = loader::DatasetReader::Create(
         &storage_, *std::move(snapshot), {{"data", "s3://made-up"}},
         [this](const sources::SnapshotShard&, const std::string&,
                const std::stop_token&) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
@@ -170,13 +170,13 @@ class Case {
     id->set_column("id");
     id->set_type(v1::Feature::INT64);
     spec.mutable_order()->set_seed(17);
-    auto job = LoadJob::Create(spec, *std::move(reader));
+    auto job = loader::LoadJob::Create(spec, *std::move(reader));
     if (!job.ok()) std::fprintf(stderr, "%s\n", job.status().ToString().c_str());
     PS_CHECK(job.ok());
     job_ = *std::move(job);
-    LoaderOptions loader;
+    loader::LoaderOptions loader;
     loader.threads = 1;
-    auto made = Loader::Create(loader);
+    auto made = loader::Loader::Create(loader);
     PS_CHECK(made.ok());
     loader_ = *std::move(made);
     auto session = loader_->OpenSession(job_, {.largest_step_rows = 256}, &sink_);
@@ -211,7 +211,7 @@ class Case {
   static constexpr uint64_t kTouchedRecords = 1'000'000;
   void Rows(uint64_t rows) {
     while (rows > 0) {
-      std::vector<RowRequest> requests;
+      std::vector<loader::RowRequest> requests;
       for (; rows > 0 && requests.size() < 256; --rows) {
         if (next_ == records_ / shards_ * shards_) {
           next_ = 0;
@@ -230,9 +230,9 @@ class Case {
   std::string blob_;
   std::atomic<uint64_t> parsed_{0};
   CountingSink sink_;
-  std::shared_ptr<const LoadJob> job_;
-  std::unique_ptr<Loader> loader_;
-  std::unique_ptr<Loader::Session> session_;
+  std::shared_ptr<const loader::LoadJob> job_;
+  std::unique_ptr<loader::Loader> loader_;
+  std::unique_ptr<loader::Loader::Session> session_;
   uint64_t epoch_ = 0, next_ = 0, asked_ = 0;
 };
 

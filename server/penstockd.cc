@@ -99,7 +99,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
   out.host.storage = storage::AnyFiles();
-  LoaderOptions& loader = out.host.loader;
+  loader::LoaderOptions& loader = out.host.loader;
   loader.threads = static_cast<int>(settings.threads());
   loader.memory_budget_bytes = settings.memory_budget_bytes();
   out.memory_budget_source = options.memory_budget_source;

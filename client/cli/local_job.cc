@@ -16,13 +16,14 @@ absl::StatusOr<v1::JobSpec> LocalJob::Load(const std::string& argument) const {
   return LoadJobArgument(data_, argument);
 }
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> LocalJob::Open(storage::Storage* storage, const v1::JobSpec& spec,
-                                                              int threads) const {
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> LocalJob::Open(storage::Storage* storage,
+                                                                      const v1::JobSpec& spec, int threads) const {
   PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
   PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> dataset, OpenDataset(storage, spec, roots, index_dir, threads));
-  if (!allow_missing_) PS_RETURN_IF_ERROR(CheckKeys(spec, dataset.get()));
-  return LoadJob::Create(spec, std::move(dataset));
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> dataset,
+                      loader::OpenDataset(storage, spec, roots, index_dir, threads));
+  if (!allow_missing_) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, dataset.get()));
+  return loader::LoadJob::Create(spec, std::move(dataset));
 }
 
 }  // namespace penstock::cli

@@ -25,12 +25,12 @@ class LocalJob {
   absl::StatusOr<v1::JobSpec> Load(const std::string& argument) const;
   // Opens the job and its data set, and builds indexes on `threads` threads. Rejects the job if `penstock submit` would
   // reject it because of its first records (CheckKeys).
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads) const {
+  absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Open(const v1::JobSpec& spec, int threads) const {
     return Open(data_.storage(), spec, threads);
   }
   // Reads records from `storage`, which must outlive the job.
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(storage::Storage* storage, const v1::JobSpec& spec,
-                                                      int threads) const;
+  absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Open(storage::Storage* storage, const v1::JobSpec& spec,
+                                                              int threads) const;
 
  private:
   LocalData data_;

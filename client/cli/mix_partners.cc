@@ -7,8 +7,8 @@
 
 namespace penstock::cli {
 
-absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
-                                                                              int epochs) {
+absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const loader::LoadJob& job,
+                                                                              const SampleKey& key, int epochs) {
   std::vector<std::optional<augment::SheetPartner>> partners;
   if (!job.spec().has_mix()) return partners;
   PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));

@@ -16,8 +16,8 @@ namespace penstock::cli {
 // row at the opposite end of its group, as the client mixes groups (client/assembly/group_mixer.h). A row in the middle
 // of its group, and a row that the end of the epoch leaves without a whole group, have no partner. Returns an empty
 // vector for a job that does not mix rows. Returns the errors of MakeMixPlan and of reading the partners.
-absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
-                                                                              int epochs);
+absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const loader::LoadJob& job,
+                                                                              const SampleKey& key, int epochs);
 
 }  // namespace penstock::cli
 

@@ -24,7 +24,7 @@ constexpr uint64_t kInHand = 2;
 constexpr size_t kFileErrorLines = 4, kFileErrorBytes = 512;
 
 // The rows of one step, in a batch.
-class BatchTarget final : public StepTarget {
+class BatchTarget final : public loader::StepTarget {
  public:
   BatchTarget(const LoadedJob& job, const plan::Steps& steps, const plan::StepSpan& span, const plan::SlotRange& slice,
               std::shared_ptr<BatchBuilder> builder)
@@ -39,7 +39,7 @@ class BatchTarget final : public StepTarget {
 
   batch::RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
 
-  absl::Status Put(size_t row, RowResult result) override {
+  absl::Status Put(size_t row, loader::RowResult result) override {
     const plan::ShardOffsets& offsets = *job_.job->offsets();
     ids_[row] = IdOf(offsets, result.record_id);
     sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
@@ -95,16 +95,17 @@ class DirectReader final : public Reader {
     memory_->Close();
   }
 
-  absl::Status Start(Loader* loader, const PreparedStepsOptions& options) {
+  absl::Status Start(loader::Loader* loader, const loader::PreparedStepsOptions& options) {
     PS_ASSIGN_OR_RETURN(
-        prepared_, PreparedSteps::Open(
-                       loader, job_->job, steps_, options,
-                       [this](const plan::StepSpan& span, const plan::SlotRange& slice) -> std::unique_ptr<StepTarget> {
-                         std::shared_ptr<BatchBuilder> builder = BatchBuilder::Create(
-                             job_->format, slice.size(), memory_, {span.epoch, span.begin + slice.begin});
-                         if (builder == nullptr) return nullptr;
-                         return std::make_unique<BatchTarget>(*job_, steps_, span, slice, std::move(builder));
-                       }));
+        prepared_,
+        loader::PreparedSteps::Open(
+            loader, job_->job, steps_, options,
+            [this](const plan::StepSpan& span, const plan::SlotRange& slice) -> std::unique_ptr<loader::StepTarget> {
+              std::shared_ptr<BatchBuilder> builder =
+                  BatchBuilder::Create(job_->format, slice.size(), memory_, {span.epoch, span.begin + slice.begin});
+              if (builder == nullptr) return nullptr;
+              return std::make_unique<BatchTarget>(*job_, steps_, span, slice, std::move(builder));
+            }));
     return absl::OkStatus();
   }
 
@@ -115,7 +116,7 @@ class DirectReader final : public Reader {
       waiting_since_ = began;
     }
     const Nanos longest = absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)));
-    absl::StatusOr<std::optional<PreparedStep>> step = prepared_->Next(longest);
+    absl::StatusOr<std::optional<loader::PreparedStep>> step = prepared_->Next(longest);
     absl::StatusOr<Batch> batch = step.ok() ? Finish(*std::move(step)) : WithFileErrors(step.status());
     MutexLock lock(&mutex_);
     waiting_since_.reset();
@@ -171,7 +172,7 @@ class DirectReader final : public Reader {
   void Cancel() override { prepared_->Cancel(); }
 
  private:
-  absl::StatusOr<Batch> Finish(std::optional<PreparedStep> step) {
+  absl::StatusOr<Batch> Finish(std::optional<loader::PreparedStep> step) {
     if (!step.has_value()) return absl::OutOfRangeError("all requested epochs are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
     PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(StepNumber(step->span.begin, steps_.step_size())));
@@ -195,7 +196,7 @@ class DirectReader final : public Reader {
   const std::shared_ptr<const LoadedJob> job_;
   const plan::Steps steps_;
   const std::shared_ptr<BatchMemory> memory_;
-  std::unique_ptr<PreparedSteps> prepared_;
+  std::unique_ptr<loader::PreparedSteps> prepared_;
   plan::Cursor after_;  // for Next's thread only
 
   mutable Mutex mutex_;
@@ -208,13 +209,13 @@ class DirectReader final : public Reader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LoadedJob> job,
+absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options) {
   if (options.world_size == 0 || options.rank >= options.world_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", options.rank, " of a world size of ", options.world_size, ": ranks count from 0"));
   }
-  const LoadJob& load = *job->job;
+  const loader::LoadJob& load = *job->job;
   const uint64_t rows = options.batch_size != 0 ? options.batch_size : load.spec().batch().size();
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,

@@ -13,7 +13,7 @@ namespace penstock {
 // Opens a reader. Batches, order, states and errors equal those of the same job when it is served. Ignores
 // `options.job` and the options about workers. `loader` must outlive the reader. Batches may outlive both. Returns the
 // errors of Reader::Open about ranks, batch sizes and states.
-absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LoadedJob> job,
+absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 
 }  // namespace penstock

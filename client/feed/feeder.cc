@@ -167,7 +167,7 @@ class Feeder {
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
     LoaderHostOptions& host = local.host;
-    LoaderOptions& loader = host.loader;
+    loader::LoaderOptions& loader = host.loader;
     host.storage = options_.storage;
     loader.threads = hello.threads() > 0 ? static_cast<int>(hello.threads()) : AvailableCpus();
     if (hello.read_threads() > storage::RemoteFiles::kMaxThreads) {
@@ -199,7 +199,7 @@ class Feeder {
       return open.job().empty() ? OpenLocal(open, reader) : OpenServed(open, reader, stop);
     };
     shared_.add_stats = [this](Json* numbers) {
-      const std::optional<LoaderStats> stats = local_->Stats();
+      const std::optional<loader::LoaderStats> stats = local_->Stats();
       if (!stats.has_value()) return;  // all jobs are served
       AddCache("record_cache", stats->record_cache, numbers);
       AddCache("decoded_cache", stats->decoded_cache, numbers);

@@ -15,16 +15,17 @@ namespace {
 
 constexpr double kDefaultBadFraction = 0.01;
 
-double LimitOf(const LoadJob& job) {
+double LimitOf(const loader::LoadJob& job) {
   const float given = job.spec().errors().max_bad_fraction();
   return given > 0 ? given : kDefaultBadFraction;
 }
 
 }  // namespace
 
-BadRecordLimit::BadRecordLimit(const LoadJob& job) : limit_(LimitOf(job)), records_(job.offsets()->num_records()) {}
+BadRecordLimit::BadRecordLimit(const loader::LoadJob& job)
+    : limit_(LimitOf(job)), records_(job.offsets()->num_records()) {}
 
-absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
+absl::Status BadRecordLimit::Add(uint64_t record, loader::DatasetReader& reader) {
   uint64_t bad = 0;
   {
     MutexLock lock(&mutex_);
@@ -50,11 +51,11 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(LoaderHost* const host, this->host());
   auto loaded = std::make_shared<LoadedJob>();
   loaded->file_errors = file_errors_;
-  PS_ASSIGN_OR_RETURN(
-      std::shared_ptr<DatasetReader> reader,
-      OpenDataset(host->storage(), spec, roots, options_.index_dir, options_.host.loader.threads, file_errors_));
-  if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
-  PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
+                      loader::OpenDataset(host->storage(), spec, roots, options_.index_dir,
+                                          options_.host.loader.threads, file_errors_));
+  if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
+  PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());
   const batch::RowSchema& schema = loaded->job->pipeline().schema();
   std::optional<BatchMix> mix;
@@ -83,7 +84,7 @@ LoaderHost* LocalJobs::existing_host() {
   return host_.get();
 }
 
-std::optional<LoaderStats> LocalJobs::Stats() {
+std::optional<loader::LoaderStats> LocalJobs::Stats() {
   LoaderHost* const host = existing_host();
   return host != nullptr ? std::optional(host->loader()->Stats()) : std::nullopt;
 }

@@ -28,9 +28,9 @@ namespace penstock {
 // Thread-safe.
 class BadRecordLimit {
  public:
-  explicit BadRecordLimit(const LoadJob& job);
+  explicit BadRecordLimit(const loader::LoadJob& job);
   // Adds a record. Returns FailedPrecondition that names the record if it exceeds the limit.
-  absl::Status Add(uint64_t record, DatasetReader& reader);
+  absl::Status Add(uint64_t record, loader::DatasetReader& reader);
 
  private:
   const double limit_;
@@ -40,7 +40,7 @@ class BadRecordLimit {
 };
 
 struct LoadedJob {
-  std::shared_ptr<const LoadJob> job;
+  std::shared_ptr<const loader::LoadJob> job;
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as in saved states
   std::shared_ptr<BadRecordLimit> bad_records;
@@ -68,7 +68,7 @@ class LocalJobs {
   absl::StatusOr<LoaderHost*> host();
 
   // Returns the loader's statistics, or nullopt before its first use.
-  std::optional<LoaderStats> Stats();
+  std::optional<loader::LoaderStats> Stats();
 
   // Stops the read threads. Returns false if one hangs in storage: then this object must stay alive until the process
   // exits.

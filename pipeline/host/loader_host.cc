@@ -9,7 +9,7 @@
 namespace penstock {
 
 MemoryDivision DivisionOf(const LoaderHostOptions& options) {
-  const LoaderOptions& loader = options.loader;
+  const loader::LoaderOptions& loader = options.loader;
   MemoryNeeds needs;
   needs.budget_bytes = loader.memory_budget_bytes;
   for (const uint64_t bytes : {loader.record_cache_bytes, loader.decoded_cache_bytes, loader.row_cache_bytes}) {
@@ -28,7 +28,7 @@ LoaderHost::LoaderHost(const LoaderHostOptions& options, const MemoryDivision& m
 absl::StatusOr<std::unique_ptr<LoaderHost>> LoaderHost::Create(LoaderHostOptions options) {
   const MemoryDivision memory = DivisionOf(options);
   std::unique_ptr<LoaderHost> host(new LoaderHost(options, memory));
-  LoaderOptions& loader = options.loader;
+  loader::LoaderOptions& loader = options.loader;
   if (loader.threads == 0) loader.threads = AvailableCpus();
   loader.memory_budget_bytes = memory.loader;
   if (options.read_threads.value_or(0) > 0) loader.reads_under_way = host->files_.reads_under_way();
@@ -39,11 +39,11 @@ absl::StatusOr<std::unique_ptr<LoaderHost>> LoaderHost::Create(LoaderHostOptions
     options.disk_cache.clock = loader.clock;
     PS_ASSIGN_OR_RETURN(loader.disk_cache, cache::DiskCache::Open(std::move(options.disk_cache)));
   }
-  PS_ASSIGN_OR_RETURN(host->loader_, Loader::Create(loader));
+  PS_ASSIGN_OR_RETURN(host->loader_, loader::Loader::Create(loader));
   options.tuning.limits.most_threads = loader.threads;
   options.tuning.limits.threads_pinned = options.threads_pinned;
   options.tuning.limits.read_threads_pinned = options.read_threads.has_value();
-  host->tuning_ = std::make_unique<SelfTuning>(host->loader_.get(), &host->files_, std::move(options.tuning));
+  host->tuning_ = std::make_unique<loader::SelfTuning>(host->loader_.get(), &host->files_, std::move(options.tuning));
   return host;
 }
 

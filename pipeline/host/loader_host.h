@@ -26,14 +26,14 @@ struct LoaderHostOptions {
   storage::Storage* storage = nullptr;
   // `threads` is the first number and the limit for tuning. `memory_budget_bytes` is the budget of the process. The
   // host sets disk_cache, shared_row_files and, with read threads, reads_under_way.
-  LoaderOptions loader = {};
+  loader::LoaderOptions loader = {};
   bool threads_pinned = false;  // tuning keeps loader.threads
   // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
   std::optional<int> read_threads = std::nullopt;
   // `folder` is only for this process; empty: no disk cache. The host sets the clock and the sizes in memory.
   cache::DiskCacheOptions disk_cache = {};
-  bool rings = false;             // the budget includes rings of shared memory for trainers on this host
-  SelfTuningOptions tuning = {};  // the host sets the limits
+  bool rings = false;                     // the budget includes rings of shared memory for trainers on this host
+  loader::SelfTuningOptions tuning = {};  // the host sets the limits
 };
 
 // Returns the division of the budget that Create() uses.
@@ -47,8 +47,8 @@ class LoaderHost {
 
   // Returns the storage for data sets of the loader's jobs. All jobs must be destroyed before this object.
   storage::Storage* storage() const { return files_.storage(); }
-  Loader* loader() const { return loader_.get(); }
-  const SelfTuning& tuning() const { return *tuning_; }
+  loader::Loader* loader() const { return loader_.get(); }
+  const loader::SelfTuning& tuning() const { return *tuning_; }
   const MemoryDivision& memory() const { return memory_; }
   // Returns the files in which the loader caches rows for trainers on this host. Null: there are no rings.
   const std::shared_ptr<SharedRowFiles>& shared_row_files() const { return shared_row_files_; }
@@ -63,8 +63,8 @@ class LoaderHost {
   const MemoryDivision memory_;
   storage::RemoteFiles files_;
   std::shared_ptr<SharedRowFiles> shared_row_files_;
-  std::unique_ptr<Loader> loader_;
-  std::unique_ptr<SelfTuning> tuning_;
+  std::unique_ptr<loader::Loader> loader_;
+  std::unique_ptr<loader::SelfTuning> tuning_;
 };
 
 }  // namespace penstock

@@ -47,7 +47,7 @@ std::vector<std::string_view> Strings(std::string_view encoded) {
 
 class BakeMaker final : public RecordMaker {
  public:
-  BakeMaker(const LoadJob& job, ItemsAhead* ahead, const BakeOptions& options, const std::vector<bool>& jpeg)
+  BakeMaker(const loader::LoadJob& job, ItemsAhead* ahead, const BakeOptions& options, const std::vector<bool>& jpeg)
       : job_(job), ahead_(ahead), options_(options), jpeg_(jpeg), schema_(job.pipeline().schema()) {
     fixed_.resize(schema_.columns.size());
     slot_.fixed.resize(schema_.columns.size(), nullptr);
@@ -111,7 +111,7 @@ class BakeMaker final : public RecordMaker {
     return absl::OkStatus();
   }
 
-  const LoadJob& job_;
+  const loader::LoadJob& job_;
   ItemsAhead* const ahead_;  // null if the reader answers at once
   const BakeOptions& options_;
   const std::vector<bool>& jpeg_;
@@ -120,7 +120,7 @@ class BakeMaker final : public RecordMaker {
   batch::RowSlot slot_;
   augment::RowScratch scratch_;
   FetchedItem fetched_;
-  RecordBuffer buffer_;
+  loader::RecordBuffer buffer_;
 };
 
 std::string FeatureText(const batch::ColumnSpec& column) {
@@ -148,7 +148,7 @@ std::vector<std::pair<std::string, std::string>> BakeOptions::Arguments() const 
   return all;
 }
 
-absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<const LoadJob> job,
+absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<const loader::LoadJob> job,
                                                                const BakeOptions& options) {
   const batch::RowSchema& schema = job->pipeline().schema();
   if (options.variants == 0) return absl::InvalidArgumentError("0 variants of each record; at least 1 is made");
@@ -181,7 +181,7 @@ absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<c
   return std::unique_ptr<BakeSource>(new BakeSource(std::move(job), options, std::move(jpeg)));
 }
 
-BakeSource::BakeSource(std::shared_ptr<const LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg)
+BakeSource::BakeSource(std::shared_ptr<const loader::LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg)
     : job_(std::move(job)),
       options_(options),
       jpeg_(std::move(jpeg)),

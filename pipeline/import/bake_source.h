@@ -36,7 +36,7 @@ class BakeSource final : public RecordSource {
  public:
   // Creates the source. InvalidArgument: zero variants, a JPEG column that does not exist or is no image, or an invalid
   // quality.
-  static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const LoadJob> job,
+  static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const loader::LoadJob> job,
                                                             const BakeOptions& options);
 
   uint64_t size() const override;
@@ -50,9 +50,9 @@ class BakeSource final : public RecordSource {
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:
-  BakeSource(std::shared_ptr<const LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg);
+  BakeSource(std::shared_ptr<const loader::LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg);
 
-  const std::shared_ptr<const LoadJob> job_;
+  const std::shared_ptr<const loader::LoadJob> job_;
   const BakeOptions options_;
   const std::vector<bool> jpeg_;  // by column
   const std::unique_ptr<ItemsAhead> ahead_;

@@ -31,7 +31,7 @@ std::string KeysOf(std::string_view record) {
 
 class RecordFilesMaker final : public RecordMaker {
  public:
-  RecordFilesMaker(DatasetReader* reader, ItemsAhead* ahead, const std::optional<PrepareOptions>& prepare,
+  RecordFilesMaker(loader::DatasetReader* reader, ItemsAhead* ahead, const std::optional<PrepareOptions>& prepare,
                    const std::string& image_key)
       : reader_(reader), ahead_(ahead), image_key_(image_key) {
     if (!prepare) return;
@@ -82,7 +82,7 @@ class RecordFilesMaker final : public RecordMaker {
     return records::PatchExample(record, patches, &out->bytes);
   }
 
-  DatasetReader* const reader_;
+  loader::DatasetReader* const reader_;
   ItemsAhead* const ahead_;  // null if the reader answers at once
   const std::string image_key_;
   std::optional<ImagePreparer> preparer_;
@@ -90,12 +90,12 @@ class RecordFilesMaker final : public RecordMaker {
   records::ParsedExample parsed_;
   std::string example_;  // the current sample of a tar shard
   FetchedItem fetched_;
-  RecordBuffer buffer_;
+  loader::RecordBuffer buffer_;
 };
 
 class RecordFilesSource final : public RecordSource {
  public:
-  RecordFilesSource(std::shared_ptr<DatasetReader> reader, const std::optional<PrepareOptions>& prepare,
+  RecordFilesSource(std::shared_ptr<loader::DatasetReader> reader, const std::optional<PrepareOptions>& prepare,
                     const std::string& image_key)
       : reader_(std::move(reader)),
         prepare_(prepare),
@@ -111,7 +111,7 @@ class RecordFilesSource final : public RecordSource {
   void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
  private:
-  const std::shared_ptr<DatasetReader> reader_;
+  const std::shared_ptr<loader::DatasetReader> reader_;
   const std::optional<PrepareOptions> prepare_;
   const std::string image_key_;
   const std::unique_ptr<ItemsAhead> ahead_;
@@ -119,7 +119,7 @@ class RecordFilesSource final : public RecordSource {
 
 }  // namespace
 
-std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<DatasetReader> reader,
+std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<loader::DatasetReader> reader,
                                                    const std::optional<PrepareOptions>& prepare,
                                                    const std::string& image_key) {
   return std::make_unique<RecordFilesSource>(std::move(reader), prepare, image_key);

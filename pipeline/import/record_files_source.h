@@ -17,7 +17,7 @@ namespace penstock {
 // bytes. With it, they must be Examples (or SequenceExamples, of which the context is used) with an encoded image under
 // `image_key`, which is prepared. If `image_key` is image/encoded, a resized image also sets image/height, image/width
 // and image/format. All other bytes stay the same.
-std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<DatasetReader> reader,
+std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<loader::DatasetReader> reader,
                                                    const std::optional<PrepareOptions>& prepare,
                                                    const std::string& image_key);
 

@@ -9,9 +9,9 @@
 namespace penstock {
 namespace {
 
-void Fetch(DatasetReader* reader, uint64_t record, const storage::CallOptions& options,
+void Fetch(loader::DatasetReader* reader, uint64_t record, const storage::CallOptions& options,
            storage::CallDone<FetchedItem> done) {
-  const auto fetched = std::make_shared<FetchedRecord>();
+  const auto fetched = std::make_shared<loader::FetchedRecord>();
   fetched->record = record;
   // Shared, because a reader that is not ready drops the callback that it does not call.
   const auto end = std::make_shared<storage::CallDone<FetchedItem>>(std::move(done));
@@ -20,7 +20,7 @@ void Fetch(DatasetReader* reader, uint64_t record, const storage::CallOptions& o
     std::move (*end)(FetchedItem{fetched, *fetched->bytes});
   });
   if (begun) return;
-  SlowWorkThreads()->Post([reader, record, stop = options.stop, end] {
+  loader::SlowWorkThreads()->Post([reader, record, stop = options.stop, end] {
     if (stop.stop_requested()) return std::move(*end)(absl::CancelledError("cancelled"));
     const auto bytes = std::make_shared<std::string>();
     if (const absl::Status read = reader->ReadRecord(record, bytes.get()); !read.ok()) return std::move(*end)(read);
@@ -30,7 +30,7 @@ void Fetch(DatasetReader* reader, uint64_t record, const storage::CallOptions& o
 
 }  // namespace
 
-std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records) {
+std::unique_ptr<ItemsAhead> NewRecordsAhead(loader::DatasetReader* reader, uint64_t records) {
   if (reader->HasLowLatency()) return nullptr;
   return std::make_unique<ItemsAhead>(
       [reader, records](uint64_t item) { return reader->RecordBytes(item % records).value_or(0); },
@@ -39,8 +39,8 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t reco
       });
 }
 
-absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            FetchedItem* fetched, RecordBuffer* buffer) {
+absl::StatusOr<std::string_view> TakeRecord(loader::DatasetReader* reader, ItemsAhead* ahead, uint64_t item,
+                                            uint64_t record, FetchedItem* fetched, loader::RecordBuffer* buffer) {
   if (ahead == nullptr) return reader->ReadRecord(record, buffer);
   PS_ASSIGN_OR_RETURN(*fetched, ahead->Take(item));
   return fetched->bytes;

@@ -13,12 +13,12 @@ namespace penstock {
 
 // Returns a prefetcher of items, where item i uses record i % `records`. Returns null if the reader answers at once;
 // then each record is read when it is needed. `reader` must outlive the result.
-std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records);
+std::unique_ptr<ItemsAhead> NewRecordsAhead(loader::DatasetReader* reader, uint64_t records);
 
 // Returns the record of `item`, from `ahead` if that is not null. The bytes are in `fetched` or `buffer` until their
 // next use.
-absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
-                                            FetchedItem* fetched, RecordBuffer* buffer);
+absl::StatusOr<std::string_view> TakeRecord(loader::DatasetReader* reader, ItemsAhead* ahead, uint64_t item,
+                                            uint64_t record, FetchedItem* fetched, loader::RecordBuffer* buffer);
 
 }  // namespace penstock
 

@@ -8,7 +8,7 @@
 #include "base/block_memory.h"
 #include "pipeline/cache/row_cache.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 class BorrowedRow final : public BlockMemory {
  public:
@@ -28,6 +28,6 @@ class BorrowedRow final : public BlockMemory {
   std::shared_ptr<const cache::CachedRow> row_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_BORROWED_ROW_H_

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace penstock {
+namespace penstock::loader {
 
 class BudgetLease {
  public:
@@ -43,6 +43,6 @@ class BudgetLease {
   uint64_t bytes_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_BUDGET_LEASE_H_

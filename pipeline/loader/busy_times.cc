@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 Nanos CpuTime(clockid_t clock) {
@@ -66,4 +66,4 @@ void BusyTimes::AddTo(LoaderStats* stats) const {
   stats->owing_seconds = static_cast<double>(owing) / kSecond;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

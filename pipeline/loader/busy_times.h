@@ -10,7 +10,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/loader_stats.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // For makers with the numbers 0 to `makers` - 1. Not thread-safe; guarded by its owner's lock.
 class BusyTimes {
@@ -49,6 +49,6 @@ class BusyTimes {
   Nanos owing_ = 0;        // up to owing_since_
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_BUSY_TIMES_H_

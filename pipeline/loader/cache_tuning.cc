@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Memory for rows, as a multiple of their recent peak.
@@ -33,4 +33,4 @@ std::optional<std::string> CacheTuning::Look(Nanos now) {
   return chooser_.TakeNews();
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -11,7 +11,7 @@
 #include "pipeline/loader/loader.h"
 #include "pipeline/tuning/cache_chooser.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe.
 class CacheTuning {
@@ -36,6 +36,6 @@ class CacheTuning {
   std::map<uint64_t, double> rows_;  // by job ID, at the last look
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_CACHE_TUNING_H_

@@ -7,7 +7,7 @@
 
 #include "pipeline/tuning/cache_sizes.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct CacheUse {
   tuning::CacheLimits limits;
@@ -18,6 +18,6 @@ struct CacheUse {
   std::vector<tuning::CacheJob> jobs;  // `rows` of each counts from its first session on
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_CACHE_USE_H_

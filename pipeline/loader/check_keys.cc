@@ -9,7 +9,7 @@
 #include "pipeline/augment/features/key_check.h"
 #include "pipeline/loader/data_format.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kShards = 8, kRecords = 32, kBytes = uint64_t{64} << 20;
@@ -54,4 +54,4 @@ absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
   return absl::InvalidArgumentError(absl::StrJoin(check.Mistakes(where), "\n"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -6,7 +6,7 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Reads the first records (at most 32, and 64 MiB) of each of at most 8 shards, spread evenly over the snapshot, until
 // it has found every key that the job needs. One record is usually enough. The choice of records depends only on job
@@ -15,6 +15,6 @@ namespace penstock {
 //   others           from DatasetReader::ReadWholeRecord: the records cannot be read
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_CHECK_KEYS_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr char kWayOut[] = "other workers serve its rows; replace the file by an intact copy";
@@ -71,4 +71,4 @@ std::vector<std::string> DamagedCopies::Lines(size_t most) const {
   return lines;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

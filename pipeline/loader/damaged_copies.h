@@ -15,7 +15,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/sources/snapshot.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe. Remembers at most kMost records. The copies of further ones are read again each time.
 class DamagedCopies {
@@ -63,6 +63,6 @@ class DamagedCopies {
   std::map<uint32_t, File> files_ ABSL_GUARDED_BY(mutex_);  // by shard
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_

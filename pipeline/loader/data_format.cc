@@ -11,7 +11,7 @@
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/container.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job) {
   v1::JobSpec spec = job;
@@ -47,4 +47,4 @@ std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::C
   return std::make_shared<const sources::RequestedFeatures>(std::move(requests));
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

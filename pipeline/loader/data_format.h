@@ -9,7 +9,7 @@
 #include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Returns the job with dataset.format SAMPLE if its shards are tar archives, otherwise unchanged. Returns
 // InvalidArgument for a format that the container does not have.
@@ -20,6 +20,6 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const
 std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
                                                                       const v1::JobSpec& job);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_DATA_FORMAT_H_

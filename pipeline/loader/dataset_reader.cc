@@ -12,7 +12,7 @@
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/shard_reader.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Attempts of the ReadRecord that retries.
@@ -273,4 +273,4 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(storage::St
       options);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

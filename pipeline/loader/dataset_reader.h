@@ -26,7 +26,7 @@
 #include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // The memory into which one thread reads records. The thread keeps it from record to record. It is neither zeroed nor
 // moved.
@@ -164,6 +164,6 @@ class DatasetReader {
   virtual uint64_t bytes_read() const = 0;  // framed bytes of all records read
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_DATASET_READER_H_

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe. Records are added and never removed.
 class DecidedRecords {
@@ -44,6 +44,6 @@ class DecidedRecords {
   absl::flat_hash_set<uint64_t> records_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_DECIDED_RECORDS_H_

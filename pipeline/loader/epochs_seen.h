@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::loader {
 
 // Counts for the last few epochs, because readers may be in different ones.
 class EpochsSeen {
@@ -66,6 +66,6 @@ class EpochsSeen {
   uint64_t time_ = 0, epochs_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_

@@ -12,7 +12,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/budget_lease.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Belongs to one row. While a read is in flight, the row shares it with the storage, and only the storage writes to it.
 struct FetchedRecord {
@@ -36,6 +36,6 @@ struct FetchedRecord {
   }
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_

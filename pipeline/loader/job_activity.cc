@@ -6,7 +6,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/cache/row_files.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Rows made from decoded images before their measurements are used.
@@ -99,4 +99,4 @@ JobTimes JobActivity::Times(Nanos making, Nanos reading) const {
   return times;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -16,7 +16,7 @@
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/tuning/cache_sizes.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Sums the time of idle threads. Pure.
 class IdleThreads {
@@ -102,6 +102,6 @@ class JobActivity {
   RepeatedReads repeated_reads_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_

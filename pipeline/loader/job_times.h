@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::loader {
 
 // Sums since the job's first session of this loader. Seconds are sums over threads, up to now, including work in
 // progress.
@@ -32,6 +32,6 @@ struct JobTimes {
   std::vector<Stage> stages;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_JOB_TIMES_H_

@@ -9,7 +9,7 @@
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
@@ -59,4 +59,4 @@ plan::EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
   return *std::move(plan);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

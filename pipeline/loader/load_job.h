@@ -14,7 +14,7 @@
 #include "pipeline/loader/decided_records.h"
 #include "pipeline/plan/epoch_plan.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Authority that declares a record bad after this machine's copy was found damaged.
 enum class DamageVerdict {
@@ -76,6 +76,6 @@ class LoadJob {
   uint64_t shared_space_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_

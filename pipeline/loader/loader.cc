@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/loader_core.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Largest scratch memory that a thread keeps between rows. Enough for the crops of common photographs, and a small part
@@ -138,4 +138,4 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& opti
   return std::make_unique<LoaderImpl>(options, sizes, std::move(own));
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -34,7 +34,7 @@
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // A row, or the reason why it has no content. Holds its bytes of the budget until it is destroyed, which may be after
 // its session and its loader.
@@ -198,6 +198,6 @@ class Loader {
   virtual std::vector<JobTimes> Jobs() const { return {}; }
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOADER_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Shortest time between two looks at idle makers. Each look costs some time per session.
@@ -67,4 +67,4 @@ std::vector<JobTimes> LoaderActivity::Times() {
   return jobs;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -14,7 +14,7 @@
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe; guarded by its owner's lock, except for RowBegins, RowEnds and reading_since, which a maker calls
 // for itself without the lock.
@@ -61,6 +61,6 @@ class LoaderActivity {
   Nanos looked_ = 0;  // time of the last look at idle makers
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOADER_ACTIVITY_H_

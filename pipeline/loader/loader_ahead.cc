@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "pipeline/loader/loader_core.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 void LoaderCore::LookAhead(Maker* maker) {
   const Work& work = maker->work;
@@ -74,4 +74,4 @@ void LoaderCore::ReadRequested(OpenedSession* session, MakerContext* context) {
   session->ahead->EndReads(examined, begun);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

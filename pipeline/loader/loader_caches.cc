@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/heap.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Share of the memory of rows and caches that is worth returning to the system. That takes some milliseconds per 100
@@ -171,4 +171,4 @@ void LoaderCaches::AddTo(const RowCosts::Saved& saved, LoaderStats* stats) const
                          mean * static_cast<double>(disk.hits) - disk.read_seconds);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

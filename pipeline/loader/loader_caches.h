@@ -19,7 +19,7 @@
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/tuning/cache_sizes.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe.
 class LoaderCaches {
@@ -108,6 +108,6 @@ class LoaderCaches {
   std::vector<CachedJob> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOADER_CACHES_H_

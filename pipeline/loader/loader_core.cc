@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "pipeline/storage/files.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Rows per session that may wait without a charge. A session can therefore continue even if other sessions use all
@@ -353,4 +353,4 @@ LoaderStats LoaderCore::Stats() {
   return stats;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

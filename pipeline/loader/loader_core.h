@@ -32,7 +32,7 @@
 #include "pipeline/loader/row_scheduler.h"
 #include "pipeline/loader/row_task.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe. The loader, its sessions, and every row that holds bytes of the budget share it.
 class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_from_this<LoaderCore> {
@@ -323,6 +323,6 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_

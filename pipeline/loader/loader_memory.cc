@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/loader/loader_core.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // The index of the disk cache may take this part of the memory of rows and caches.
@@ -118,4 +118,4 @@ CacheUse LoaderCore::TakeCacheUse() {
   return use;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

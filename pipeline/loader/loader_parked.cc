@@ -6,7 +6,7 @@
 #include "pipeline/loader/loader_core.h"
 #include "pipeline/loader/row_trace.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Notifies the core when the shard of a parked row is ready. The row keeps it alive.
 class LoaderCore::ShardWaiter final : public ReadyWaiter {
@@ -186,4 +186,4 @@ bool LoaderCore::ReadNext() {
   return false;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -6,7 +6,7 @@
 
 #include "pipeline/cache/cache_stats.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct LoaderStats {
   uint64_t rows = 0;  // made since the start
@@ -37,6 +37,6 @@ struct LoaderStats {
   cache::CacheStats disk_cache;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOADER_STATS_H_

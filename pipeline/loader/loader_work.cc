@@ -7,7 +7,7 @@
 #include "pipeline/loader/loader_core.h"
 #include "pipeline/loader/row_trace.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 void LoaderCore::Post(int maker) {
   Task run = [self = shared_from_this(), maker] { self->Run(&self->makers_[static_cast<size_t>(maker)]); };
@@ -428,4 +428,4 @@ void LoaderCore::CountCost(const MadeRow& made, Nanos took, OpenedSession* sessi
   saved_.row += saved.row;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -8,7 +8,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/plan/job_order.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 StepRows::StepRows(std::shared_ptr<const LoadJob> job, size_t rows)
     : job_(std::move(job)),
@@ -69,4 +69,4 @@ absl::StatusOr<std::optional<LocalSteps::Step>> LocalSteps::Next() {
   return Step{current_->span, current_->slice, static_cast<const StepRows*>(current_->target.get())};
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -18,7 +18,7 @@
 #include "pipeline/loader/prepared_steps.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // The rows of one step.
 class StepRows final : public StepTarget {
@@ -74,6 +74,6 @@ class LocalSteps {
   std::unique_ptr<PreparedSteps> prepared_;  // uses spare_
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOCAL_STEPS_H_

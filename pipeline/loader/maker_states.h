@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe. Makers have the numbers 0 to `makers` - 1. All are wanted and idle at first.
 class MakerStates {
@@ -83,6 +83,6 @@ class MakerStates {
   int running_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_MAKER_STATES_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
   if (reserve > total_ - reserved_) {
@@ -162,4 +162,4 @@ std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except, uint64_
   return lenders;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

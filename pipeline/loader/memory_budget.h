@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe.
 class MemoryBudget {
@@ -121,6 +121,6 @@ class MemoryBudget {
   std::map<Account, Entry> accounts_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_

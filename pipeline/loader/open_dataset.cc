@@ -13,7 +13,7 @@
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
@@ -93,4 +93,4 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -13,7 +13,7 @@
 #include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Opens the job's shards as they are now: expands globs, obtains the indexes, freezes a snapshot and returns a reader
 // of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
@@ -24,6 +24,6 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
                                                            const std::string& index_dir, int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors = nullptr);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 size_t PackedRowBytes(const batch::RowSchema& schema, const batch::RowSlot& slot) {
   size_t bytes = 0;
@@ -51,4 +51,4 @@ void UnpackRow(const batch::RowSchema& schema, std::string_view packed, batch::R
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -9,13 +9,13 @@
 
 #include "pipeline/batch/row.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 size_t PackedRowBytes(const batch::RowSchema& schema, const batch::RowSlot& slot);
 std::string PackRow(const batch::RowSchema& schema, const batch::RowSlot& slot);
 // Writes the result of PackRow for a row of the same schema to `slot`, whose pointers are set.
 void UnpackRow(const batch::RowSchema& schema, std::string_view packed, batch::RowSlot* slot);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_

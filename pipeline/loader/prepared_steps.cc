@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                                    const plan::Steps& steps,
@@ -138,4 +138,4 @@ void PreparedSteps::OnRow(RowResult row) {
   if (--pending->missing == 0) arrived_.NotifyAll();
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

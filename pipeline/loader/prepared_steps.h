@@ -19,7 +19,7 @@
 #include "pipeline/loader/loader.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Receives the rows of one step. Calls for different rows may run on several threads at once.
 class StepTarget {
@@ -114,6 +114,6 @@ class PreparedSteps final : public RowSink {
   std::unique_ptr<Loader::Session> session_;  // destroyed before the members that it writes to
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_PREPARED_STEPS_H_

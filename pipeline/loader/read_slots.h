@@ -8,7 +8,7 @@
 
 #include "pipeline/loader/row_task.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe.
 class ReadSlots {
@@ -52,6 +52,6 @@ class ReadSlots {
   std::deque<TaskId> waiting_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_SLOTS_H_

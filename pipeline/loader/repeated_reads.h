@@ -10,7 +10,7 @@
 #include "pipeline/loader/epochs_seen.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 class RepeatedReads {
  public:
@@ -61,6 +61,6 @@ class RepeatedReads {
   Coming again_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_

@@ -1,6 +1,6 @@
 #include "pipeline/loader/row_costs.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 void AddSeen(uint64_t bytes, MeanOfLate* mean) {
@@ -49,4 +49,4 @@ RowCosts::Saved RowCosts::Add(const RowCost& row) {
   return saved;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

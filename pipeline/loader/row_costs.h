@@ -6,7 +6,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Source of a row.
 enum class RowFrom {
@@ -69,6 +69,6 @@ class RowCosts {
   MeanOfLate record_bytes_{kMany}, decoded_bytes_{kMany}, row_bytes_{kMany};
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_COSTS_H_

@@ -11,7 +11,7 @@
 #include "pipeline/loader/packed_row.h"
 #include "pipeline/plan/permutation.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // "SUBSTITU" as a number. Separates this use of the seed from all others.
@@ -486,4 +486,4 @@ RowMaker::End RowMaker::Make(const LoadJob& job, const DecidedRecords& decided, 
   return End::kMade;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

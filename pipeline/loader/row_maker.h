@@ -43,7 +43,7 @@
 #include "pipeline/loader/row_task.h"
 #include "pipeline/loader/stage_sampler.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 constexpr int kMaxSubstitutes = 8;
 
@@ -175,6 +175,6 @@ void MaskRow(const batch::RowSchema& schema, batch::RowSlot* slot);
 // Points the slot's FIXED columns one after another into `bytes`, which has schema.FixedBytes() bytes.
 void PointInto(const batch::RowSchema& schema, std::byte* bytes, batch::RowSlot* slot);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::loader {
 
 // Largest size of a row in bytes, its columns in their encoding: the size of a message without its header. The limit is
 // the same for every reader of a job, also for readers that receive no messages, so that all read the same rows.
@@ -20,6 +20,6 @@ struct RowRequest {
   uint64_t tag = 0;       // for the caller; returned unchanged
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_REQUEST_H_

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Cost of a row in nanoseconds until the first one was measured.
@@ -197,4 +197,4 @@ size_t RowScheduler::waiting(SessionId id) const {
   return session.urgent.size() + session.normal.size();
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -26,7 +26,7 @@
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/row_task.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe.
 class RowScheduler {
@@ -112,6 +112,6 @@ class RowScheduler {
   double virtual_now_ = 0;  // largest virtual time at which a session was picked
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr unsigned Bit(RowState state) { return 1u << static_cast<unsigned>(state); }
@@ -68,4 +68,4 @@ void RowTask::MoveTo(RowState next) {
   state_ = next;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

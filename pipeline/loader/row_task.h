@@ -31,7 +31,7 @@
 #include "pipeline/loader/fetched_record.h"
 #include "pipeline/loader/row_request.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 enum class RowState {
   kQueued,
@@ -104,6 +104,6 @@ class RowTask {
   RowState state_ = RowState::kQueued;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 std::string_view NameOf(RowMaker::End end) {
@@ -87,4 +87,4 @@ void TraceRead(const LoadJob& job, const RowRequest& request, uint64_t record, N
   track->Add(event);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -10,7 +10,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // A thread's work on a row.
 struct TracedRow {
@@ -28,6 +28,6 @@ void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times
 void TraceRead(const LoadJob& job, const RowRequest& request, uint64_t record, Nanos began, Nanos ended,
                TraceRecorder* trace);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_TRACE_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace penstock {
+namespace penstock::loader {
 
 int ReadsUnderWay(int read_threads) { return read_threads + read_threads / 4 + 2; }
 
@@ -95,4 +95,4 @@ void SelfTuning::Apply(const tuning::TuningSetting& from, const tuning::TuningSe
   if (options_.set) options_.set(to);
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

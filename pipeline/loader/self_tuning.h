@@ -18,7 +18,7 @@
 #include "pipeline/storage/files.h"
 #include "pipeline/tuning/tuning_controller.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct SelfTuningOptions {
   tuning::TuningLimits limits;  // most_threads: the loader's threads
@@ -73,6 +73,6 @@ class SelfTuning {
 // Returns the number of records worth having in flight with that many read threads: one for each, and a few that wait.
 int ReadsUnderWay(int read_threads);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_SELF_TUNING_H_

@@ -9,7 +9,7 @@
 #include "base/open_files.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Attempts of a load that fails with Unavailable. The pause between them doubles. A failed read pauses the shard for
@@ -467,4 +467,4 @@ void ShardTable::Trim() {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

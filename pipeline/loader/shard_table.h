@@ -18,7 +18,7 @@
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/sources/shard_reader.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe. Loads indexes and opens files on an executor, once for all callers, and holds no lock meanwhile. Keeps a
 // bounded number of files open and a bounded size of indexes in memory, and evicts those that were not used recently.
@@ -145,6 +145,6 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   size_t hand_ ABSL_GUARDED_BY(hand_mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_SHARD_TABLE_H_

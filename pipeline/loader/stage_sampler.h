@@ -6,7 +6,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // While the last measured row took at least kLong, chooses each row. Otherwise rows are so short that reading the clock
 // is noticeable, and it chooses one in kRarely. For one thread.
@@ -28,6 +28,6 @@ class StageSampler {
   uint32_t skipped_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_STAGE_SAMPLER_H_

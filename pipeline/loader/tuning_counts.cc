@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 double More(double after, double before) { return std::max(0.0, after - before); }
@@ -39,4 +39,4 @@ tuning::TuningWindow WindowBetween(const TuningCounts& before, const TuningCount
   return window;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -9,7 +9,7 @@
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/tuning/tuning_window.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct TuningCounts {
   Nanos at = 0;
@@ -22,6 +22,6 @@ struct TuningCounts {
 // waited for storage or memory if the rows of any job did. They had no work only while no active job had any.
 tuning::TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_TUNING_COUNTS_H_

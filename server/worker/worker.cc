@@ -90,8 +90,8 @@ LaneOptions LanesOf(uint32_t wire_connections) {
   return lanes;
 }
 
-void AddTuning(const SelfTuning& tuning, v1::Tuning* out) {
-  const SelfTuning::Now now = tuning.Get();
+void AddTuning(const loader::SelfTuning& tuning, v1::Tuning* out) {
+  const loader::SelfTuning::Now now = tuning.Get();
   out->set_threads(static_cast<uint32_t>(now.setting.threads));
   out->set_most_threads(static_cast<uint32_t>(tuning.limits().most_threads));
   out->set_threads_pinned(tuning.limits().threads_pinned);
@@ -316,7 +316,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(ParseAddress(options.advertise).status());
 
-  LoaderOptions& loader = options.host.loader;
+  loader::LoaderOptions& loader = options.host.loader;
   if (loader.threads == 0) loader.threads = AvailableCpus();
   PS_RETURN_IF_ERROR(CheckThreads(ThreadsNeeded(options), "a worker with these settings"));
   auto parts = std::make_unique<Parts>();
@@ -331,7 +331,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
                                                   parts->link.get(), parts->id);
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   storage::LocalFiles();
-  SlowWorkThreads();
+  loader::SlowWorkThreads();
   const uint64_t budget_bytes = loader.memory_budget_bytes;
   options.host.rings = !options.socket_dir.empty();
   if (const uint64_t ring = DivisionOf(options.host).ring; ring > FileSizeLimit()) {
@@ -463,6 +463,6 @@ void Worker::Stop() {
   parts_->Stop();
 }
 
-LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }
+loader::LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }
 
 }  // namespace penstock

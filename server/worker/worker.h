@@ -68,7 +68,7 @@ class Worker {
   void Stop();
 
   // Must not be called after Stop().
-  LoaderStats Stats() const;
+  loader::LoaderStats Stats() const;
 
  private:
   struct Parts;

@@ -86,7 +86,7 @@ class Fleet {
     Nanos cold_until = -1;
     std::map<std::pair<int, uint64_t>, Queue> sessions;  // by reader and stream
     std::pair<int, uint64_t> turn;
-    LoaderStats stats;
+    loader::LoaderStats stats;
     LoadMeter meter;
     Nanos next_beat = 0;
     std::vector<std::function<void()>> held_up;

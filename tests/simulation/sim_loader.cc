@@ -7,19 +7,19 @@ namespace penstock {
 namespace {
 
 // Ignores releases: a simulated worker has enough memory.
-class Purse final : public BudgetLease::Owner {
+class Purse final : public loader::BudgetLease::Owner {
  public:
   void Release(uint64_t, uint64_t) override {}
 };
 
-std::unique_ptr<BudgetLease> Grab(uint64_t bytes) {
+std::unique_ptr<loader::BudgetLease> Grab(uint64_t bytes) {
   static const auto purse = std::make_shared<Purse>();
-  return std::make_unique<BudgetLease>(purse, 0, bytes);
+  return std::make_unique<loader::BudgetLease>(purse, 0, bytes);
 }
 
 }  // namespace
 
-class SimLoader::RowsOf final : public Loader::Session {
+class SimLoader::RowsOf final : public loader::Loader::Session {
  public:
   RowsOf(SimLoader* loader, uint64_t id) : loader_(loader), id_(id) {}
   ~RowsOf() override { loader_->Close(id_); }
@@ -27,12 +27,12 @@ class SimLoader::RowsOf final : public Loader::Session {
     loader_->Close(id_);
     std::move(quiet)();
   }
-  size_t Request(const std::vector<RowRequest>& rows) override {
+  size_t Request(const std::vector<loader::RowRequest>& rows) override {
     loader_->Add(id_, rows);
     return rows.size();
   }
-  void Expect(ExpectedRows) override {}
-  std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override { return Grab(bytes); }
+  void Expect(loader::ExpectedRows) override {}
+  std::unique_ptr<loader::BudgetLease> Reserve(uint64_t bytes) override { return Grab(bytes); }
   void NowRevocable() override {}
   void SetHead(uint64_t step) override { loader_->SetHead(id_, step); }
   size_t pending() const override { return loader_->Pending(id_); }
@@ -42,22 +42,22 @@ class SimLoader::RowsOf final : public Loader::Session {
   const uint64_t id_;
 };
 
-absl::StatusOr<std::unique_ptr<Loader::Session>> SimLoader::OpenSession(std::shared_ptr<const LoadJob> job,
-                                                                        const LoaderSessionOptions&, RowSink* sink) {
+absl::StatusOr<std::unique_ptr<loader::Loader::Session>> SimLoader::OpenSession(
+    std::shared_ptr<const loader::LoadJob> job, const loader::LoaderSessionOptions&, loader::RowSink* sink) {
   const uint64_t id = next_session_++;
   sessions_.emplace(id, Opened{std::move(job), sink, 0});
   return std::make_unique<RowsOf>(this, id);
 }
 
-LoaderStats SimLoader::Stats() const {
-  LoaderStats stats;
+loader::LoaderStats SimLoader::Stats() const {
+  loader::LoaderStats stats;
   stats.rows = made_;
   stats.busy_seconds = stats.owing_seconds = stats.cpu_seconds = static_cast<double>(busy_) / kSecond;
   return stats;
 }
 
-void SimLoader::Add(uint64_t session, const std::vector<RowRequest>& rows) {
-  for (const RowRequest& row : rows) {
+void SimLoader::Add(uint64_t session, const std::vector<loader::RowRequest>& rows) {
+  for (const loader::RowRequest& row : rows) {
     const bool urgent = row.urgent || row.step <= sessions_.at(session).head;
     waiting_.emplace(Place(!urgent, row.step, session, next_arrival_++), row);
   }
@@ -98,10 +98,10 @@ void SimLoader::Make() {
   busy_ += row_time_;
   if (!waiting_.empty()) {
     const uint64_t session = std::get<2>(waiting_.begin()->first);
-    const RowRequest request = waiting_.begin()->second;
+    const loader::RowRequest request = waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
     const Opened opened = sessions_.at(session);
-    RowResult row;
+    loader::RowResult row;
     row.request = request;
     row.record_id = row.source_record = opened.job->PlanOf(request.epoch).RecordAt(request.position);
     const uint64_t bytes = opened.job->fixed_bytes();

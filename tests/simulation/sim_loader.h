@@ -15,26 +15,27 @@
 namespace penstock {
 
 // Not thread-safe.
-class SimLoader final : public Loader {
+class SimLoader final : public loader::Loader {
  public:
   // `executor` must outlive the loader.
   SimLoader(Executor* executor, Nanos row_time) : executor_(executor), row_time_(row_time) {}
 
-  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
-                                                       const LoaderSessionOptions& options, RowSink* sink) override;
-  LoaderStats Stats() const override;
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const loader::LoadJob> job,
+                                                       const loader::LoaderSessionOptions& options,
+                                                       loader::RowSink* sink) override;
+  loader::LoaderStats Stats() const override;
 
  private:
   class RowsOf;
   struct Opened {
-    std::shared_ptr<const LoadJob> job;
-    RowSink* sink = nullptr;
+    std::shared_ptr<const loader::LoadJob> job;
+    loader::RowSink* sink = nullptr;
     uint64_t head = 0;
   };
   // Not urgent, step, session, arrival.
   using Place = std::tuple<bool, uint64_t, uint64_t, uint64_t>;
 
-  void Add(uint64_t session, const std::vector<RowRequest>& rows);
+  void Add(uint64_t session, const std::vector<loader::RowRequest>& rows);
   void SetHead(uint64_t session, uint64_t step);
   void Close(uint64_t session);
   size_t Pending(uint64_t session) const;
@@ -44,7 +45,7 @@ class SimLoader final : public Loader {
   Executor* const executor_;
   const Nanos row_time_;
   std::map<uint64_t, Opened> sessions_;
-  std::map<Place, RowRequest> waiting_;
+  std::map<Place, loader::RowRequest> waiting_;
   bool making_ = false;
   uint64_t next_session_ = 1, next_arrival_ = 0, made_ = 0;
   Nanos busy_ = 0;

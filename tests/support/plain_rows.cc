@@ -24,7 +24,8 @@ std::vector<PlainRow::Column> EmptyColumns(const batch::RowSchema& schema) {
 }
 
 // Returns the columns that the pipeline makes of the record.
-absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const LoadJob& job, uint64_t record, const SampleKey& key) {
+absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const loader::LoadJob& job, uint64_t record,
+                                                        const SampleKey& key) {
   std::string bytes;
   PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &bytes));
   const batch::RowSchema& schema = job.pipeline().schema();
@@ -44,13 +45,13 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const LoadJob& job, uint
   return columns;
 }
 
-absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const plan::EpochPlan& plan, uint64_t position) {
+absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochPlan& plan, uint64_t position) {
   const SampleKey key{job.plan_options().seed, plan.epoch(), plan.RepeatAt(position), plan.RecordAt(position)};
   PlainRow row;
   row.id = plan.LocationAt(position);
   std::vector<uint64_t> sources = {key.record_id};
   if (job.spec().errors().policy() == v1::SUBSTITUTE) {
-    const auto others = SubstitutesOf(job.reader().snapshot(), key.seed, key.record_id);
+    const auto others = loader::SubstitutesOf(job.reader().snapshot(), key.seed, key.record_id);
     sources.insert(sources.end(), others.begin(), others.end());
   }
   for (const uint64_t source : sources) {
@@ -72,14 +73,14 @@ absl::StatusOr<PlainRow> RowOf(const LoadJob& job, const plan::EpochPlan& plan, 
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job,
-                                                       const std::vector<sources::DataRoot>& roots,
-                                                       storage::Storage* storage) {
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader, OpenDataset(storage, job, roots, "", 1));
-  return LoadJob::Create(job, std::move(reader));
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> OpenJob(const v1::JobSpec& job,
+                                                               const std::vector<sources::DataRoot>& roots,
+                                                               storage::Storage* storage) {
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader, loader::OpenDataset(storage, job, roots, "", 1));
+  return loader::LoadJob::Create(job, std::move(reader));
 }
 
-absl::StatusOr<std::vector<PlainStep>> PlainSteps(const LoadJob& job, const PlainRead& read) {
+absl::StatusOr<std::vector<PlainStep>> PlainSteps(const loader::LoadJob& job, const PlainRead& read) {
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
                       plan::Steps::Create(job.positions(), job.spec().batch().size(),
                                           plan::LastBatchOf(job.spec().batch().last()), read.world_size));

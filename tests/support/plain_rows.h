@@ -45,12 +45,12 @@ struct PlainRead {
 };
 
 // Opens the job's data set. Builds the indexes on the calling thread.
-absl::StatusOr<std::shared_ptr<const LoadJob>> OpenJob(const v1::JobSpec& job,
-                                                       const std::vector<sources::DataRoot>& roots,
-                                                       storage::Storage* storage = storage::LocalFiles());
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> OpenJob(const v1::JobSpec& job,
+                                                               const std::vector<sources::DataRoot>& roots,
+                                                               storage::Storage* storage = storage::LocalFiles());
 
 // Returns the error of the first row that fails under the job's policy.
-absl::StatusOr<std::vector<PlainStep>> PlainSteps(const LoadJob& job, const PlainRead& read = {});
+absl::StatusOr<std::vector<PlainStep>> PlainSteps(const loader::LoadJob& job, const PlainRead& read = {});
 
 // Returns the digest of the steps' rows (pipeline/batch/batch_digest.h).
 std::string DigestOf(const std::vector<PlainStep>& steps);

@@ -84,11 +84,11 @@ class Bench final : public Command {
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
-    LocalStepsOptions reading;
+    loader::LocalStepsOptions reading;
     reading.read.epochs = 0;
     // A small data set can still be measured: limit the batch to its size.
     if (job->spec().batch().size() > positions) reading.batch_size = static_cast<uint32_t>(positions);
-    PS_ASSIGN_OR_RETURN(const auto steps, LocalSteps::Open(host->loader(), job, reading));
+    PS_ASSIGN_OR_RETURN(const auto steps, loader::LocalSteps::Open(host->loader(), job, reading));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*steps, threads));
     Report(stages, all, host->loader()->Stats(), host->tuning().Get().setting);
     if (!json_) std::printf("%s", ColumnLines(job->spec(), job->pipeline().schema()).c_str());
@@ -100,7 +100,7 @@ class Bench final : public Command {
 
   // Runs `one` on the records of the plan in sequence, until the time is over or the epoch ends.
   template <typename Fn>
-  absl::Status Measure(const LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
+  absl::Status Measure(const loader::LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
     const plan::EpochPlan plan = job.PlanOf(0);
     Stage measured{std::move(stage)};
     std::string record;
@@ -125,7 +125,7 @@ class Bench final : public Command {
     return absl::OkStatus();
   }
 
-  absl::Status OneThread(const LoadJob& job, std::vector<Stage>* stages) const {
+  absl::Status OneThread(const loader::LoadJob& job, std::vector<Stage>* stages) const {
     augment::RowScratch scratch;
     const auto nothing = [](const std::string&, const SampleKey&) -> absl::StatusOr<bool> { return true; };
     PS_RETURN_IF_ERROR(Measure(job, "read", stages, nothing));
@@ -152,12 +152,12 @@ class Bench final : public Command {
                    });
   }
 
-  absl::StatusOr<Stage> Loaded(LocalSteps& steps, int threads) const {
+  absl::StatusOr<Stage> Loaded(loader::LocalSteps& steps, int threads) const {
     Stage measured{absl::StrCat("loader, ", threads, threads == 1 ? " thread" : " threads")};
     PS_RETURN_IF_ERROR(steps.Next().status());  // warms up threads and files
     const Nanos start = Clock::Real()->Now(), until = Until();
     while (Clock::Real()->Now() < until) {
-      PS_ASSIGN_OR_RETURN(const std::optional<LocalSteps::Step> step, steps.Next());
+      PS_ASSIGN_OR_RETURN(const std::optional<loader::LocalSteps::Step> step, steps.Next());
       if (!step) break;
       measured.records += step->rows->size();
     }
@@ -165,7 +165,7 @@ class Bench final : public Command {
     return measured;
   }
 
-  void Report(const std::vector<Stage>& stages, const Stage& all, const LoaderStats& stats,
+  void Report(const std::vector<Stage>& stages, const Stage& all, const loader::LoaderStats& stats,
               const tuning::TuningSetting& setting) const {
     if (json_) {
       std::vector<std::string> items;

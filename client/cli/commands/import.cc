@@ -270,7 +270,8 @@ class Import final : public Command {
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
-    PS_ASSIGN_OR_RETURN(const auto reader, OpenDataset(data_.storage(), job, roots, index_dir, output_.threads()));
+    PS_ASSIGN_OR_RETURN(const auto reader,
+                        loader::OpenDataset(data_.storage(), job, roots, index_dir, output_.threads()));
     std::optional<PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
     const auto source = NewRecordFilesSource(reader, prepare, image_key_);

@@ -103,7 +103,8 @@ class Preview final : public Command {
 
  private:
   // Returns the first draw of each record, or its error if the row cannot be made.
-  static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<augment::SheetRecord>& records) {
+  static absl::StatusOr<std::string> RowsText(const loader::LoadJob& job,
+                                              const std::vector<augment::SheetRecord>& records) {
     augment::RowScratch scratch;
     std::string text;
     std::optional<batch::MixPlan> plan;

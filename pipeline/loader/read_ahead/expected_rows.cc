@@ -1,6 +1,6 @@
 #include "pipeline/loader/read_ahead/expected_rows.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 bool ExpectedRows::Covers(uint64_t epoch, uint64_t position, uint64_t record) const {
   if (!steps_.has_value() || epoch < start_.epoch || epoch >= end_epoch_) return false;
@@ -15,4 +15,4 @@ bool ExpectedRows::Covers(uint64_t epoch, uint64_t position, uint64_t record) co
   return owned_ == nullptr || owned_->Contains(plan::RankKey(slot, steps_->step_size()));
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

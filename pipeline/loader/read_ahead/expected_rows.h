@@ -10,7 +10,7 @@
 #include "pipeline/plan/owned_keys.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // A value. A session gives it to the loader when it opens, and again when it changes. The loader may fetch records of
 // these rows before they are requested. A row that is missing here only loses that.
@@ -36,6 +36,6 @@ class ExpectedRows {
   std::shared_ptr<const plan::OwnedKeys> owned_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_EXPECTED_ROWS_H_

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::loader {
 
 // Not thread-safe.
 class LookPace {
@@ -26,6 +26,6 @@ class LookPace {
   int skipped_ = 0;  // looks that were skipped last
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_LOOK_PACE_H_

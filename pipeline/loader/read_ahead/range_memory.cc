@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Address space to map at once. The system provides pages only when blocks are used.
@@ -143,4 +143,4 @@ uint64_t RangeMemory::kept() const {
   return kept_bytes_;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "pipeline/loader/budget_lease.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Memory of one session. Thread-safe. Must outlive its blocks. Addresses of released blocks are reused for blocks of
 // the same size; only their pages return to the system.
@@ -73,6 +73,6 @@ class RangeMemory {
   uint64_t fresh_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_MEMORY_H_

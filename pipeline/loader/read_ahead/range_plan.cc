@@ -1,6 +1,6 @@
 #include "pipeline/loader/read_ahead/range_plan.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 RecordRange PlanRange(const sources::ShardIndex& index, uint64_t record,
                       absl::FunctionRef<bool(uint64_t record)> wanted, const RangeLimits& limits) {
@@ -34,4 +34,4 @@ RecordRange PlanRange(const sources::ShardIndex& index, uint64_t record,
   return range;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct RangeLimits {
   // A request takes about 30 ms, as long as 3 MB at 100 MB/s. A chunk of 64 photographs has 7 MB.
@@ -31,6 +31,6 @@ struct RecordRange {
 RecordRange PlanRange(const sources::ShardIndex& index, uint64_t record,
                       absl::FunctionRef<bool(uint64_t record)> wanted, const RangeLimits& limits);
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RANGE_PLAN_H_

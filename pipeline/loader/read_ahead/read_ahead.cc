@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Records of rows that start soon are fetched alone; a range would be too late for them.
@@ -201,4 +201,4 @@ std::optional<RangeRead> ReadAhead::RangeLook::RangeAround(uint64_t record, cons
   return range;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

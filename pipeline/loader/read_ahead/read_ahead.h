@@ -26,7 +26,7 @@
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // The nearest place that has a record, or the row of it.
 enum class RecordPlace { kMemory, kDiskCache, kStorage };
@@ -164,6 +164,6 @@ class ReadAhead {
   Nanos no_waits_until_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_READ_AHEAD_H_

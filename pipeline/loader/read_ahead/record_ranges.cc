@@ -5,7 +5,7 @@
 
 #include "pipeline/loader/read_ahead/record_ranges_parts.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Small records share a block of about this size, and its pages.
@@ -321,4 +321,4 @@ void RecordRanges::BreakOff(uint64_t bytes) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader

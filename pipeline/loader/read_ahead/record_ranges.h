@@ -32,7 +32,7 @@
 #include "pipeline/loader/read_ahead/range_memory.h"
 #include "pipeline/loader/read_ahead/read_ahead.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Thread-safe. Owned by a shared_ptr, because a range in flight holds a reference.
 class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
@@ -141,6 +141,6 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   std::map<uint64_t, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_H_

@@ -15,7 +15,7 @@
 #include "pipeline/loader/read_ahead/range_plan.h"
 #include "pipeline/loader/read_ahead/record_ranges.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct RecordRanges::Session {
   explicit Session(std::shared_ptr<std::atomic<uint64_t>> kept)
@@ -94,6 +94,6 @@ class RecordRanges::Dropped {
   std::vector<std::shared_ptr<Range>> ranges_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_RECORD_RANGES_PARTS_H_

@@ -10,7 +10,7 @@
 
 #include "pipeline/loader/row_request.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 struct RequestedSpan {
   struct Place {
@@ -31,6 +31,6 @@ struct RequestedSpan {
   }
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_READ_AHEAD_REQUESTED_SPAN_H_

@@ -34,7 +34,7 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
 
 bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
   bool complete = true;
-  const IndexProvider provider = indexes_->ProviderFor(job.spec());
+  const loader::IndexProvider provider = indexes_->ProviderFor(job.spec());
   for (const int i : ShardsToServe(job, worker_id_)) {
     if (stop.stop_requested()) return true;
     const v1::Shard& shard = job.snapshot().shards(i);

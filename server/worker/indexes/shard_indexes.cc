@@ -227,7 +227,7 @@ absl::StatusOr<sources::LoadedIndex> ShardIndexes::Build(const std::string& path
   return store_.LoadOrBuild(path, stoppable);
 }
 
-IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
+loader::IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
   return [this, options = sources::IndexOptionsOf(spec)](const sources::SnapshotShard& shard, const std::string& path,
                                                          const std::stop_token& stop) {
     return Get(shard, path, options, stop);

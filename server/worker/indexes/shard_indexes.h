@@ -46,7 +46,7 @@ class ShardIndexes {
   absl::StatusOr<sources::LoadedIndex> Build(const std::string& path, const sources::IndexOptions& options);
 
   // Returns a function that calls Get() for the shards of a job.
-  IndexProvider ProviderFor(const v1::JobSpec& spec);
+  loader::IndexProvider ProviderFor(const v1::JobSpec& spec);
 
   const sources::IndexStore& store() const { return store_; }
 

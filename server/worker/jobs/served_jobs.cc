@@ -16,21 +16,22 @@ namespace {
 constexpr int kSlowThreads = 4;
 
 // Applies the decisions that are new since the last call.
-void FollowDecisions(const WatchedJob& job, const LoadJob& built) {
+void FollowDecisions(const WatchedJob& job, const loader::LoadJob& built) {
   if (job.decided != nullptr) built.decided()->Add(*job.decided);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
-                                                            const std::vector<sources::DataRoot>& roots,
-                                                            IndexProvider indexes, DatasetReader::Options options) {
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
+                                                                    const std::vector<sources::DataRoot>& roots,
+                                                                    loader::IndexProvider indexes,
+                                                                    loader::DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
-  options.features = RequestedFeaturesOf(snapshot.container(), job.spec());
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
-  return LoadJob::Create(job.spec(), std::move(reader), DamageVerdict::kGiven);
+  options.features = loader::RequestedFeaturesOf(snapshot.container(), job.spec());
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
+                      loader::DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
+  return loader::LoadJob::Create(job.spec(), std::move(reader), loader::DamageVerdict::kGiven);
 }
 
 struct ServedJobs::Slow {
@@ -74,7 +75,7 @@ void ServedJobs::Update(const JobChanges& changes) {
   }
 }
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
   WatchedJob watched;
   {
     MutexLock lock(&mutex_);
@@ -89,13 +90,13 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
     if (found->second.built != nullptr) return found->second.built;
     watched = found->second.job;
   }
-  DatasetReader::Options options;
+  loader::DatasetReader::Options options;
   options.executor = &slow_->threads;
   options.file_errors = file_errors_;
   options.log_damage = [name](const std::string& line) { spdlog::warn("job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = ToJob(watched);
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> built,
                       BuildLoadJob(storage_, job, roots_, indexes_->ProviderFor(job.spec()), options));
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(name);

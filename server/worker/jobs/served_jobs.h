@@ -26,9 +26,10 @@ namespace penstock {
 // Builds a job's data set and pipeline from the coordinator's description and this machine's roots. Reads nothing yet.
 // Returns InvalidArgument, or NotFound for a root that this worker does not have. `options` name the executor for slow
 // work and the receiver of file errors.
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
-                                                            const std::vector<sources::DataRoot>& roots,
-                                                            IndexProvider indexes, DatasetReader::Options options = {});
+absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Storage* storage, const v1::Job& job,
+                                                                    const std::vector<sources::DataRoot>& roots,
+                                                                    loader::IndexProvider indexes,
+                                                                    loader::DatasetReader::Options options = {});
 
 // Thread-safe.
 class ServedJobs {
@@ -36,7 +37,7 @@ class ServedJobs {
   // `indexes`, and `storage`, which records are read from, must outlive this. `index_bytes` is DatasetReader's
   // max_index_bytes for each job.
   ServedJobs(storage::Storage* storage, std::vector<sources::DataRoot> roots, ShardIndexes* indexes,
-             uint64_t index_bytes = DatasetReader::Options().max_index_bytes);
+             uint64_t index_bytes = loader::DatasetReader::Options().max_index_bytes);
   // Calls StopBy() without a deadline. All sessions must have ended.
   ~ServedJobs();
 
@@ -51,7 +52,7 @@ class ServedJobs {
   // Returns the job for the loader. Builds it at first use and then shares it.
   //   NotFound             this worker knows no such submission
   //   others               as BuildLoadJob
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Find(const std::string& name, uint64_t uid);
+  absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Find(const std::string& name, uint64_t uid);
 
   std::vector<std::string> names() const;
   // Returns whether exactly this job is served: with the same submission and view.
@@ -75,7 +76,7 @@ class ServedJobs {
   struct Entry {
     WatchedJob job;  // without the view, because sessions name their views
     ViewId view;
-    std::shared_ptr<const LoadJob> built;
+    std::shared_ptr<const loader::LoadJob> built;
   };
 
   bool IsServed(const std::string& name, uint64_t uid, const ViewId& view) const;

@@ -91,9 +91,9 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   PS_ASSIGN_OR_RETURN(const auto pipeline, augment::Pipeline::Create(spec));
-  if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > kMaxRowBytes) {
+  if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > loader::kMaxRowBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", kMaxRowBytes,
+        "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", loader::kMaxRowBytes,
         ", the limit of a message (docs/errors.md): crop or resize to less, cast to a "
         "narrower type, or drop columns"));
   }
@@ -138,7 +138,7 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
 }
 
 // Makes the row of a record and discards it. Errors name file, record, and feature or op.
-absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
+absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
   std::string record;
   PS_RETURN_IF_ERROR(load.reader().ReadRecord(record_number, &record));
   const batch::RowSchema& schema = load.pipeline().schema();
@@ -161,14 +161,14 @@ absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
 // type, then fails the submission and not a trainer.
 absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
-  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load,
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const loader::LoadJob> load,
                       BuildLoadJob(tools.storage, job, tools.roots, tools.indexes->ProviderFor(job.spec())));
   if (load->reader().snapshot().total_records() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));
   }
   // Check keys before making a row: a misspelled key is the same mistake, whatever the column's shape and the policy.
-  if (!job.allow_missing()) PS_RETURN_IF_ERROR(CheckKeys(job.spec(), &load->reader()));
+  if (!job.allow_missing()) PS_RETURN_IF_ERROR(loader::CheckKeys(job.spec(), &load->reader()));
   // A policy covers a few bad records, so it is enough that one of the first makes a row.
   const uint64_t tries = job.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
   absl::Status first_error;
@@ -188,7 +188,7 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
 }
 
 // Returns the state of this worker's copy of the record.
-v1::RecordCheck CheckCopy(const LoadJob& load, uint64_t record, const TaskTools& tools) {
+v1::RecordCheck CheckCopy(const loader::LoadJob& load, uint64_t record, const TaskTools& tools) {
   v1::RecordCheck check;
   check.set_record(record);
   std::string bytes;
@@ -214,7 +214,7 @@ v1::RecordCheck CheckCopy(const LoadJob& load, uint64_t record, const TaskTools&
 }
 
 absl::Status CheckCopies(const v1::Task& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load, tools.jobs->Find(task.job(), task.job_uid()));
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const loader::LoadJob> load, tools.jobs->Find(task.job(), task.job_uid()));
   const uint64_t records = load->reader().snapshot().total_records();
   for (const uint64_t record : task.check().records()) {
     if (record < records) *report->add_checks() = CheckCopy(*load, record, tools);

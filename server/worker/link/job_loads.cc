@@ -18,7 +18,7 @@ void AddStage(const std::string& name, double seconds, v1::JobLoad* load) {
   added->set_seconds(seconds);
 }
 
-void AddTimes(const JobTimes& times, v1::JobLoad* load) {
+void AddTimes(const loader::JobTimes& times, v1::JobLoad* load) {
   load->set_job(times.job);
   load->set_rows(load->rows() + times.rows);
   load->set_bytes_read(load->bytes_read() + times.bytes_read);
@@ -30,7 +30,7 @@ void AddTimes(const JobTimes& times, v1::JobLoad* load) {
   load->set_background_reads(load->background_reads() + times.background_reads);
   load->set_background_read_seconds(load->background_read_seconds() + times.background_read_seconds);
   load->set_timed_rows(load->timed_rows() + times.timed_rows);
-  std::vector<JobTimes::Stage> stages = times.stages;
+  std::vector<loader::JobTimes::Stage> stages = times.stages;
   std::stable_sort(stages.begin(), stages.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   for (size_t i = 0; i < stages.size(); ++i) {
     AddStage(i < kMostStages ? stages[i].name : "other", stages[i].seconds, load);
@@ -39,10 +39,10 @@ void AddTimes(const JobTimes& times, v1::JobLoad* load) {
 
 }  // namespace
 
-void AddJobLoads(const std::vector<JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
+void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
                  v1::WorkerLoad* load) {
   std::map<std::string, v1::JobLoad> loads;
-  for (const JobTimes& of : times) AddTimes(of, &loads[of.job]);
+  for (const loader::JobTimes& of : times) AddTimes(of, &loads[of.job]);
   std::vector<const v1::JobLoad*> busiest;
   for (auto& [name, of] : loads) {
     const auto sent = sends.find(name);

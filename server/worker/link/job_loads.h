@@ -19,7 +19,7 @@ constexpr size_t kMostStages = 24;
 
 // Adds to load->jobs. Jobs of the same name are combined, for example a new submission and one that is still being
 // read.
-void AddJobLoads(const std::vector<JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
+void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
                  v1::WorkerLoad* load);
 
 }  // namespace penstock

@@ -52,7 +52,7 @@ void LoadMeter::MeasureCapacity(const Point& last) {
   }
 }
 
-v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now) {
+v1::WorkerLoad LoadMeter::Measure(const loader::LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now) {
   v1::WorkerLoad load;
   load.set_rows(stats.rows);
   load.set_bytes_read(stats.bytes_read);

@@ -20,7 +20,7 @@ class LoadMeter {
   //   capacity          rows per busy second (LoaderStats)
   // The capacity is measured over the last two seconds, or over as many more as it takes to see 50 rows and half a busy
   // second, at most the last minute. With less than half a busy second in a minute it keeps its value (initially 0).
-  v1::WorkerLoad Measure(const LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now);
+  v1::WorkerLoad Measure(const loader::LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now);
 
  private:
   struct Point {

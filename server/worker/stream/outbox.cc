@@ -8,20 +8,20 @@
 
 namespace penstock {
 
-uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes) {
+uint64_t PayloadBytes(const loader::RowResult& row, uint64_t fixed_bytes) {
   if (!row.status.ok() || row.masked) return 0;
   uint64_t bytes = fixed_bytes;
   for (const std::string& column : row.ragged) bytes += column.size();
   return bytes;
 }
 
-void Outbox::Expect(const std::vector<RowRequest>& rows) {
-  for (const RowRequest& row : rows) {
+void Outbox::Expect(const std::vector<loader::RowRequest>& rows) {
+  for (const loader::RowRequest& row : rows) {
     if (!WasFetched(row.tag)) ++expected_[row.step];
   }
 }
 
-void Outbox::Add(RowResult row, Nanos now) {
+void Outbox::Add(loader::RowResult row, Nanos now) {
   if (rows_.empty()) oldest_ = now;
   if (!WasFetched(row.request.tag)) {
     const auto expected = expected_.find(row.request.step);
@@ -43,15 +43,15 @@ void Outbox::SetHead(uint64_t step) {
 std::optional<Nanos> Outbox::DueAt() const {
   if (rows_.empty()) return std::nullopt;
   if (bytes_ >= limits_.flush_bytes || rows_.size() >= limits_.max_rows) return 0;
-  const RowRequest& first = rows_.begin()->second.row.request;
+  const loader::RowRequest& first = rows_.begin()->second.row.request;
   if (WasFetched(first.tag)) return 0;
   const bool head_is_complete = expected_.empty() || expected_.begin()->first > head_;
   if (IsHead(first) && head_is_complete) return 0;
   return oldest_ + limits_.flush_after;
 }
 
-std::vector<RowResult> Outbox::Take() {
-  std::vector<RowResult> taken;
+std::vector<loader::RowResult> Outbox::Take() {
+  std::vector<loader::RowResult> taken;
   uint64_t taken_bytes = 0;
   while (!rows_.empty() && taken.size() < limits_.max_rows && taken_bytes < limits_.flush_bytes) {
     const auto first = rows_.begin();
@@ -64,7 +64,7 @@ std::vector<RowResult> Outbox::Take() {
   return taken;
 }
 
-size_t Outbox::Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped) {
+size_t Outbox::Revoke(size_t bytes, bool head_too, std::vector<loader::RowRequest>* dropped) {
   size_t freed = 0;
   // The furthest granted steps are at the end. Fetched rows, whose trainer is close, are at the front and go last.
   for (auto it = rows_.end(); it != rows_.begin() && freed < bytes;) {
@@ -73,7 +73,7 @@ size_t Outbox::Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* drop
       it = last;
       continue;
     }
-    const RowResult& row = last->second.row;
+    const loader::RowResult& row = last->second.row;
     freed += row.bytes == nullptr ? 0 : row.bytes->bytes();
     dropped->push_back(row.request);
     bytes_ -= last->second.payload;

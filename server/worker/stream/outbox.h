@@ -22,7 +22,7 @@ struct OutboxLimits {
 };
 
 // Returns the bytes of a row on the wire: its FIXED columns and its encoded RAGGED ones; 0 for a row without content.
-uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes);
+uint64_t PayloadBytes(const loader::RowResult& row, uint64_t fixed_bytes);
 
 // Pure bookkeeping; not thread-safe. Fetched rows go out first and at once. Granted rows follow in the order of their
 // steps (RowRequest::step).
@@ -37,8 +37,8 @@ class Outbox {
 
   // Registers rows that were requested from the loader, which will pass them to Add. Register revoked rows again when
   // they are requested again. Fetched rows do not count.
-  void Expect(const std::vector<RowRequest>& rows);
-  void Add(RowResult row, Nanos now);
+  void Expect(const std::vector<loader::RowRequest>& rows);
+  void Add(loader::RowResult row, Nanos now);
   // Sets the step that the trainer waits for. Rows of it, or of an earlier step, go out as soon as the step is complete
   // here. Revoke() drops them only with `head_too`.
   void SetHead(uint64_t step);
@@ -51,22 +51,22 @@ class Outbox {
   std::optional<Nanos> DueAt() const;
 
   // Removes and returns the rows of the next message, all of one epoch. Returns none if there are none.
-  std::vector<RowResult> Take();
+  std::vector<loader::RowResult> Take();
 
   // Drops rows after the head step, the furthest first, until their memory reaches `bytes` or none is left. With
   // `head_too` it then drops rows of the head step as well. Returns the freed memory. Adds to `dropped` the rows that
   // must be requested again.
-  size_t Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped);
+  size_t Revoke(size_t bytes, bool head_too, std::vector<loader::RowRequest>* dropped);
 
   void Clear();
 
  private:
   using Key = std::tuple<bool, uint64_t, uint64_t>;  // not fetched, step, arrival
   struct Entry {
-    RowResult row;
+    loader::RowResult row;
     uint64_t payload = 0;
   };
-  bool IsHead(const RowRequest& request) const { return has_head_ && request.step <= head_; }
+  bool IsHead(const loader::RowRequest& request) const { return has_head_ && request.step <= head_; }
 
   const uint64_t fixed_bytes_;
   const OutboxLimits limits_;

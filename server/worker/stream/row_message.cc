@@ -19,14 +19,14 @@ namespace {
 // Limit for the message of one failed row, because the header must stay small.
 constexpr size_t kMostFailureBytes = 4096;
 // A message of one row stays below the limit including its header.
-static_assert(kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
+static_assert(loader::kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
 
-uint32_t FlagsOf(const RowResult& row) {
+uint32_t FlagsOf(const loader::RowResult& row) {
   return (row.masked ? v1::ROW_MASKED : 0) | (row.lenient ? v1::ROW_LENIENT : 0) |
          (row.substituted ? v1::ROW_SUBSTITUTED : 0);
 }
 
-void AddFailure(int index, const RowResult& row, v1::Rows* rows) {
+void AddFailure(int index, const loader::RowResult& row, v1::Rows* rows) {
   v1::Rows::Failure* failure = rows->add_failures();
   failure->set_row(static_cast<uint32_t>(index));
   failure->set_code(static_cast<int32_t>(row.status.code()));
@@ -38,7 +38,7 @@ void AddFailure(int index, const RowResult& row, v1::Rows* rows) {
 // follows.
 class Payload {
  public:
-  void Add(RowResult row, uint64_t fixed_bytes, uint64_t payload) {
+  void Add(loader::RowResult row, uint64_t fixed_bytes, uint64_t payload) {
     if (payload < kJoinRowsBelow) {
       if (row.fixed != nullptr) Join(row.fixed.get(), fixed_bytes);
       for (const std::string& column : row.ragged) Join(column.data(), column.size());
@@ -46,7 +46,7 @@ class Payload {
       return;
     }
     FinishSmall();
-    auto owner = std::make_shared<RowResult>(std::move(row));
+    auto owner = std::make_shared<loader::RowResult>(std::move(row));
     if (owner->fixed != nullptr && fixed_bytes > 0) {
       slices_.emplace_back(owner->fixed.get(), fixed_bytes, owner);
     }
@@ -63,7 +63,7 @@ class Payload {
  private:
   struct Small {
     std::string bytes;
-    std::vector<std::unique_ptr<BudgetLease>> rows;
+    std::vector<std::unique_ptr<loader::BudgetLease>> rows;
   };
 
   void Join(const void* data, size_t bytes) { small_.append(static_cast<const char*>(data), bytes); }
@@ -80,19 +80,19 @@ class Payload {
 
   std::vector<Slice> slices_;
   std::string small_;
-  std::vector<std::unique_ptr<BudgetLease>> small_rows_;
+  std::vector<std::unique_ptr<loader::BudgetLease>> small_rows_;
 };
 
 // The compressed rows, and the memory of the rows, which counts until the message is sent, as it does for joined rows.
 struct Compressed {
   batch::CodedRows coded;
-  std::vector<std::unique_ptr<BudgetLease>> rows;
+  std::vector<std::unique_ptr<loader::BudgetLease>> rows;
 };
 
 // Returns null if compression does not make the rows smaller.
-std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_t fixed_bytes,
+std::shared_ptr<Compressed> Compress(const std::vector<loader::RowResult>& rows, uint64_t fixed_bytes,
                                      batch::RowEncoder* encoder) {
-  for (const RowResult& row : rows) {
+  for (const loader::RowResult& row : rows) {
     if (PayloadBytes(row, fixed_bytes) > 0) encoder->Add(row.fixed.get(), row.ragged);
   }
   auto compressed = std::make_shared<Compressed>();
@@ -102,7 +102,7 @@ std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_
 
 }  // namespace
 
-RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, batch::RowEncoder* encoder) {
+RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_bytes, batch::RowEncoder* encoder) {
   v1::ServerHeader header;
   v1::Rows* out = header.mutable_rows();
   out->set_epoch(rows.front().request.epoch);
@@ -111,7 +111,7 @@ RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, b
   Payload payload;
   bool any_flags = false;
   for (size_t i = 0; i < rows.size(); ++i) {
-    RowResult& row = rows[i];
+    loader::RowResult& row = rows[i];
     const int index = static_cast<int>(i);
     const uint64_t bytes = PayloadBytes(row, fixed_bytes);
     out->add_positions(RowOfTag(row.request.tag));

@@ -22,7 +22,8 @@ struct RowsMessage {
   uint64_t row_bytes = 0;   // size of the rows, uncompressed
   uint64_t sent_bytes = 0;  // size of the payload; equal to row_bytes unless compressed
 };
-RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, batch::RowEncoder* encoder = nullptr);
+RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_bytes,
+                            batch::RowEncoder* encoder = nullptr);
 
 }  // namespace penstock
 

@@ -11,7 +11,7 @@ void SendTrace::Opened(std::string job, std::string session) {
   session_ = std::move(session);
 }
 
-void SendTrace::Begin(const std::vector<RowResult>& rows, Nanos now) {
+void SendTrace::Begin(const std::vector<loader::RowResult>& rows, Nanos now) {
   track_ = nullptr;
   if (rows.empty() || !trace_->Wants(job_)) return;
   track_ = trace_->Track(absl::StrCat("send to ", session_), session_);
@@ -22,7 +22,7 @@ void SendTrace::Begin(const std::vector<RowResult>& rows, Nanos now) {
   send_.epoch = rows.front().request.epoch;
   send_.position = rows.front().request.position;
   send_.rows = static_cast<uint32_t>(rows.size());
-  for (const RowResult& row : rows) {
+  for (const loader::RowResult& row : rows) {
     TraceEvent sent;
     sent.kind = TraceEvent::Kind::kRowSent;
     sent.begin = sent.end = now;

@@ -19,7 +19,7 @@ class SendTrace {
 
   void Opened(std::string job, std::string session);
   // Begins the trace of the next message, which has these rows.
-  void Begins(const std::vector<RowResult>& rows, Nanos now) {
+  void Begins(const std::vector<loader::RowResult>& rows, Nanos now) {
     if (trace_ != nullptr && trace_->on()) Begin(rows, now);
   }
   // The message was made and is being sent.
@@ -28,7 +28,7 @@ class SendTrace {
   void Written(Nanos now);
 
  private:
-  void Begin(const std::vector<RowResult>& rows, Nanos now);
+  void Begin(const std::vector<loader::RowResult>& rows, Nanos now);
 
   TraceRecorder* const trace_;
   std::string job_, session_;

@@ -108,7 +108,7 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   return absl::OkStatus();
 }
 
-std::optional<ExpectedRows> SessionCore::TakeExpected() { return std::exchange(expected_, std::nullopt); }
+std::optional<loader::ExpectedRows> SessionCore::TakeExpected() { return std::exchange(expected_, std::nullopt); }
 
 absl::StatusOr<size_t> SessionCore::AddFetch(const v1::Fetch& fetch) {
   const size_t count = static_cast<size_t>(fetch.positions_size());
@@ -140,12 +140,12 @@ absl::StatusOr<size_t> SessionCore::AddFetch(const v1::Fetch& fetch) {
   return bytes;
 }
 
-std::vector<RowRequest> SessionCore::NextFetched(size_t max_rows) {
-  std::vector<RowRequest> rows;
+std::vector<loader::RowRequest> SessionCore::NextFetched(size_t max_rows) {
+  std::vector<loader::RowRequest> rows;
   while (!fetches_.empty() && rows.size() < max_rows) {
     OpenFetch& open = fetches_.front();
     open.row += UnZigZag(TakeVarint(open.rows, &open.next));
-    RowRequest request;
+    loader::RowRequest request;
     request.epoch = open.epoch;
     request.position = steps_.PositionOfRow(open.row);
     request.step = OrderOf(open.epoch, open.row);
@@ -166,8 +166,8 @@ absl::StatusOr<uint64_t> SessionCore::Waiting(const v1::Waiting& waiting) {
   return OrderOf(waiting.epoch(), waiting.begin());
 }
 
-std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked, size_t* all_looked) {
-  std::vector<RowRequest> rows;
+std::vector<loader::RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked, size_t* all_looked) {
+  std::vector<loader::RowRequest> rows;
   size_t looked = 0;
   while (!grants_.empty() && rows.size() < max_rows && looked < max_looked) {
     OpenGrant& grant = grants_.front();
@@ -187,7 +187,7 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
       const uint64_t key = grant.keys->policy() == plan::AssignPolicy::kByRank ? plan::RankKey(slot, steps_.step_size())
                                                                                : plan.RecordAt(position);
       if (!grant.keys->Contains(key)) continue;
-      RowRequest request;
+      loader::RowRequest request;
       request.epoch = grant.epoch;
       request.position = position;
       request.step = order;

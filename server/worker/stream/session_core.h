@@ -71,15 +71,15 @@ class SessionCore {
 
   // Returns the next rows that grants owe, at most `max_rows`. Stops after examining about `max_looked` rows of this
   // rank, and adds their number to *looked. May return no rows while HasMore().
-  std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
+  std::vector<loader::RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
 
   // Returns the rows that will be requested if later grants are under the view of the last one. Returns nullopt if the
   // description has not changed since the last call.
-  std::optional<ExpectedRows> TakeExpected();
+  std::optional<loader::ExpectedRows> TakeExpected();
 
   // Returns the next rows of fetches, in the order of the requests, at most `max_rows`.
-  std::vector<RowRequest> NextFetched(size_t max_rows);
+  std::vector<loader::RowRequest> NextFetched(size_t max_rows);
   bool HasFetches() const { return !fetches_.empty(); }
   size_t fetches() const { return fetches_.size(); }         // fetches with remaining rows
   size_t queued_fetches() const { return queued_fetches_; }  // their remaining rows
@@ -120,7 +120,7 @@ class SessionCore {
   std::deque<KnownView> views_;
   std::deque<OpenGrant> grants_;
   std::shared_ptr<const plan::OwnedKeys> expected_keys_;  // keys of the last grant
-  std::optional<ExpectedRows> expected_;                  // until TakeExpected()
+  std::optional<loader::ExpectedRows> expected_;          // until TakeExpected()
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;

@@ -23,13 +23,13 @@ absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t
 
 }  // namespace
 
-absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job) {
+absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {
   PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job.order_fingerprint(), open.job()));
   return CheckFingerprint("pipeline", open.pipeline_fingerprint(), augment::JobPipelineFingerprint(job.pipeline()),
                           open.job());
 }
 
-SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,
+SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const loader::LoadJob> job,
                                       const std::string& worker_id) {
   SessionParameters parameters;
   parameters.rank = open.rank();

@@ -18,10 +18,10 @@ namespace penstock {
 
 // Returns FailedPrecondition if the client's order or pipeline differs from that of `job`, because its rows would
 // differ.
-absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job);
+absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job);
 
 // Returns the parameters of the session on the worker named `worker_id`.
-SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,
+SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const loader::LoadJob> job,
                                       const std::string& worker_id);
 
 // Limits for rows of grants that are made before the stream needs them. Rows wait for the trainer in the client's

@@ -123,7 +123,7 @@ void StreamSession::EndHere(absl::Status status) {
   decided_leases_.clear();
   unrequested_ = {};
   core_.reset();
-  std::shared_ptr<const LoadJob> job;
+  std::shared_ptr<const loader::LoadJob> job;
   std::unique_ptr<Outbox> dropped;  // its rows are released outside the lock
   {
     MutexLock lock(&mutex_);
@@ -138,7 +138,7 @@ void StreamSession::EndHere(absl::Status status) {
   stream_->Close(std::move(status));
   if (rows_ == nullptr) return;
   // The rows in the making may take as long as storage does. No thread waits for them here.
-  const std::unique_ptr<Loader::Session> rows = std::move(rows_);
+  const std::unique_ptr<loader::Loader::Session> rows = std::move(rows_);
   rows->Close([self = shared_from_this()] {
     self->strand_.Post([self] {
       self->strand_.AssertHere();
@@ -194,7 +194,7 @@ void StreamSession::Write() {
 }
 
 std::optional<SliceList> StreamSession::NextRowsMessage() {
-  std::vector<RowResult> rows;
+  std::vector<loader::RowResult> rows;
   std::optional<Nanos> due;
   {
     MutexLock lock(&mutex_);
@@ -213,7 +213,7 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
     return std::nullopt;
   }
   flush_timer_.Cancel();
-  for (const RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
+  for (const loader::RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
   const Nanos start = strand_.clock()->Now();
   trace_.Begins(rows, start);
   RowsMessage rows_message = MakeRowsMessage(std::move(rows), fixed_bytes_, coding_.Begin(start));
@@ -229,8 +229,8 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
 
 // ---- Calls of the loader -------------------------------------------------------------------------------------------
 
-void StreamSession::TellOfBadRecord(const RowResult& row) {
-  std::shared_ptr<const LoadJob> job;
+void StreamSession::TellOfBadRecord(const loader::RowResult& row) {
+  std::shared_ptr<const loader::LoadJob> job;
   uint64_t uid = 0;
   {
     MutexLock lock(&mutex_);
@@ -264,7 +264,7 @@ void StreamSession::NoteFull(Nanos now) {
   full ? sends_->Full(now) : sends_->Taken(now);
 }
 
-void StreamSession::OnRow(RowResult row) {
+void StreamSession::OnRow(loader::RowResult row) {
   if (!row.fault.ok() && shared_->bad_records != nullptr) TellOfBadRecord(row);
   const Nanos now = shared_->executor->clock()->Now();
   {
@@ -364,7 +364,7 @@ void StreamSession::PumpSoon() {
   });
 }
 
-bool StreamSession::Ask(const std::vector<RowRequest>& rows, bool again) {
+bool StreamSession::Ask(const std::vector<loader::RowRequest>& rows, bool again) {
   if (rows.empty()) return true;
   if (!again) {
     MutexLock lock(&mutex_);
@@ -378,14 +378,14 @@ bool StreamSession::Ask(const std::vector<RowRequest>& rows, bool again) {
 void StreamSession::Pump() {
   if (over_ || rows_ == nullptr) return;
   if (!Ask(std::exchange(unrequested_, {}), true)) return;  // rows in the making will free room
-  std::vector<RowRequest> revoked;
+  std::vector<loader::RowRequest> revoked;
   if (!writing_) {
     MutexLock lock(&mutex_);
     revoked.swap(revoked_);
   }
   if (!Ask(revoked)) return;
   while (fetched_ < fetch_window_ && core_->HasFetches()) {
-    std::vector<RowRequest> rows = core_->NextFetched(std::min(kAskAtOnce, fetch_window_ - fetched_));
+    std::vector<loader::RowRequest> rows = core_->NextFetched(std::min(kAskAtOnce, fetch_window_ - fetched_));
     while (fetch_leases_.size() > core_->fetches()) fetch_leases_.pop_front();
     fetched_ += rows.size();
     if (!Ask(rows)) return;
@@ -397,7 +397,7 @@ void StreamSession::Pump() {
       PumpSoon();
       return;
     }
-    std::vector<RowRequest> rows =
+    std::vector<loader::RowRequest> rows =
         core_->NextRows(std::min(kAskAtOnce, window - requested_), kLookAtOnce - looked, &looked);
     requested_ += rows.size();
     if (!Ask(rows)) return;

@@ -44,7 +44,7 @@ namespace penstock {
 // State that the sessions of a worker share. It must outlive them.
 struct SessionShared {
   std::string worker_id;
-  Loader* loader = nullptr;
+  loader::Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
   BadRecordLog* bad_records = nullptr;  // records bad rows; null: none
   RecordReports* reports = nullptr;     // reports new bad records to the coordinator; null: none
@@ -75,7 +75,9 @@ struct SessionShared {
 };
 
 // Thread-safe.
-class StreamSession final : public StreamEvents, public RowSink, public std::enable_shared_from_this<StreamSession> {
+class StreamSession final : public StreamEvents,
+                            public loader::RowSink,
+                            public std::enable_shared_from_this<StreamSession> {
  public:
   // Calls `ended` once, on the strand, when the stream has closed and the loader has released this session. Until then
   // the caller must keep the session.
@@ -101,7 +103,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void OnClosed(const absl::Status& status) override;
 
   // Calls of the loader.
-  void OnRow(RowResult row) override;
+  void OnRow(loader::RowResult row) override;
   size_t Revoke(size_t bytes, bool for_others) override;
 
  private:
@@ -126,7 +128,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void PumpSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Requests the rows, as many as the loader takes, and moves the rest to unrequested_. Returns whether the loader took
   // all. `again`: the rows were in unrequested_ before.
-  bool Ask(const std::vector<RowRequest>& rows, bool again = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  bool Ask(const std::vector<loader::RowRequest>& rows, bool again = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Starts the next write if one is due.
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Returns the message of the rows that are due. Returns nullopt if there are none, and may then set a timer.
@@ -136,7 +138,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void EndHere(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   bool TakeSeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  void TellOfBadRecord(const RowResult& row);
+  void TellOfBadRecord(const loader::RowResult& row);
   // Logs a warning that names this session.
   void Warn(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
@@ -153,16 +155,16 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::function<void(StreamSession*)> ended_ ABSL_GUARDED_BY(strand_);
 
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
-  std::unique_ptr<Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
+  std::unique_ptr<loader::Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
-  std::deque<std::unique_ptr<BudgetLease>> fetch_leases_
+  std::deque<std::unique_ptr<loader::BudgetLease>> fetch_leases_
       ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
   // Records that are bad for this client: those of the job, and those that its fetches named.
-  std::shared_ptr<DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
-  std::vector<std::unique_ptr<BudgetLease>> decided_leases_ ABSL_GUARDED_BY(strand_);
-  uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;                 // number of records of the job
-  std::vector<RowRequest> unrequested_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
-  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);        // messages without rows; they go before all rows
+  std::shared_ptr<loader::DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
+  std::vector<std::unique_ptr<loader::BudgetLease>> decided_leases_ ABSL_GUARDED_BY(strand_);
+  uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;                         // number of records of the job
+  std::vector<loader::RowRequest> unrequested_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
+  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows; they go before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
   size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows from RowsAhead; GrantWindow() has a minimum
@@ -187,10 +189,10 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
 
   // State that the loader's threads use.
   Mutex mutex_;
-  std::shared_ptr<const LoadJob> job_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const loader::LoadJob> job_ ABSL_GUARDED_BY(mutex_);
   uint64_t job_uid_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // null before the job is open and after the end
-  std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to request again
+  std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);           // null before the job is open and after the end
+  std::vector<loader::RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to request again
   std::optional<Nanos> write_began_ ABSL_GUARDED_BY(mutex_);
   std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);    // time of flush_timer_
   std::shared_ptr<JobSends> sends_ ABSL_GUARDED_BY(mutex_);  // null before the job is open and after the end

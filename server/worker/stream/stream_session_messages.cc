@@ -17,16 +17,16 @@ constexpr size_t kFewFetches = 4096;   // a session with at most this many fetch
 constexpr size_t kDecisionBytes = 16;  // size of a decided record in a hash set
 constexpr Nanos kMemoryPoll = 100 * kMillisecond;
 
-LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
+loader::LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
   switch (sends_from) {
     case MessageStream::SendsFrom::kAnywhere:
-      return LoaderSessionOptions::Borrow::kAny;
+      return loader::LoaderSessionOptions::Borrow::kAny;
     case MessageStream::SendsFrom::kSharedRowFiles:
-      return LoaderSessionOptions::Borrow::kSharedFiles;
+      return loader::LoaderSessionOptions::Borrow::kSharedFiles;
     case MessageStream::SendsFrom::kNowhere:
       break;
   }
-  return LoaderSessionOptions::Borrow::kNone;
+  return loader::LoaderSessionOptions::Borrow::kNone;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ bool StreamSession::TakeSeat() {
 }
 
 absl::Status StreamSession::HandleOpen(const v1::Open& open) {
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
   PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
   PS_ASSIGN_OR_RETURN(SessionCore core,
                       SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
@@ -112,8 +112,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));
   }
-  LoaderSessionOptions options;
-  decided_ = std::make_shared<DecidedRecords>(job->decided());
+  loader::LoaderSessionOptions options;
+  decided_ = std::make_shared<loader::DecidedRecords>(job->decided());
   options.decided = decided_;
   records_ = job->offsets()->num_records();
   options.largest_step_rows = core.slice_rows();
@@ -127,7 +127,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
     options.row_memory = stream_->send_memory();
     options.borrow = BorrowFor(stream_->sends_from());
   }
-  absl::StatusOr<std::unique_ptr<Loader::Session>> rows = shared_->loader->OpenSession(job, options, this);
+  absl::StatusOr<std::unique_ptr<loader::Loader::Session>> rows = shared_->loader->OpenSession(job, options, this);
   lacks_memory_ = absl::IsResourceExhausted(rows.status());
   PS_RETURN_IF_ERROR(rows.status());
   rows_ = *std::move(rows);
@@ -168,7 +168,7 @@ absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
       return core_->UseView(message.use_view().view());
     case v1::ClientMessage::kGrant:
       PS_RETURN_IF_ERROR(core_->AddGrant(message.grant()));
-      if (std::optional<ExpectedRows> expected = core_->TakeExpected(); expected.has_value()) {
+      if (std::optional<loader::ExpectedRows> expected = core_->TakeExpected(); expected.has_value()) {
         rows_->Expect(*std::move(expected));
       }
       PumpSoon();
@@ -199,7 +199,7 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
   }
   const size_t added = decided_->Add(fetch.decided());
   if (added == 0) return absl::OkStatus();
-  std::unique_ptr<BudgetLease> lease = rows_->Reserve(added * kDecisionBytes);
+  std::unique_ptr<loader::BudgetLease> lease = rows_->Reserve(added * kDecisionBytes);
   if (lease == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("memory_budget_bytes has no room for ", added, " more decisions about bad records"));
@@ -211,7 +211,7 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
 absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
   PS_RETURN_IF_ERROR(FollowDecisions(fetch));
   PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
-  std::unique_ptr<BudgetLease> lease = rows_->Reserve(bytes);
+  std::unique_ptr<loader::BudgetLease> lease = rows_->Reserve(bytes);
   if (lease == nullptr) {
     const std::string why = absl::StrCat(core_->queued_fetches(),
                                          " fetched rows wait in this session, and memory_budget_bytes has no room "

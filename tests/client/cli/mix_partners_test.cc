@@ -11,15 +11,15 @@ namespace penstock::cli {
 namespace {
 
 // A job of 7 records, mixed in groups of 3.
-std::shared_ptr<const LoadJob> Mixing(const TempFolder& folder) {
+std::shared_ptr<const loader::LoadJob> Mixing(const TempFolder& folder) {
   TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 7}, folder.path());
   set.job.mutable_batch()->set_size(3);
   set.job.mutable_mix()->set_mixup_alpha(1);
   set.job.mutable_mix()->set_classes(10);
   set.job.mutable_mix()->set_group(3);
-  auto dataset = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  auto dataset = loader::OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(dataset.ok());
-  auto job = LoadJob::Create(set.job, *dataset);
+  auto job = loader::LoadJob::Create(set.job, *dataset);
   PS_CHECK(job.ok());
   return *job;
 }

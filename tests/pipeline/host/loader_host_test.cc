@@ -50,7 +50,7 @@ class LoaderHostTest : public ::testing::Test {
   void ExpectPlainRows(const LoaderHost& host, const std::vector<sources::DataRoot>& roots) const {
     const auto job = OpenJob(set_.job, roots, host.storage());
     ASSERT_TRUE(job.ok()) << job.status();
-    const auto steps = LoadedSteps(host.loader(), *job, {.read = {.epochs = 2}});
+    const auto steps = loader::LoadedSteps(host.loader(), *job, {.read = {.epochs = 2}});
     ASSERT_TRUE(steps.ok()) << steps.status();
     EXPECT_EQ(DigestOf(*steps), PlainDigest(set_, set_.job, 2));
     EXPECT_LE(host.loader()->Stats().memory_peak_bytes, host.memory().loader);

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::shared_ptr<const LoadJob> Load(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots) {
+std::shared_ptr<const loader::LoadJob> Load(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots) {
   const auto job = OpenJob(spec, roots);
   EXPECT_TRUE(job.ok()) << job.status();
   return *job;
@@ -29,7 +29,7 @@ std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec spec,
                                                             const std::vector<sources::DataRoot>& roots,
                                                             uint64_t first_epoch, uint64_t epochs) {
   spec.mutable_batch()->set_last(v1::PARTIAL);
-  const std::shared_ptr<const LoadJob> job = Load(spec, roots);
+  const std::shared_ptr<const loader::LoadJob> job = Load(spec, roots);
   const auto steps = PlainSteps(*job, {.start = {first_epoch, 0}, .epochs = epochs});
   EXPECT_TRUE(steps.ok()) << steps.status();
   std::map<std::pair<uint64_t, uint64_t>, std::string> rows;

@@ -245,10 +245,10 @@ TEST(FileSource, BadFilesAreNamed) {
 }
 
 // Opens a job over all shards in `folder`.
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenShards(const std::string& folder) {
+absl::StatusOr<std::shared_ptr<loader::DatasetReader>> OpenShards(const std::string& folder) {
   v1::JobSpec job;
   job.add_dataset()->add_files(folder + "/*");
-  return OpenDataset(storage::LocalFiles(), job, {{"local", "/"}}, "", 1);
+  return loader::OpenDataset(storage::LocalFiles(), job, {{"local", "/"}}, "", 1);
 }
 
 TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {

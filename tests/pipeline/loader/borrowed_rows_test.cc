@@ -13,7 +13,7 @@
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using Borrow = LoaderSessionOptions::Borrow;
@@ -128,4 +128,4 @@ TEST_F(BorrowedRows, StayWhenTheirJobAndLoaderAreGone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

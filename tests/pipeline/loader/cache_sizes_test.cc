@@ -22,7 +22,7 @@
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr Nanos kMicro = kSecond / 1'000'000;
@@ -384,4 +384,4 @@ TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -9,7 +9,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(CheckKeys, DamagedRecordsAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

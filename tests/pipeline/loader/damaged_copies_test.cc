@@ -22,7 +22,7 @@
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using testing::HasSubstr;
@@ -302,4 +302,4 @@ TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -15,7 +15,7 @@
 #include "tests/pipeline/loader/indexes_from.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 std::shared_ptr<DatasetReader> OpenOrDie(const TestDataset& set) {
@@ -187,4 +187,4 @@ TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -16,7 +16,7 @@
 #include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 struct Pass {
@@ -190,4 +190,4 @@ INSTANTIATE_TEST_SUITE_P(FromStorage, DiskCacheRows, ::testing::Bool(),
                          [](const auto& each) { return each.param ? "ThatAnswersLater" : "ThatAnswersAtOnce"; });
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kExpectedPositions = 100, kExpectedEpochs = 6;
@@ -117,4 +117,4 @@ TEST(ExpectedRows, ByRecordAllRowsOfTheRecordsThatTheWorkerOwns) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

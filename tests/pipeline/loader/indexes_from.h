@@ -10,7 +10,7 @@
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/sources/index_store.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Returns indexes from the sidecars of `store`, or builds and saves them.
 inline IndexProvider IndexesFrom(sources::IndexStore store, sources::IndexOptions options) {
@@ -24,6 +24,6 @@ inline IndexProvider IndexesFrom(sources::IndexStore store, sources::IndexOption
   };
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_INDEXES_FROM_H_

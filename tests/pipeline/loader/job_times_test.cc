@@ -14,7 +14,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 class JobTimesTest : public ::testing::Test {
@@ -252,4 +252,4 @@ TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -12,7 +12,7 @@
 #include "pipeline/loader/local_steps.h"
 #include "tests/support/plain_rows.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 inline PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
   PlainStep copy{step.span, {}};
@@ -49,6 +49,6 @@ inline absl::StatusOr<std::vector<PlainStep>> LoadedSteps(
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_LOADED_ROWS_H_

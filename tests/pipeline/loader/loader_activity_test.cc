@@ -11,7 +11,7 @@
 #include "pipeline/loader/loader_stats.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using Idle = JobActivity::Idle;
@@ -107,4 +107,4 @@ TEST(BusyTimes, AMakerIsBusyWhileItHasARowAndTheLoaderOwesWhileOneDoes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -9,7 +9,7 @@
 #include "pipeline/loader/loader.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kBudget = 64'000;  // 60,000 of it for rows with any number of threads
@@ -242,4 +242,4 @@ TEST(LoaderBudget, CachesThatLeaveNoRoomAreRefusedWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -12,7 +12,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kShared = 1000 << 10;  // bytes of rows and caches
@@ -153,4 +153,4 @@ TEST_F(LoaderCachesTest, CountersNameTheChosenCachesAndNeverANegativeSaving) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

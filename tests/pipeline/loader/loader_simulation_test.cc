@@ -16,7 +16,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kStepRows = 8;
@@ -310,4 +310,4 @@ TEST_F(LoaderSimulation, RowsEqualThePlanAndNoByteStaysReservedUnderAnyOrderOfEv
 TEST_F(LoaderSimulation, ASeedRepeatsItsRun) { EXPECT_EQ(Run(7).order_hash, Run(7).order_hash); }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -15,7 +15,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr int64_t kLoadedRowBytes = 16;
@@ -446,4 +446,4 @@ TEST(LoaderSession, ManySessionsComeAndGoWhileRowsAreMade) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -17,7 +17,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "pipeline/loader/loader.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Records "0", "1", ...: each is its number in the snapshot as text, padded to `record_bytes`.
 class MemoryDataset final : public DatasetReader {
@@ -270,6 +270,6 @@ inline std::vector<RowRequest> RowsOf(uint64_t begin, uint64_t end, uint64_t row
   return rows;
 }
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_LOADER_TESTING_H_

@@ -12,7 +12,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Passes everything on to the local storage.
 class LocalBehind : public storage::ForwardingStorage {
@@ -34,6 +34,6 @@ class LocalFileBehind : public storage::StoredFile {
   const std::unique_ptr<storage::StoredFile> file_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_

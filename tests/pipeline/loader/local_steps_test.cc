@@ -15,7 +15,7 @@
 #include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using ::testing::AllOf;
@@ -233,4 +233,4 @@ TEST(LocalSteps, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 TEST(MakerStates, TheMakerThatBecameIdleLastIsWokenFirst) {
@@ -51,4 +51,4 @@ TEST(MakerStates, MoreMakersStartThoseThatWereSurplusOnce) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 TEST(MemoryBudget, AReserveBelongsToItsAccountOnly) {
@@ -202,4 +202,4 @@ TEST(MemoryBudget, ABlockedAccountGetsSharedMemoryFirstFromThoseThatUseMoreOfIt)
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

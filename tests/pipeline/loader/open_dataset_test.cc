@@ -7,7 +7,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
@@ -31,4 +31,4 @@ TEST(OpenDataset, AGlobWithoutFilesIsNotFound) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

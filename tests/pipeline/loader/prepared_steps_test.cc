@@ -12,7 +12,7 @@
 #include "pipeline/loader/loader.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kPreparedRecords = 100, kPreparedRowBytes = 8;
@@ -97,4 +97,4 @@ TEST(PreparedSteps, ExpectedRowsAreRequestedForEveryRank) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -33,7 +33,7 @@
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // A web server of a folder's files. It is a separate process, so that its memory does not count as the reader's.
@@ -290,4 +290,4 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

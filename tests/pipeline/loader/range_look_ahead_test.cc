@@ -22,7 +22,7 @@
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kAheadRecords = 1200, kAheadPerShard = 400;
@@ -203,4 +203,4 @@ TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 uint64_t Page() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
@@ -151,4 +151,4 @@ TEST_F(RangeMemoryTest, BlocksAreApartWhateverComesAndGoes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 sources::ShardIndex IndexOf(const std::vector<uint32_t>& lengths) {
@@ -82,4 +82,4 @@ TEST(RangePlan, KeepsItsPromisesForAnyWishes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

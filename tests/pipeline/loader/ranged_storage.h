@@ -17,7 +17,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/local_behind.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Local files behind a network. A test can hold and fail reads of more than one record, and hold the opening of a file.
 class RangedStorage final : public LocalBehind {
@@ -170,6 +170,6 @@ class RangedStorage final : public LocalBehind {
   size_t ranges_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_RANGED_STORAGE_H_

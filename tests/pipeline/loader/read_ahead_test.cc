@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using AheadPlace = ReadAhead::Place;
@@ -303,4 +303,4 @@ TEST_F(ReadAheadTest, RangesHavePassedWhenTheSessionIsFarBeyondTheirEnd) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -2,7 +2,7 @@
 #include "base/mutex.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Accepts as many rows as Let() allows. The thread that delivers a further row blocks.
@@ -71,4 +71,4 @@ TEST_F(ReadsAheadTest, WhatIsReadBeforeItsTurnLeavesMemoryForTheRowsBeforeIt) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

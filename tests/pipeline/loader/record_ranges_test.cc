@@ -20,7 +20,7 @@
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr size_t kRangeRecords = 1200;
@@ -323,4 +323,4 @@ TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr uint64_t kRows = 100;
@@ -80,4 +80,4 @@ TEST(RepeatedReads, WhoHasSaidButNotAskedYetChangesNothingForGood) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

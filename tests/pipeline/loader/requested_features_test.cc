@@ -31,7 +31,7 @@
 #include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using ::testing::HasSubstr;
@@ -382,4 +382,4 @@ TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -8,7 +8,7 @@
 #include "base/mutex.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 class ResumedRowsTest : public SlowReadsTest {
@@ -122,4 +122,4 @@ TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

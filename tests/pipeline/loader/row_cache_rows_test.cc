@@ -19,7 +19,7 @@
 #include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr int64_t kRow = 64;
@@ -268,4 +268,4 @@ TEST(RowCacheRows, JobsThatCheckWholeImagesShareNoRowsWithJobsThatDoNot) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

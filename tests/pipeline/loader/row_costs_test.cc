@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 RowCost CostOfRow(RowFrom from, double compute, double read = 0) {
@@ -49,4 +49,4 @@ TEST(RowCosts, MeansFollowWhatIsMeasuredOfLate) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

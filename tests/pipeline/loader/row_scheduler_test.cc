@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 RowRequest Row(uint64_t step, uint64_t tag, bool urgent = false) {
@@ -256,4 +256,4 @@ TEST(RowScheduler, ARemovedSessionsRowsAreGone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

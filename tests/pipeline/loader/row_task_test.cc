@@ -12,7 +12,7 @@
 
 #include "pipeline/loader/read_slots.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 using enum RowState;
@@ -130,4 +130,4 @@ TEST(ReadSlots, ARowThatWaitsForARangeKeepsTheLoaderBusyButTakesNoSlot) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -18,7 +18,7 @@
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 std::unique_ptr<Loader> TunedLoader(int threads) {
@@ -143,4 +143,4 @@ TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

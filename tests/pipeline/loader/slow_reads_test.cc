@@ -21,7 +21,7 @@
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 constexpr std::chrono::seconds kStuckRead{20};
@@ -270,4 +270,4 @@ TEST_F(SlowReadsTest, RowsThatAreReadStayWithinTheBudget) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

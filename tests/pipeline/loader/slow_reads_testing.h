@@ -25,7 +25,7 @@
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 
 // Local files whose reads wait until the test releases them, in the order of the calls.
 class HeldStorage final : public LocalBehind {
@@ -218,6 +218,6 @@ class SlowReadsTest : public ::testing::Test {
   std::shared_ptr<const LoadJob> job_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::loader
 
 #endif  // PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_

@@ -20,7 +20,7 @@
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::loader {
 namespace {
 
 // Longer than anything takes that is not stuck.
@@ -329,4 +329,4 @@ TEST_F(TightShardsTest, AllRowsComeAlthoughNoTwoShardsFit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::loader

@@ -93,7 +93,7 @@ TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
 // A loader with advancing counters, as in a worker.
 struct MeteredLoader {
   LoadMeter meter;
-  LoaderStats stats;
+  loader::LoaderStats stats;
   Nanos now = 0;
 
   // Passes `length`. Rows are owed for the part `owing` of it, and made at `rate` in that part.

@@ -8,7 +8,7 @@ namespace penstock {
 namespace {
 
 TEST(JobLoads, JobsOfOneNameAreToldTogether) {
-  JobTimes before, after;
+  loader::JobTimes before, after;
   before.job = after.job = "train";
   before.rows = 10;
   after.rows = 5;
@@ -32,7 +32,7 @@ TEST(JobLoads, JobsOfOneNameAreToldTogether) {
 }
 
 TEST(JobLoads, AreBounded) {
-  std::vector<JobTimes> times(100);
+  std::vector<loader::JobTimes> times(100);
   std::map<std::string, JobSends::Sums> sends;
   for (size_t i = 0; i < times.size(); ++i) {
     times[i].job = absl::StrCat("job-", i);

@@ -14,10 +14,11 @@
 namespace penstock {
 
 // Not thread-safe: for sessions on virtual time.
-class FakeLoader final : public Loader {
+class FakeLoader final : public loader::Loader {
  public:
-  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions&,
-                                                       RowSink* sink) override {
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const loader::LoadJob> job,
+                                                       const loader::LoaderSessionOptions&,
+                                                       loader::RowSink* sink) override {
     if (open_.size() >= most_sessions_) return absl::ResourceExhaustedError("a step takes 9 bytes, 4 are free");
     const uint64_t id = next_++;
     Open open;
@@ -26,7 +27,7 @@ class FakeLoader final : public Loader {
     open_.emplace(id, std::move(open));
     return std::make_unique<FakeSession>(this, id);
   }
-  LoaderStats Stats() const override { return {}; }
+  loader::LoaderStats Stats() const override { return {}; }
 
   // The most waiting rows of a session, and the most held bytes of all.
   void SetQueue(size_t rows) { queue_ = rows; }
@@ -38,13 +39,13 @@ class FakeLoader final : public Loader {
   void MakeAll() {
     for (auto it = open_.begin(); it != open_.end();) {
       Open& open = it->second;
-      for (const RowRequest& request : std::exchange(open.rows, {})) {
+      for (const loader::RowRequest& request : std::exchange(open.rows, {})) {
         if (!open.closing) ++made_;
-        RowResult row;
+        loader::RowResult row;
         row.request = request;
         row.fixed = std::make_unique<std::byte[]>(open.fixed_bytes);
         std::memset(row.fixed.get(), 0, open.fixed_bytes);
-        row.bytes = std::make_unique<BudgetLease>(purse_, 0, open.fixed_bytes);
+        row.bytes = std::make_unique<loader::BudgetLease>(purse_, 0, open.fixed_bytes);
         open.sink->OnRow(std::move(row));
       }
       if (!open.closing) {
@@ -61,15 +62,15 @@ class FakeLoader final : public Loader {
   uint64_t made() const { return made_; }
   uint64_t held() const { return static_cast<uint64_t>(held_->bytes); }
   // Rows that the session opened first expects.
-  const ExpectedRows& expected() const { return open_.begin()->second.expected; }
+  const loader::ExpectedRows& expected() const { return open_.begin()->second.expected; }
   int now_revocable() const { return now_revocable_; }
 
  private:
   struct Open {
-    RowSink* sink = nullptr;
+    loader::RowSink* sink = nullptr;
     uint64_t fixed_bytes = 0;
-    ExpectedRows expected;
-    std::vector<RowRequest> rows;
+    loader::ExpectedRows expected;
+    std::vector<loader::RowRequest> rows;
     bool closing = false;
     Task quiet;
   };
@@ -87,18 +88,18 @@ class FakeLoader final : public Loader {
       open.closing = true;
       open.quiet = std::move(quiet);
     }
-    size_t Request(const std::vector<RowRequest>& rows) override {
+    size_t Request(const std::vector<loader::RowRequest>& rows) override {
       Open& open = loader_->open_.at(id_);
       const size_t taken = std::min(rows.size(), loader_->queue_ - std::min(loader_->queue_, open.rows.size()));
       open.rows.insert(open.rows.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken));
       loader_->requested_ += taken;
       return taken;
     }
-    void Expect(ExpectedRows rows) override { loader_->open_.at(id_).expected = std::move(rows); }
-    std::unique_ptr<BudgetLease> Reserve(uint64_t bytes) override {
+    void Expect(loader::ExpectedRows rows) override { loader_->open_.at(id_).expected = std::move(rows); }
+    std::unique_ptr<loader::BudgetLease> Reserve(uint64_t bytes) override {
       if (loader_->room_ < static_cast<int64_t>(bytes)) return nullptr;
       loader_->held_->bytes += static_cast<int64_t>(bytes);
-      return std::make_unique<BudgetLease>(loader_->held_, 0, bytes);
+      return std::make_unique<loader::BudgetLease>(loader_->held_, 0, bytes);
     }
     void NowRevocable() override { ++loader_->now_revocable_; }
     void SetHead(uint64_t) override {}
@@ -108,7 +109,7 @@ class FakeLoader final : public Loader {
     FakeLoader* const loader_;
     const uint64_t id_;
   };
-  struct Purse final : BudgetLease::Owner {
+  struct Purse final : loader::BudgetLease::Owner {
     void Release(uint64_t, uint64_t released) override { bytes -= static_cast<int64_t>(released); }
     int64_t bytes = 0;
   };

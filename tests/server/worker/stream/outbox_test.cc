@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Purse : public BudgetLease::Owner {
+class Purse : public loader::BudgetLease::Owner {
  public:
   void Release(uint64_t, uint64_t bytes) override { taken -= bytes; }
   uint64_t taken = 0;
@@ -25,32 +25,32 @@ class Purse : public BudgetLease::Owner {
 class OutboxTest : public ::testing::Test {
  protected:
   // A row of `bytes` bytes, all of them `tag`.
-  RowResult Row(uint64_t epoch, uint64_t step, uint64_t tag, uint64_t bytes = 100, bool fetched = false) {
-    RowResult row;
+  loader::RowResult Row(uint64_t epoch, uint64_t step, uint64_t tag, uint64_t bytes = 100, bool fetched = false) {
+    loader::RowResult row;
     row.request.epoch = epoch;
     row.request.step = step;
     row.request.tag = fetched ? tag | kFetchedTag : tag;
     row.request.position = tag;
     row.request.urgent = fetched;
     row.ragged = {std::string(bytes, static_cast<char>(tag))};
-    row.bytes = std::make_unique<BudgetLease>(purse_, 1, bytes);
+    row.bytes = std::make_unique<loader::BudgetLease>(purse_, 1, bytes);
     purse_->taken += bytes;
     return row;
   }
-  static RowRequest Request(uint64_t step, uint64_t tag) {
-    RowRequest request;
+  static loader::RowRequest Request(uint64_t step, uint64_t tag) {
+    loader::RowRequest request;
     request.step = step;
     request.tag = tag;
     return request;
   }
-  static std::vector<uint64_t> Tags(const std::vector<RowResult>& rows) {
+  static std::vector<uint64_t> Tags(const std::vector<loader::RowResult>& rows) {
     std::vector<uint64_t> tags;
-    for (const RowResult& row : rows) tags.push_back(RowOfTag(row.request.tag));
+    for (const loader::RowResult& row : rows) tags.push_back(RowOfTag(row.request.tag));
     return tags;
   }
-  static std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
+  static std::vector<uint64_t> Tags(const std::vector<loader::RowRequest>& rows) {
     std::vector<uint64_t> tags;
-    for (const RowRequest& row : rows) tags.push_back(RowOfTag(row.tag));
+    for (const loader::RowRequest& row : rows) tags.push_back(RowOfTag(row.tag));
     return tags;
   }
 
@@ -96,7 +96,7 @@ TEST_F(OutboxTest, AStepThatIsCompleteWhenTheTrainerComesToItGoesAtOnce) {
 TEST_F(OutboxTest, ARevokedRowIsWaitedForAgain) {
   outbox_.Expect({Request(5, 2), Request(5, 3)});
   outbox_.Add(Row(0, 5, 2), kSecond);
-  std::vector<RowRequest> dropped;
+  std::vector<loader::RowRequest> dropped;
   outbox_.Revoke(1, false, &dropped);
   outbox_.Expect(dropped);
   outbox_.SetHead(5);
@@ -124,7 +124,7 @@ TEST_F(OutboxTest, AMessageHoldsOneEpochAndNoMoreThanItsSize) {
 
 TEST_F(OutboxTest, RevokesTheFurthestStepsFirstAndFreesTheirMemory) {
   for (uint64_t step = 1; step <= 5; ++step) outbox_.Add(Row(0, step, step), 0);
-  std::vector<RowRequest> dropped;
+  std::vector<loader::RowRequest> dropped;
   EXPECT_EQ(outbox_.Revoke(150, false, &dropped), 200u);
   EXPECT_THAT(Tags(dropped), ElementsAre(5, 4));
   EXPECT_EQ(purse_->taken, 300u);
@@ -135,23 +135,23 @@ TEST_F(OutboxTest, NeverRevokesTheStepThatTheTrainerWaitsFor) {
   for (uint64_t step = 1; step <= 3; ++step) outbox_.Add(Row(0, step, step), 0);
   outbox_.Add(Row(0, 2, 20, 100, true), 0);
   outbox_.SetHead(2);
-  std::vector<RowRequest> dropped;
+  std::vector<loader::RowRequest> dropped;
   EXPECT_EQ(outbox_.Revoke(1 << 20, false, &dropped), 100u);
   EXPECT_THAT(Tags(dropped), ElementsAre(3));
   EXPECT_EQ(outbox_.size(), 3u);
 }
 
 TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
-  std::vector<RowResult> rows;
+  std::vector<loader::RowResult> rows;
   rows.push_back(Row(3, 0, 'a', 10));      // joined with its neighbors
   rows.push_back(Row(3, 0, 'b', 100000));  // a piece of its own
-  RowResult failed = Row(3, 0, 'c', 0);
+  loader::RowResult failed = Row(3, 0, 'c', 0);
   failed.status = absl::DataLossError("f, record 3: bad");
   rows.push_back(std::move(failed));
-  RowResult masked = Row(3, 0, 'd', 0);
+  loader::RowResult masked = Row(3, 0, 'd', 0);
   masked.masked = true;
   rows.push_back(std::move(masked));
-  RowResult substituted = Row(3, 0, 'e', 5);
+  loader::RowResult substituted = Row(3, 0, 'e', 5);
   substituted.substituted = true;
   substituted.source_record = 77;
   rows.push_back(std::move(substituted));
@@ -184,9 +184,9 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
 
 TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilItIsSent) {
   batch::RowSchema schema;
-  std::vector<RowResult> rows;
+  std::vector<loader::RowResult> rows;
   rows.push_back(Row(3, 0, 'a', 10));
-  RowResult failed = Row(3, 0, 'c', 0);
+  loader::RowResult failed = Row(3, 0, 'c', 0);
   failed.status = absl::DataLossError("f, record 3: bad");
   rows.push_back(std::move(failed));
   rows.push_back(Row(3, 0, 'b', 100000));
@@ -217,7 +217,7 @@ TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilI
 
 TEST_F(OutboxTest, RowsThatDoNotGetSmallerGoAsTheyAre) {
   batch::RowSchema schema;
-  std::vector<RowResult> rows;
+  std::vector<loader::RowResult> rows;
   rows.push_back(Row(3, 0, 'a', 3));
   batch::RowEncoder encoder(schema);
   const RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);

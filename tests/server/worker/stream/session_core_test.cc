@@ -67,11 +67,11 @@ v1::Grant GrantOf(uint64_t epoch, uint64_t begin, uint64_t end) {
   return grant;
 }
 
-std::vector<RowRequest> All(SessionCore* core, size_t at_once = 5) {
-  std::vector<RowRequest> all;
+std::vector<loader::RowRequest> All(SessionCore* core, size_t at_once = 5) {
+  std::vector<loader::RowRequest> all;
   size_t looked = 0;
   while (core->HasMore()) {
-    for (const RowRequest& row : core->NextRows(at_once, 7, &looked)) all.push_back(row);
+    for (const loader::RowRequest& row : core->NextRows(at_once, 7, &looked)) all.push_back(row);
   }
   return all;
 }
@@ -93,13 +93,13 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
       SessionCore core = Make(0, world, kStep, plan::LastBatch::kDrop, worker, policy);
       EXPECT_FALSE(core.TakeExpected().has_value());
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 0, 36)).ok());
-      const std::optional<ExpectedRows> expected = core.TakeExpected();
+      const std::optional<loader::ExpectedRows> expected = core.TakeExpected();
       ASSERT_TRUE(expected.has_value());
       All(&core);
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 36, 96)).ok());
       EXPECT_FALSE(core.TakeExpected().has_value());  // the view is the same
       std::set<uint64_t> owed, foreseen;
-      for (const RowRequest& row : All(&core)) owed.insert(row.position);
+      for (const loader::RowRequest& row : All(&core)) owed.insert(row.position);
       const plan::EpochPlan plan = Parameters(0, world, kStep, plan::LastBatch::kDrop, worker).plan_of(2);
       for (uint64_t position = 36; position < 96; ++position) {
         if (expected->Covers(2, position, plan.RecordAt(position))) foreseen.insert(position);
@@ -125,7 +125,7 @@ TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 0, 36)).ok());
       ASSERT_TRUE(core.AddGrant(GrantOf(2, 36, rows)).ok());
       uint64_t step = 0;
-      for (const RowRequest& row : All(&core)) {
+      for (const loader::RowRequest& row : All(&core)) {
         EXPECT_GE(row.step, step);  // in the order of steps
         step = row.step;
         EXPECT_EQ(row.step, row.tag / kStep * kStep);
@@ -153,7 +153,7 @@ TEST(SessionCore, OrdersStepsOverEpochs) {
   SessionCore core = Make(0, 1, 12, plan::LastBatch::kDrop, "a");
   ASSERT_TRUE(core.AddGrant(GrantOf(5, 84, 96)).ok());
   ASSERT_TRUE(core.AddGrant(GrantOf(6, 0, 12)).ok());
-  const std::vector<RowRequest> rows = All(&core);
+  const std::vector<loader::RowRequest> rows = All(&core);
   ASSERT_FALSE(rows.empty());
   EXPECT_LT(rows.front().step, rows.back().step);
   v1::Waiting waiting;
@@ -173,7 +173,7 @@ TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
   fetch.set_epoch(1);
   for (const uint64_t row : {100u, 11u, 105u}) fetch.add_positions(row);
   ASSERT_TRUE(core.AddFetch(fetch).ok());
-  const std::vector<RowRequest> rows = core.NextFetched(10);
+  const std::vector<loader::RowRequest> rows = core.NextFetched(10);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_TRUE(rows[0].urgent);
   EXPECT_TRUE(WasFetched(rows[2].tag));
@@ -198,7 +198,7 @@ TEST(SessionCore, FetchesAreGivenOutInOrderAndKeptInAFewBytesARow) {
   EXPECT_EQ(core.queued_fetches(), 5000u);
   std::vector<uint64_t> given;
   while (core.HasFetches()) {
-    for (const RowRequest& row : core.NextFetched(7)) {
+    for (const loader::RowRequest& row : core.NextFetched(7)) {
       EXPECT_EQ(row.epoch, given.size() / 1000);
       given.push_back(RowOfTag(row.tag));
     }

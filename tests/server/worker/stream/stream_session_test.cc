@@ -100,7 +100,7 @@ TEST_F(StreamSessionTest, TheLoaderKnowsOfAReaderThatComesBackForAnotherEpoch) {
     v1::ClientMessage message = OpenMessage();
     message.mutable_open()->set_end_epoch(comes_back ? 2 : 1);
     Send(client, message);
-    const CacheUse use = loader_->TakeCacheUse();
+    const loader::CacheUse use = loader_->TakeCacheUse();
     ASSERT_EQ(use.jobs.size(), 1u);
     EXPECT_EQ(use.jobs[0].read_again, comes_back);
   }
@@ -127,10 +127,10 @@ TEST_F(StreamSessionTest, RefusesWhatItCannotServe) {
 }
 
 TEST_F(StreamSessionTest, RefusesASessionThatDoesNotFitTheBudgetWithTheNumbers) {
-  LoaderOptions small;
+  loader::LoaderOptions small;
   small.threads = 1;
   small.memory_budget_bytes = 4096;
-  std::unique_ptr<Loader> loader = *Loader::Create(small);
+  std::unique_ptr<loader::Loader> loader = *loader::Loader::Create(small);
   shared_.loader = loader.get();
   const Client client = NewClient();
   v1::ClientMessage message = OpenMessage();

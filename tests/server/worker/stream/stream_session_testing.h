@@ -22,10 +22,10 @@ namespace penstock {
 class StreamSessionTest : public PreparedJobTest {
  protected:
   StreamSessionTest() : jobs_(storage::LocalFiles(), dataset_.roots, &indexes_) {
-    LoaderOptions options;
+    loader::LoaderOptions options;
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;
-    loader_ = *Loader::Create(options);
+    loader_ = *loader::Loader::Create(options);
     executor_ = std::make_unique<ThreadPool>(2, "test");
     shared_.worker_id = "me";
     shared_.loader = loader_.get();
@@ -116,7 +116,7 @@ class StreamSessionTest : public PreparedJobTest {
   }
 
   ServedJobs jobs_;
-  std::unique_ptr<Loader> loader_;
+  std::unique_ptr<loader::Loader> loader_;
   SessionShared shared_;
   std::unique_ptr<ThreadPool> executor_;
   SessionAcceptor acceptor_{&shared_};
