@@ -166,7 +166,7 @@ class Feeder {
     const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kRelease;
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
-    LoaderHostOptions& host = local.host;
+    host::LoaderHostOptions& host = local.host;
     loader::LoaderOptions& loader = host.loader;
     host.storage = options_.storage;
     loader.threads = hello.threads() > 0 ? static_cast<int>(hello.threads()) : AvailableCpus();
@@ -252,7 +252,7 @@ class Feeder {
     PS_ASSIGN_OR_RETURN(const LocalSource source, options_.open_local(open));
     PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job,
                         local_->Load(source.job, source.roots, open.allow_missing()));
-    PS_ASSIGN_OR_RETURN(LoaderHost* const host, local_->host());
+    PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, local_->host());
     return OpenDirectReader(host->loader(), std::move(job), reader);
   }
 

@@ -48,7 +48,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
     MutexLock lock(&mutex_);
     if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
   }
-  PS_ASSIGN_OR_RETURN(LoaderHost* const host, this->host());
+  PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, this->host());
   auto loaded = std::make_shared<LoadedJob>();
   loaded->file_errors = file_errors_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
@@ -70,27 +70,27 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   return loaded;
 }
 
-absl::StatusOr<LoaderHost*> LocalJobs::host() {
+absl::StatusOr<host::LoaderHost*> LocalJobs::host() {
   MutexLock creation(&creation_);
-  if (LoaderHost* const existing = existing_host(); existing != nullptr) return existing;
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<LoaderHost> host, LoaderHost::Create(options_.host));
+  if (host::LoaderHost* const existing = existing_host(); existing != nullptr) return existing;
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<host::LoaderHost> host, host::LoaderHost::Create(options_.host));
   MutexLock lock(&mutex_);
   host_ = std::move(host);
   return host_.get();
 }
 
-LoaderHost* LocalJobs::existing_host() {
+host::LoaderHost* LocalJobs::existing_host() {
   MutexLock lock(&mutex_);
   return host_.get();
 }
 
 std::optional<loader::LoaderStats> LocalJobs::Stats() {
-  LoaderHost* const host = existing_host();
+  host::LoaderHost* const host = existing_host();
   return host != nullptr ? std::optional(host->loader()->Stats()) : std::nullopt;
 }
 
 bool LocalJobs::StopReadsBy(Nanos deadline) {
-  LoaderHost* const host = existing_host();
+  host::LoaderHost* const host = existing_host();
   return host == nullptr || host->StopBy(deadline);
 }
 

@@ -48,7 +48,7 @@ struct LoadedJob {
 };
 
 struct LocalJobsOptions {
-  LoaderHostOptions host;
+  host::LoaderHostOptions host;
   std::string index_dir = "";
 };
 
@@ -65,7 +65,7 @@ class LocalJobs {
                                                         bool allow_missing = false);
 
   // Returns the host of the jobs, which is created on first use. Returns the errors of LoaderHost::Create().
-  absl::StatusOr<LoaderHost*> host();
+  absl::StatusOr<host::LoaderHost*> host();
 
   // Returns the loader's statistics, or nullopt before its first use.
   std::optional<loader::LoaderStats> Stats();
@@ -75,13 +75,13 @@ class LocalJobs {
   bool StopReadsBy(Nanos deadline);
 
  private:
-  LoaderHost* existing_host();  // null: not created yet
+  host::LoaderHost* existing_host();  // null: not created yet
 
   const LocalJobsOptions options_;
   const std::shared_ptr<storage::FileErrors> file_errors_ = std::make_shared<storage::FileErrors>(Clock::Real());
   Mutex creation_;  // held while the host is created; acquired before mutex_
   Mutex mutex_;
-  std::unique_ptr<LoaderHost> host_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<host::LoaderHost> host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_
       ABSL_GUARDED_BY(mutex_);  // by spec, roots and allow_missing
 };

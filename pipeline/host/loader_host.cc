@@ -6,7 +6,7 @@
 #include "base/cgroup.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::host {
 
 MemoryDivision DivisionOf(const LoaderHostOptions& options) {
   const loader::LoaderOptions& loader = options.loader;
@@ -52,4 +52,4 @@ bool LoaderHost::StopBy(Nanos deadline) {
   return files_.StopBy(deadline);
 }
 
-}  // namespace penstock
+}  // namespace penstock::host

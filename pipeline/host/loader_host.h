@@ -19,7 +19,7 @@
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::host {
 
 struct LoaderHostOptions {
   // Storage of all URLs that jobs may name. Threads of the host read files of this machine. Must outlive the host.
@@ -67,6 +67,6 @@ class LoaderHost {
   std::unique_ptr<loader::SelfTuning> tuning_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::host
 
 #endif  // PENSTOCK_PIPELINE_HOST_LOADER_HOST_H_

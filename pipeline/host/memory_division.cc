@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::host {
 namespace {
 
 constexpr uint64_t kMostQueueBytes = uint64_t{16} << 20;
@@ -30,4 +30,4 @@ MemoryDivision DivideMemory(const MemoryNeeds& needs) {
   return parts;
 }
 
-}  // namespace penstock
+}  // namespace penstock::host

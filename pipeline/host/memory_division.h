@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::host {
 
 // The parts that a process needs.
 struct MemoryNeeds {
@@ -24,6 +24,6 @@ struct MemoryDivision {
 
 MemoryDivision DivideMemory(const MemoryNeeds& needs);
 
-}  // namespace penstock
+}  // namespace penstock::host
 
 #endif  // PENSTOCK_PIPELINE_HOST_MEMORY_DIVISION_H_

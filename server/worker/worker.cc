@@ -113,7 +113,7 @@ struct Worker::Parts {
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<ShardIndexes> indexes;
   SessionShared shared;
-  std::unique_ptr<LoaderHost> host;
+  std::unique_ptr<host::LoaderHost> host;
   std::unique_ptr<ServedJobs> jobs;
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
@@ -334,7 +334,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   loader::SlowWorkThreads();
   const uint64_t budget_bytes = loader.memory_budget_bytes;
   options.host.rings = !options.socket_dir.empty();
-  if (const uint64_t ring = DivisionOf(options.host).ring; ring > FileSizeLimit()) {
+  if (const uint64_t ring = host::DivisionOf(options.host).ring; ring > FileSizeLimit()) {
     spdlog::info(
         "clients of this host get their rows over the network, not through shared memory: RLIMIT_FSIZE (ulimit -f) "
         "allows files of {} bytes, and shared memory needs {}",
@@ -351,7 +351,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   };
   options.host.tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
   parts->shared.rows_for_slow_reads.store(RowsForReads(options.host.read_threads.value_or(0), threads));
-  PS_ASSIGN_OR_RETURN(parts->host, LoaderHost::Create(options.host));
+  PS_ASSIGN_OR_RETURN(parts->host, host::LoaderHost::Create(options.host));
   if (const std::string& folder = options.host.disk_cache.folder; !folder.empty()) {
     const cache::CacheStats cache = parts->host->loader()->Stats().disk_cache;
     spdlog::info("disk cache {}: {} of {} bytes are in use", folder, cache.bytes, cache.limit);

@@ -25,7 +25,7 @@ struct WorkerOptions {
   std::vector<sources::DataRoot> roots;
   std::string state_dir;  // for worker.lock, worker_id, indexes/
   // Storage, threads, budget and caches. The worker sets the trace, the rings and what logs.
-  LoaderHostOptions host;
+  host::LoaderHostOptions host;
   std::string memory_budget_source;  // origin of the memory budget, for the log and status
   bool index_beside_shards = false;
   // Folder of the socket for clients on this host, whose rows go through shared memory, which is part of the memory

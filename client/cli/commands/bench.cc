@@ -61,7 +61,7 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    LoaderHostOptions options;
+    host::LoaderHostOptions options;
     options.storage = local_.data().storage();
     options.loader.threads = threads;
     options.loader.memory_budget_bytes = budget_;
@@ -78,7 +78,7 @@ class Bench final : public Command {
     options.disk_cache.warn = [](const std::string& text) {
       std::fprintf(stderr, "penstock bench: %s\n", text.c_str());
     };
-    PS_ASSIGN_OR_RETURN(const auto host, LoaderHost::Create(std::move(options)));
+    PS_ASSIGN_OR_RETURN(const auto host, host::LoaderHost::Create(std::move(options)));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(host->storage(), spec, threads));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));

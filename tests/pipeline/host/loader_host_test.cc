@@ -19,7 +19,7 @@
 #include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::host {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST_F(LoaderHostTest, PinnedSettingsNeedNoTuning) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::host

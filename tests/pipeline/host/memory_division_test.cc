@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::host {
 namespace {
 
 constexpr uint64_t kOneMiB = uint64_t{1} << 20;
@@ -47,4 +47,4 @@ TEST(MemoryDivision, ThePartsSumUpToTheBudget) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::host
