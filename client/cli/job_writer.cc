@@ -93,7 +93,7 @@ void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
       f.sequence = info.sequence;
       f.least_count = f.most_count = count;
       f.byte_length = info.first_bytes.size();
-      f.looks_like_image = info.kind == records::FeatureKind::kBytes && LooksLikeImage(info.first_bytes);
+      f.looks_like_image = info.kind == records::FeatureKind::kBytes && imports::LooksLikeImage(info.first_bytes);
     }
     ++f.seen;
     f.least_count = std::min(f.least_count, count);
@@ -105,7 +105,7 @@ void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
       f.any_integer = true;
     }
     f.same_byte_length = f.same_byte_length && f.byte_length == info.first_bytes.size();
-    f.looks_like_image = f.looks_like_image && LooksLikeImage(info.first_bytes);
+    f.looks_like_image = f.looks_like_image && imports::LooksLikeImage(info.first_bytes);
     f.looks_like_text = f.looks_like_text && LooksLikeText(info.first_bytes);
   }
   ++records_;
@@ -116,7 +116,7 @@ JobWriter::Chosen JobWriter::Choose() const {
   for (const auto& [key, f] : features_) {
     if (chosen.image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) chosen.image = &f;
     const bool integer = f.kind == records::FeatureKind::kInt64 && f.most_count == 1 && !f.sequence;
-    if (chosen.label == nullptr && integer && LooksLikeLabel(f.key)) chosen.label = &f;
+    if (chosen.label == nullptr && integer && imports::LooksLikeLabel(f.key)) chosen.label = &f;
   }
   if (chosen.image == nullptr || !boxes_.found()) return chosen;
   chosen.boxes = true;
@@ -181,10 +181,10 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
         "# FLOAT: with these ops they would be those of another picture.\n");
   }
   if (image != nullptr) {
-    absl::StrAppend(&out, "\n", evaluation ? EvaluationRecipeText() : ImageRecipeText());
+    absl::StrAppend(&out, "\n", evaluation ? imports::EvaluationRecipeText() : imports::ImageRecipeText());
   }
   absl::StrAppend(&out, "\n", evaluation ? kEvaluationOrder : kTrainingOrder,
-                  BatchText(rows, evaluation ? "PAD" : "DROP"),
+                  imports::BatchText(rows, evaluation ? "PAD" : "DROP"),
                   "errors { policy: FAIL }                # FAIL | SUBSTITUTE | MASK\n");
   return out;
 }

@@ -55,7 +55,7 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
     if (!found.ok() || found->kind != storage::StoredEntry::Kind::kFolder) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
     // A folder that import or bake wrote holds labels and jobs in addition to its shards.
-    const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+    const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(imports::kShardStateName))).ok();
     return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
   }
   return glob;

@@ -21,9 +21,9 @@ namespace {
 
 // Describes what the same command continues with; "" if there is nothing.
 std::string LeftIn(storage::Storage* storage, const std::string& folder) {
-  const auto text =
-      storage::ReadContent(storage, absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
-  const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
+  const auto text = storage::ReadContent(storage, absl::StrCat(folder, "/", std::string(imports::kShardStateName)),
+                                         uint64_t{1} << 30);
+  const auto state = text.ok() ? imports::ParseShardState(*text) : absl::StatusOr<imports::ShardState>(text.status());
   if (!state.ok()) return "";
   if (state->shards.empty()) {
     return absl::StrCat(folder, " has files of an unfinished shard, the same command writes them again");
@@ -102,10 +102,10 @@ std::string ShardOutput::Glob() const { return absl::StrCat(folder_, "/", prefix
 
 int ShardOutput::threads() const { return threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_); }
 
-absl::Status ShardOutput::Write(const RecordSource& source, const std::string& verb,
+absl::Status ShardOutput::Write(const imports::RecordSource& source, const std::string& verb,
                                 std::vector<std::pair<std::string, std::string>> arguments,
                                 std::vector<Companion> companions, const std::string& next_step) const {
-  ShardSetOptions options;
+  imports::ShardSetOptions options;
   options.folder = folder_;
   options.prefix = prefix_;
   options.shard_bytes = shard_bytes_;
@@ -115,19 +115,19 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   options.skip_bad = skip_bad_;
   options.arguments = std::move(arguments);
   ProgressBar bar(verb);
-  options.progress = [&](const ShardSetProgress& p) {
+  options.progress = [&](const imports::ShardSetProgress& p) {
     bar.Update(static_cast<double>(p.items_done) / static_cast<double>(p.items_total),
                absl::StrCat(Count(p.records, "record"), ", ", HumanBytes(p.bytes)));
   };
   const Nanos start = Clock::Real()->Now();
   const StopSignals signals(RemainsOf(*storage_, folder_));
   options.stop = signals.token();
-  const auto result = WriteShards(storage_, source, options);
+  const auto result = imports::WriteShards(storage_, source, options);
   bar.Finish();
   if (absl::IsCancelled(result.status()) && StopSignals::Came() != 0) return Stopped(storage_, folder_);
   if (!result.ok()) {
     if (absl::IsFailedPrecondition(result.status())) return result.status();
-    if (result.status() == ShardFolder::AnotherRun(folder_)) return result.status();
+    if (result.status() == imports::ShardFolder::AnotherRun(folder_)) return result.status();
     const std::string left = LeftIn(storage_, folder_);
     if (left.empty()) return result.status();
     return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", left));
@@ -141,10 +141,10 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   return absl::OkStatus();
 }
 
-void ShardOutput::Print(const ShardSetResult& result, double seconds, const std::string& next_step) const {
-  const ShardState& state = result.state;
-  std::array<uint64_t, kImageTreatments> treated = {};
-  for (const FinishedShard& shard : state.shards) {
+void ShardOutput::Print(const imports::ShardSetResult& result, double seconds, const std::string& next_step) const {
+  const imports::ShardState& state = result.state;
+  std::array<uint64_t, imports::kImageTreatments> treated = {};
+  for (const imports::FinishedShard& shard : state.shards) {
     for (size_t i = 0; i < treated.size(); ++i) treated[i] += shard.treated[i];
   }
   if (json_) {

@@ -51,12 +51,12 @@ class ShardOutput {
 
   // Writes the source's records, then the companions, and skipped.txt if items were skipped. Prints the summary. `verb`
   // is the text of the bar: "importing". SIGTERM and SIGINT stop the run and remove the parts of the current shard.
-  absl::Status Write(const RecordSource& source, const std::string& verb,
+  absl::Status Write(const imports::RecordSource& source, const std::string& verb,
                      std::vector<std::pair<std::string, std::string>> arguments, std::vector<Companion> companions,
                      const std::string& next_step) const;
 
  private:
-  void Print(const ShardSetResult& result, double seconds, const std::string& next_step) const;
+  void Print(const imports::ShardSetResult& result, double seconds, const std::string& next_step) const;
 
   storage::Storage* const storage_;
   std::string out_, folder_, prefix_ = "data", order_;

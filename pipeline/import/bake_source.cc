@@ -17,7 +17,7 @@
 #include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_builder.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 bool IsImage(const batch::ColumnSpec& column) {
@@ -233,4 +233,4 @@ std::string BakeSource::JobText(const std::string& name, const std::string& file
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

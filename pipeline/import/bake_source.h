@@ -13,7 +13,7 @@
 #include "pipeline/import/record_source.h"
 #include "pipeline/loader/load_job.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct BakeOptions {
   uint64_t variants = 1;  // rows per record
@@ -58,6 +58,6 @@ class BakeSource final : public RecordSource {
   const std::unique_ptr<ItemsAhead> ahead_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_BAKE_SOURCE_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 void FileSet::Add(std::string_view name, int64_t label, uint32_t class_number) {
   struct stat st {};
@@ -68,4 +68,4 @@ std::string FileSet::PathOf(std::string_view name, uint32_t class_number) const 
   return (!file.empty() && file[0] == '/') || !storage_->IsLocal(file) ? file : folder_ + "/" + file;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -16,7 +16,7 @@
 #include "pipeline/import/label_names.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 class FileSet {
  public:
@@ -125,6 +125,6 @@ absl::StatusOr<ClassFolders> ListClassFolders(storage::Storage* storage, const s
 absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::string& path, const std::string& root,
                                      const LabelNames* labels, bool skip_other = false);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_FILE_SET_H_

@@ -13,7 +13,7 @@
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/record_limits.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 class FileMaker final : public RecordMaker {
@@ -156,4 +156,4 @@ absl::StatusOr<std::unique_ptr<RecordSource>> NewFileSource(FileSet files, const
   return std::make_unique<FileSource>(std::move(files), prepare);
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -10,13 +10,13 @@
 #include "pipeline/import/image_preparer.h"
 #include "pipeline/import/record_source.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Makes a source whose item i is file i. With `skip_bad` the makers report unreadable files one by one. Otherwise
 // returns NotFound with the number of unreadable files and the name of the first.
 absl::StatusOr<std::unique_ptr<RecordSource>> NewFileSource(FileSet files, const PrepareOptions& prepare,
                                                             bool skip_bad);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_FILE_SOURCE_H_

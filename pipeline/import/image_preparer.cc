@@ -9,7 +9,7 @@
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 // Buffers above this size are freed, so that one huge image does not occupy memory of each thread for the rest of the
@@ -119,4 +119,4 @@ absl::Status ImagePreparer::Shrink(std::string_view encoded, const image::ImageH
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -17,7 +17,7 @@
 #include "pipeline/image/resize/resize.h"
 #include "pipeline/import/record_source.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct PrepareOptions {
   // Rewrites JPEGs with restart markers and a table of them, so that a crop reads only its own tiles. The coefficients
@@ -68,6 +68,6 @@ class ImagePreparer {
   std::string encoded_, indexed_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_IMAGE_PREPARER_H_

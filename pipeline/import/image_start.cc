@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 bool BeginsAsImage(std::string_view bytes) {
   const auto begins = [&](std::string_view start) { return bytes.substr(0, start.size()) == start; };
@@ -19,4 +19,4 @@ bool MayBeImageFile(const std::string& path) {
   return !length.ok() || BeginsAsImage({first, *length});
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::imports {
 
 // Returns whether the first bytes (12 suffice) are those of an image of a supported kind (ProbeImage).
 bool BeginsAsImage(std::string_view bytes);
@@ -13,6 +13,6 @@ bool BeginsAsImage(std::string_view bytes);
 // As BeginsAsImage(), for a file. Returns true for an unreadable file, whose error is then reported when it is read.
 bool MayBeImageFile(const std::string& path);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_IMAGE_START_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::imports {
 
 ItemsAhead::~ItemsAhead() {
   stop_.request_stop();
@@ -87,4 +87,4 @@ void ItemsAhead::Begin(uint64_t item, storage::CallPriority priority) {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

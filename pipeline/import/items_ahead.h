@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct FetchedItem {
   std::shared_ptr<const void> owner;  // owner of `bytes`
@@ -80,6 +80,6 @@ class ItemsAhead {
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_ITEMS_AHEAD_H_

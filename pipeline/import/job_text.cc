@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "pipeline/plan/fitting_batch.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files) {
   return absl::StrCat(
@@ -74,4 +74,4 @@ std::string JobName(const std::string& text) {
   return name.empty() ? "my-job" : name;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

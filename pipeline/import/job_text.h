@@ -9,7 +9,7 @@
 
 #include "pipeline/batch/dtype.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Returns the head of a job file: schema, command that wrote it, name and data set.
 std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files);
@@ -41,6 +41,6 @@ std::string BatchText(uint64_t rows, const std::string& last = "DROP");
 // Returns `text` as a valid job name: invalid characters become '-'.
 std::string JobName(const std::string& text);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -64,4 +64,4 @@ std::string LabelNamesText(const LabelNames& names) {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 using LabelNames = std::map<std::string, int64_t, std::less<>>;
 
@@ -25,6 +25,6 @@ absl::StatusOr<LabelNames> ReadLabelNames(storage::Storage* storage, const std::
 // Returns the text that ReadLabelNames() reads: "name<TAB>number", sorted by number.
 std::string LabelNamesText(const LabelNames& names);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_LABEL_NAMES_H_

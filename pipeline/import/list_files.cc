@@ -14,7 +14,7 @@
 #include "pipeline/import/list_line.h"
 #include "pipeline/import/source_folders.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 // Paths of a list whose states are fetched together.
@@ -170,4 +170,4 @@ absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::strin
   return files;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

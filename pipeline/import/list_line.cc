@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 bool IsLabel(std::string_view word, const LabelNames* labels) {
@@ -37,4 +37,4 @@ bool SplitListLine(std::string_view line, const LabelNames* labels, std::string_
   return !before.empty() && !behind.empty();
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -12,7 +12,7 @@
 #include "pipeline/import/scratch_file.h"
 #include "pipeline/sources/record_limits.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr size_t kMaxHeaderBytes = 64 << 10;
@@ -138,4 +138,4 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy) {
   return labels;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -15,7 +15,7 @@
 #include "pipeline/batch/dtype.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Thread-safe.
 class NpyFile {
@@ -57,6 +57,6 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(storage::Storage* storage, const std::string& path,
                                                    const std::string& scratch = "");
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_

@@ -12,7 +12,7 @@
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/record_limits.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 class NpyMaker final : public RecordMaker {
  public:
@@ -140,4 +140,4 @@ std::string NpySource::JobText(const std::string& name, const std::string& files
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

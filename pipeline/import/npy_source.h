@@ -10,7 +10,7 @@
 #include "pipeline/import/npy_file.h"
 #include "pipeline/import/record_source.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Consecutive arrays with one element type and row shape.
 struct NpyColumn {
@@ -52,6 +52,6 @@ class NpySource final : public RecordSource {
   uint64_t left_over_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_NPY_SOURCE_H_

@@ -16,7 +16,7 @@
 #include "pipeline/import/scratch_file.h"
 #include "pipeline/import/zip_file.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr char kSuffix[] = ".npy";
@@ -172,4 +172,4 @@ absl::StatusOr<NpzArrays> OpenNpz(storage::Storage* storage, const std::string& 
   return arrays;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

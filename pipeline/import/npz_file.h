@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/import/npy_file.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct NpzOptions {
   // Names of arrays, with or without ".npy". If `rows` is empty: x_train, train_images, images, x, data and similar
@@ -39,6 +39,6 @@ struct NpzArrays {
 // cannot be determined.
 absl::StatusOr<NpzArrays> OpenNpz(storage::Storage* storage, const std::string& path, const NpzOptions& options);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_NPZ_FILE_H_

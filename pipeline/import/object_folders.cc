@@ -11,7 +11,7 @@
 #include "pipeline/import/run_calls.h"
 #include "pipeline/import/source_folders.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr size_t kListings = 16, kQuestions = 64;  // maximum numbers of calls in flight
@@ -172,4 +172,4 @@ std::vector<bool> MayBeImageObjects(storage::Storage* storage, const std::vector
   return {may.begin(), may.end()};
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -11,7 +11,7 @@
 #include "base/mutex.h"
 #include "base/runtime/threads.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using Made = absl::StatusOr<MadeRecord>;
@@ -154,4 +154,4 @@ absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t en
   return run.failure();
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

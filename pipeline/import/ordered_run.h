@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/import/record_source.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct OrderedRunOptions {
   int threads = 1;
@@ -26,6 +26,6 @@ absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t en
                          const std::function<uint64_t(uint64_t position)>& item_at, const OrderedRunOptions& options,
                          const std::function<absl::Status(uint64_t position, absl::StatusOr<MadeRecord> record)>& take);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_ORDERED_RUN_H_

@@ -14,7 +14,7 @@
 #include "pipeline/records/sample_example.h"
 #include "pipeline/sources/shard_kind.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 // Returns the keys of a record, for a message.
@@ -125,4 +125,4 @@ std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<loader::Datas
   return std::make_unique<RecordFilesSource>(std::move(reader), prepare, image_key);
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -11,7 +11,7 @@
 #include "pipeline/import/record_source.h"
 #include "pipeline/loader/dataset_reader.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Makes a source whose item i is record i of the snapshot. Without `prepare`, records of any content keep all their
 // bytes. With it, they must be Examples (or SequenceExamples, of which the context is used) with an encoded image under
@@ -21,6 +21,6 @@ std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<loader::Datas
                                                    const std::optional<PrepareOptions>& prepare,
                                                    const std::string& image_key);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_RECORD_FILES_SOURCE_H_

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // What the import did to an item's image.
 enum class ImageTreatment : uint8_t {
@@ -57,6 +57,6 @@ inline bool IsBadItem(const absl::Status& status) {
          absl::IsPermissionDenied(status);
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_RECORD_SOURCE_H_

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/fetched_record.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 void Fetch(loader::DatasetReader* reader, uint64_t record, const storage::CallOptions& options,
@@ -46,4 +46,4 @@ absl::StatusOr<std::string_view> TakeRecord(loader::DatasetReader* reader, Items
   return fetched->bytes;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

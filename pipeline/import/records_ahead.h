@@ -9,7 +9,7 @@
 #include "pipeline/import/items_ahead.h"
 #include "pipeline/loader/dataset_reader.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Returns a prefetcher of items, where item i uses record i % `records`. Returns null if the reader answers at once;
 // then each record is read when it is needed. `reader` must outlive the result.
@@ -20,6 +20,6 @@ std::unique_ptr<ItemsAhead> NewRecordsAhead(loader::DatasetReader* reader, uint6
 absl::StatusOr<std::string_view> TakeRecord(loader::DatasetReader* reader, ItemsAhead* ahead, uint64_t item,
                                             uint64_t record, FetchedItem* fetched, loader::RecordBuffer* buffer);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_RECORDS_AHEAD_H_

@@ -4,7 +4,7 @@
 
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 void RunCalls(size_t count, size_t under_way,
               const std::function<void(size_t i, absl::AnyInvocable<void() &&> ended)>& start) {
@@ -31,4 +31,4 @@ void RunCalls(size_t count, size_t under_way,
   while (running->calls > 0) running->fewer.Wait(&running->mutex);
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

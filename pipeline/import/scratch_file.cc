@@ -15,7 +15,7 @@
 #include "base/temporaries.h"
 #include "pipeline/import/run_calls.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr uint64_t kScratchPiece = uint64_t{8} << 20;
@@ -102,4 +102,4 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* sto
   return NewPartOfFile(copy->file(), 0, state, path);
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // An unnamed file, which the system removes when it is closed.
 class ScratchFile {
@@ -44,6 +44,6 @@ std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAcce
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* storage, const std::string& path,
                                                            const std::string& scratch);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SCRATCH_FILE_H_

@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
@@ -189,4 +189,4 @@ absl::Status ShardFolder::Abandon(absl::Status failed) {
   return failed;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -11,7 +11,7 @@
 #include "pipeline/import/shard_state.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Not thread-safe. The lock on the folder lasts as long as the object or the process. A folder may be in a bucket
 // ("s3://bucket/folder"). There it is unknown whether the previous run is alive, so the latest run owns the folder. The
@@ -73,6 +73,6 @@ class ShardFolder {
   std::string state_tag_;  // tag of the current state object, in a bucket; "": none
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_

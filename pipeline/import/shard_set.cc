@@ -14,7 +14,7 @@
 #include "pipeline/sources/tfrecord/framing.h"
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 // "import". Makes this permutation differ from all others of the same seed.
@@ -159,4 +159,4 @@ absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const Reco
   return result;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

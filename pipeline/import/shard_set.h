@@ -15,7 +15,7 @@
 #include "pipeline/import/shard_state.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct ShardSetProgress {
   uint64_t items_done = 0, items_total = 0;  // including those of earlier runs
@@ -64,6 +64,6 @@ absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const Reco
 // Returns "data-00012.tfrecord", for example.
 std::string ShardName(const std::string& prefix, uint64_t number);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SHARD_SET_H_

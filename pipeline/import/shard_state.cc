@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 constexpr char kFirstLine[] = "penstock-shards 1";
@@ -118,4 +118,4 @@ absl::Status SameArguments(const ShardState& then, const ShardState& now) {
   return absl::FailedPreconditionError(absl::StrJoin(differences, "; "));
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

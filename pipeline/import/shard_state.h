@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/import/record_source.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Name of the state file in the folder. Hidden, so that no glob matches it as a shard.
 constexpr std::string_view kShardStateName = ".penstock-shards";
@@ -53,6 +53,6 @@ absl::StatusOr<ShardState> ParseShardState(std::string_view text);
 // Returns OK if both have the same arguments. Otherwise FailedPrecondition with each that differs and both its values.
 absl::Status SameArguments(const ShardState& then, const ShardState& now);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SHARD_STATE_H_

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "pipeline/import/image_start.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 class LocalFolders final : public SourceFolders {
@@ -87,4 +87,4 @@ class LocalFolders final : public SourceFolders {
 
 std::unique_ptr<SourceFolders> SourceFolders::OfThisMachine() { return std::make_unique<LocalFolders>(); }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Folders nested deeper are rejected, because a link may point to its own parent.
 constexpr int kMaxFolderDepth = 16;
@@ -53,6 +53,6 @@ std::vector<absl::StatusOr<FileInfo>> StatesOf(storage::Storage* storage, const 
 std::vector<bool> MayBeImageObjects(storage::Storage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SOURCE_FOLDERS_H_

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "pipeline/import/scratch_file.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 // Fixed sizes of the format's records.
@@ -207,4 +207,4 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenZipMember(std::shared_ptr<
   return absl::Status(opened.status().code(), absl::StrCat(name, ": ", opened.status().message()));
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 struct ZipMember {
   std::string name;
@@ -31,6 +31,6 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenZipMember(std::shared_ptr<
                                                                 const ZipMember& member, const std::string& name,
                                                                 const std::string& scratch);
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_ZIP_FILE_H_

@@ -63,7 +63,7 @@ absl::Status PackSchema::Add(std::string_view key, const PackedValue& value) {
   field.seen = 1;
   field.least = field.most = value.count;
   field.image = value.kind == records::FeatureKind::kBytes && !IsArray(value) && value.count == 1 &&
-                LooksLikeImage(value.first_bytes);
+                imports::LooksLikeImage(value.first_bytes);
   return Combine(key, field);
 }
 
@@ -154,7 +154,7 @@ std::string PackSchema::Line(const std::string& key, const Field& field, const s
   if (IsArray(field.kind)) {
     std::vector<int64_t> shape = field.kind.inner_shape;
     if (whole) shape.insert(shape.begin(), static_cast<int64_t>(field.most));
-    return RawFeatureText(key, column, field.kind.array, shape, !whole) + "\n";
+    return imports::RawFeatureText(key, column, field.kind.array, shape, !whole) + "\n";
   }
   const bool scalar = whole && field.kind.single;
   return absl::StrCat(
@@ -168,20 +168,22 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
   for (const auto& [key, field] : fields_) {
     const bool scalar = Whole(field) && field.kind.single;
     if (image.empty() && scalar && field.image) image = key;
-    if (label.empty() && scalar && field.kind.kind == records::FeatureKind::kInt64 && LooksLikeLabel(key)) label = key;
+    if (label.empty() && scalar && field.kind.kind == records::FeatureKind::kInt64 && imports::LooksLikeLabel(key))
+      label = key;
   }
   // A name that another feature uses stays with that feature.
   if (image.empty() || fields_.count("label") > 0) label.clear();
   const std::string image_column = fields_.count("image") > 0 ? image : "image";
-  std::string text = JobTextHead("pack", name, files);
+  std::string text = imports::JobTextHead("pack", name, files);
   for (const auto& [key, field] : fields_) {
     absl::StrAppend(&text, Line(key, field, key == image ? image_column : key == label ? "label" : ""));
   }
   if (!image.empty()) {
     const std::string column = image_column == "image" ? "" : absl::StrCat("column: \"", absl::CEscape(image), "\" ");
-    absl::StrAppend(&text, "\n", ImageRecipeText(column));
+    absl::StrAppend(&text, "\n", imports::ImageRecipeText(column));
   }
-  absl::StrAppend(&text, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n", BatchText(records_));
+  absl::StrAppend(&text, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n",
+                  imports::BatchText(records_));
   return text;
 }
 

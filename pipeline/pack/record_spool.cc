@@ -31,7 +31,7 @@ uint64_t HashOf(const std::vector<uint64_t>& ends, std::string_view schema) {
   return Fingerprint().Add(AsBytes(ends.data(), ends.size())).Add(schema).value();
 }
 
-class SpoolSource final : public RecordSource {
+class SpoolSource final : public imports::RecordSource {
  public:
   explicit SpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts) : parts_(std::move(parts)) {
     for (const auto& part : parts_) {
@@ -41,16 +41,16 @@ class SpoolSource final : public RecordSource {
   }
   uint64_t size() const override { return starts_.back(); }
   uint64_t fingerprint() const override { return fingerprint_.value(); }
-  std::unique_ptr<RecordMaker> NewMaker() const override { return std::make_unique<Maker>(*this); }
+  std::unique_ptr<imports::RecordMaker> NewMaker() const override { return std::make_unique<Maker>(*this); }
 
  private:
-  class Maker final : public RecordMaker {
+  class Maker final : public imports::RecordMaker {
    public:
     explicit Maker(const SpoolSource& source) : source_(source) {}
-    absl::Status Make(uint64_t item, MadeRecord* out) override {
+    absl::Status Make(uint64_t item, imports::MadeRecord* out) override {
       const auto& starts = source_.starts_;
       const auto part = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), item) - starts.begin() - 1);
-      out->treatment = ImageTreatment::kKept;
+      out->treatment = imports::ImageTreatment::kKept;
       // The record itself is valid, so a failed read ends the run.
       if (absl::Status read = source_.parts_[part]->Read(item - starts[part], &out->bytes); !read.ok()) {
         return absl::UnavailableError(read.message());
@@ -150,7 +150,7 @@ absl::Status SpoolFile::Read(uint64_t record, std::string* out) const {
   return absl::OkStatus();
 }
 
-std::unique_ptr<RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts) {
+std::unique_ptr<imports::RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts) {
   return std::make_unique<SpoolSource>(std::move(parts));
 }
 

@@ -66,7 +66,7 @@ class SpoolFile {
 };
 
 // Returns the records of all parts, one part after another.
-std::unique_ptr<RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
+std::unique_ptr<imports::RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
 
 }  // namespace penstock::pack
 

@@ -156,8 +156,9 @@ void WriteImages(const std::string& folder) {
 
 void WriteArchives(const std::string& folder) {
   const Seeds seeds(folder, "archive");
-  const std::string images = Npy("|u1", "3, 2, 2, 3", Bytes(36)), labels = Npy("<i8", "3,", Bytes(24));
-  const std::pair<const char*, ZipMaker::Options> kinds[] = {
+  const std::string images = imports::Npy("|u1", "3, 2, 2, 3", imports::Bytes(36)),
+                    labels = imports::Npy("<i8", "3,", imports::Bytes(24));
+  const std::pair<const char*, imports::ZipMaker::Options> kinds[] = {
       {"stored", {}},
       {"deflated", {.deflate = true}},
       {"zip64", {.zip64 = true}},
@@ -166,7 +167,7 @@ void WriteArchives(const std::string& folder) {
       {"checksum", {.deflate = true, .crc_xor = 1}},
   };
   for (const auto& [name, options] : kinds) {
-    ZipMaker zip;
+    imports::ZipMaker zip;
     zip.Add("x_train.npy", images, options);
     zip.Add("y_train.npy", labels, options);
     zip.Add("note.txt", "no array", options);
@@ -174,13 +175,13 @@ void WriteArchives(const std::string& folder) {
   }
   // One and two pieces, in which the data is inflated.
   for (const size_t pieces : {1, 2}) {
-    const size_t data = pieces * (256 << 10) - Npy("|u1", "1, 1000000", "").size();
-    ZipMaker zip;
-    zip.Add("arr_0.npy", Npy("|u1", absl::StrCat("1, ", data), std::string(data, '\0')), {.deflate = true});
+    const size_t data = pieces * (256 << 10) - imports::Npy("|u1", "1, 1000000", "").size();
+    imports::ZipMaker zip;
+    zip.Add("arr_0.npy", imports::Npy("|u1", absl::StrCat("1, ", data), std::string(data, '\0')), {.deflate = true});
     seeds.Write(absl::StrCat("pieces-", pieces), zip.Bytes());
   }
-  seeds.Write("empty", ZipMaker().Bytes());
-  seeds.Write("array", Npy("<f4", "2, 3", Bytes(24)));
+  seeds.Write("empty", imports::ZipMaker().Bytes());
+  seeds.Write("array", imports::Npy("<f4", "2, 3", imports::Bytes(24)));
 }
 
 void WriteSamples(const std::string& folder) {
@@ -191,8 +192,8 @@ void WriteSamples(const std::string& folder) {
     return span;
   };
   seeds.Write("image", sample({{"train/0001.jpg", "photograph"}, {"train/0001.cls", "7\n"}}));
-  seeds.Write("array", sample({{"0001.npy", Npy("<f4", "2, 3", Bytes(24))}, {"0001.cls", "0.5"}}));
-  seeds.Write("labels", sample({{"0001.npy", Npy("<i8", "3,", Bytes(24))}}));
+  seeds.Write("array", sample({{"0001.npy", imports::Npy("<f4", "2, 3", imports::Bytes(24))}, {"0001.cls", "0.5"}}));
+  seeds.Write("labels", sample({{"0001.npy", imports::Npy("<i8", "3,", imports::Bytes(24))}}));
   seeds.Write("json-numbers", sample({{"0001.json", R"({"a": [{"b": 1}, 2, true], "b": 0.5, "a": [1]})"}}));
   seeds.Write("json-texts", sample({{"0001.json", R"({"a": ["one", "\u00e9", ""], "b": null})"}}));
   seeds.Write("long-name", sample({{std::string(150, 'k') + ".png", "picture"}}));

@@ -56,8 +56,8 @@ class Bake final : public Command {
 
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, output_.threads()));
-    PS_ASSIGN_OR_RETURN(const auto source, BakeSource::Create(job, options_));
-    const std::string text = source->JobText(JobName(absl::StrCat(spec.name(), "-baked")), output_.Glob());
+    PS_ASSIGN_OR_RETURN(const auto source, imports::BakeSource::Create(job, options_));
+    const std::string text = source->JobText(imports::JobName(absl::StrCat(spec.name(), "-baked")), output_.Glob());
     v1::JobSpec reading;
     PS_RETURN_IF_ERROR(
         MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &reading)));
@@ -70,7 +70,7 @@ class Bake final : public Command {
   const Flags* flags_ = nullptr;
   LocalJob local_;
   ShardOutput output_;
-  BakeOptions options_;
+  imports::BakeOptions options_;
   std::string format_ = "raw";
   std::vector<std::string> columns_;
   uint64_t quality_ = 90;

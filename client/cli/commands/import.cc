@@ -72,7 +72,7 @@ absl::StatusOr<SourceKind> KindOfUrl(storage::Storage* storage, const std::strin
   std::string start(kStart, '\0');
   PS_ASSIGN_OR_RETURN(const size_t got, (*file)->ReadAt(0, kStart, start.data()));
   start.resize(got);
-  if (LooksLikeImage(start)) return IsAnImage(source);
+  if (imports::LooksLikeImage(start)) return IsAnImage(source);
   // Many servers return such a page for a folder.
   if (!has_folders && absl::StartsWith(start, "<")) return NoListing(source);
   return KindByName(source);
@@ -86,7 +86,7 @@ absl::StatusOr<SourceKind> KindOf(storage::Storage* storage, const std::string& 
   constexpr size_t kStart = 16;
   std::string start(kStart, '\0');
   std::ifstream(path, std::ios::binary).read(start.data(), kStart);
-  if (LooksLikeImage(start)) return IsAnImage(source);
+  if (imports::LooksLikeImage(start)) return IsAnImage(source);
   return KindByName(path);
 }
 
@@ -201,18 +201,19 @@ class Import final : public Command {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::optional<LabelNames>> GivenLabels() const {
+  absl::StatusOr<std::optional<imports::LabelNames>> GivenLabels() const {
     if (labels_.empty()) return std::nullopt;
-    PS_ASSIGN_OR_RETURN(LabelNames names, ReadLabelNames(data_.storage(), labels_));
-    return std::optional<LabelNames>(std::move(names));
+    PS_ASSIGN_OR_RETURN(imports::LabelNames names, imports::ReadLabelNames(data_.storage(), labels_));
+    return std::optional<imports::LabelNames>(std::move(names));
   }
 
-  absl::Status WriteFiles(FileSet files, const std::string& what, std::vector<ShardOutput::Companion> companions) {
+  absl::Status WriteFiles(imports::FileSet files, const std::string& what,
+                          std::vector<ShardOutput::Companion> companions) {
     if (files.left_out() > 0) {
       std::fprintf(stderr, "note: left out %s without an image, the first is %s\n",
                    Count(files.left_out(), "file").c_str(), files.first_left_out().c_str());
     }
-    PS_ASSIGN_OR_RETURN(const auto source, NewFileSource(std::move(files), prepare_, output_.skip_bad()));
+    PS_ASSIGN_OR_RETURN(const auto source, imports::NewFileSource(std::move(files), prepare_, output_.skip_bad()));
     Arguments arguments = {{"source", what}};
     for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
     return output_.Write(*source, "importing", arguments, std::move(companions), InitHint());
@@ -229,8 +230,8 @@ class Import final : public Command {
       return UsageError(absl::StrCat("--out ", output_.folder(), " is inside the source; name a folder outside of it"));
     }
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(ClassFolders found,
-                        ListClassFolders(data_.storage(), folder, labels ? &*labels : nullptr, skip_other_));
+    PS_ASSIGN_OR_RETURN(imports::ClassFolders found,
+                        imports::ListClassFolders(data_.storage(), folder, labels ? &*labels : nullptr, skip_other_));
     const auto note = [&](const std::string& text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
     if (found.stray > 0) {
       note(absl::StrCat(
@@ -246,7 +247,7 @@ class Import final : public Command {
       note(absl::StrCat(folder, " has no class folders: the records get no label"));
       return WriteFiles(std::move(found.files), folder, {});
     }
-    return WriteFiles(std::move(found.files), folder, {{"labels.txt", LabelNamesText(found.labels)}});
+    return WriteFiles(std::move(found.files), folder, {{"labels.txt", imports::LabelNamesText(found.labels)}});
   }
 
   absl::Status FromList() {
@@ -255,10 +256,10 @@ class Import final : public Command {
     const std::string list = Absolute(*data_.storage(), list_);
     const std::string root = root_.empty() ? FolderOf(list) : Absolute(*data_.storage(), root_);
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(FileSet files,
-                        ReadFileList(data_.storage(), list, root, labels ? &*labels : nullptr, skip_other_));
+    PS_ASSIGN_OR_RETURN(imports::FileSet files,
+                        imports::ReadFileList(data_.storage(), list, root, labels ? &*labels : nullptr, skip_other_));
     std::vector<ShardOutput::Companion> companions;
-    if (labels) companions.push_back({"labels.txt", LabelNamesText(*labels)});
+    if (labels) companions.push_back({"labels.txt", imports::LabelNamesText(*labels)});
     return WriteFiles(std::move(files), absl::StrCat(list, " below ", root), std::move(companions));
   }
 
@@ -272,9 +273,9 @@ class Import final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
     PS_ASSIGN_OR_RETURN(const auto reader,
                         loader::OpenDataset(data_.storage(), job, roots, index_dir, output_.threads()));
-    std::optional<PrepareOptions> prepare;
+    std::optional<imports::PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
-    const auto source = NewRecordFilesSource(reader, prepare, image_key_);
+    const auto source = imports::NewRecordFilesSource(reader, prepare, image_key_);
     Arguments arguments = {{"source", absl::StrJoin(all.files(), ", ")}, {"image-key", image_key_}};
     for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
     return output_.Write(*source, "importing", arguments, {}, InitHint());
@@ -292,17 +293,18 @@ class Import final : public Command {
 
   absl::Status FromArrays(const std::vector<std::string>& paths) {
     PS_RETURN_IF_ERROR(CheckArrayFlags());
-    std::vector<std::unique_ptr<const NpyFile>> files;
+    std::vector<std::unique_ptr<const imports::NpyFile>> files;
     std::vector<std::string> absolute;
     const std::string scratch = Scratch();
     for (const std::string& path : paths) {
       absolute.push_back(Absolute(*data_.storage(), path));
-      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(data_.storage(), absolute.back(), scratch));
+      PS_ASSIGN_OR_RETURN(auto file, imports::NpyFile::Open(data_.storage(), absolute.back(), scratch));
       files.push_back(std::move(file));
     }
     std::vector<int64_t> labels;
     if (!labels_.empty()) {
-      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(data_.storage(), Absolute(*data_.storage(), labels_), scratch));
+      PS_ASSIGN_OR_RETURN(labels,
+                          imports::ReadNpyLabels(data_.storage(), Absolute(*data_.storage(), labels_), scratch));
     }
     return WriteArrays({array_key_, std::move(files)}, std::move(labels), {},
                        {{"source", absl::StrJoin(absolute, ", ")}});
@@ -322,17 +324,18 @@ class Import final : public Command {
 
   absl::Status FromArchives(const std::vector<std::string>& paths) {
     PS_RETURN_IF_ERROR(CheckArrayFlags());
-    NpyColumn rows;
-    std::vector<NpyColumn> others;
+    imports::NpyColumn rows;
+    std::vector<imports::NpyColumn> others;
     std::vector<std::string> names;
     std::vector<int64_t> labels;
     size_t labeled = 0;
     const std::string scratch = Scratch();
     for (const std::string& path : paths) {
-      PS_ASSIGN_OR_RETURN(NpzArrays arrays, OpenNpz(data_.storage(), Absolute(*data_.storage(), path),
-                                                    {.rows = array_, .labels = labels_, .scratch = scratch}));
+      PS_ASSIGN_OR_RETURN(imports::NpzArrays arrays,
+                          imports::OpenNpz(data_.storage(), Absolute(*data_.storage(), path),
+                                           {.rows = array_, .labels = labels_, .scratch = scratch}));
       std::vector<std::string> columns;
-      for (const NpzArrays::Other& other : arrays.others) columns.push_back(other.name);
+      for (const imports::NpzArrays::Other& other : arrays.others) columns.push_back(other.name);
       std::fprintf(stderr, "note: %s: rows from %s, %s%s%s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
                    arrays.labels_name.empty() ? "no labels" : ("labels from " + arrays.labels_name).c_str(),
                    columns.empty() ? "" : "; columns: ", absl::StrJoin(columns, ", ").c_str(),
@@ -341,9 +344,11 @@ class Import final : public Command {
       names.push_back(absl::StrCat(Absolute(*data_.storage(), path), "[", absl::StrJoin(columns, ", "), "]"));
       if (rows.files.empty()) {
         rows.key = arrays.others.empty() || flags_->Given("key") ? array_key_ : arrays.rows_name;
-        for (const NpzArrays::Other& other : arrays.others) others.emplace_back().key = other.name;
+        for (const imports::NpzArrays::Other& other : arrays.others) others.emplace_back().key = other.name;
       }
-      const auto same = [](const NpzArrays::Other& other, const NpyColumn& column) { return other.name == column.key; };
+      const auto same = [](const imports::NpzArrays::Other& other, const imports::NpyColumn& column) {
+        return other.name == column.key;
+      };
       if (!std::equal(arrays.others.begin(), arrays.others.end(), others.begin(), others.end(), same)) {
         return UsageError(absl::StrCat(path, " has other columns than ", paths[0], "; import them one by one"));
       }
@@ -358,9 +363,9 @@ class Import final : public Command {
     return WriteArrays(std::move(rows), std::move(labels), std::move(others), {{"source", absl::StrJoin(names, ", ")}});
   }
 
-  absl::Status WriteArrays(NpyColumn rows, std::vector<int64_t> labels, std::vector<NpyColumn> others,
+  absl::Status WriteArrays(imports::NpyColumn rows, std::vector<int64_t> labels, std::vector<imports::NpyColumn> others,
                            Arguments arguments) {
-    const NpyFile& first = *rows.files[0];
+    const imports::NpyFile& first = *rows.files[0];
     if (first.row_shape().empty() && window_ == 0 && !scalars_ && labels.empty() && others.empty()) {
       return UsageError(absl::StrCat(first.path(), " has one dimension, of ", Count(first.rows(), "number"),
                                      ": --window N makes a record of each N, --scalars a record of each number"));
@@ -371,13 +376,13 @@ class Import final : public Command {
     arguments.emplace_back("key", rows.key);
     if (window_ > 0) arguments.emplace_back("window", absl::StrCat(window_));
     PS_ASSIGN_OR_RETURN(const auto source,
-                        NpySource::Create(std::move(rows), std::move(labels), std::move(others), window_));
+                        imports::NpySource::Create(std::move(rows), std::move(labels), std::move(others), window_));
     if (source->left_over() > 0) {
       std::fprintf(stderr, "note: %s at the end fill no window and are left out\n",
                    Count(source->left_over(), "number").c_str());
     }
     const std::string text =
-        source->JobText(JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
+        source->JobText(imports::JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
     v1::JobSpec job;
     PS_RETURN_IF_ERROR(
         MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &job)));
@@ -389,7 +394,7 @@ class Import final : public Command {
   const Flags* flags_ = nullptr;
   LocalData data_;
   ShardOutput output_;
-  PrepareOptions prepare_;
+  imports::PrepareOptions prepare_;
   std::string list_, root_, labels_, array_, image_key_ = "image/encoded", array_key_ = "data";
   bool untouched_ = false, skip_other_ = false, scalars_ = false;
   uint64_t window_ = 0;

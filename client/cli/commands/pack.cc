@@ -119,7 +119,7 @@ class Pack final : public Command {
     options_.shuffle = order_ == "shuffled";
     options_.threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(out_, OutputFolder(*storage_, out_));
-    PS_RETURN_IF_ERROR(CheckShardOptions(options_));
+    PS_RETURN_IF_ERROR(imports::CheckShardOptions(options_));
     return RunMain();
   }
 
@@ -140,9 +140,10 @@ class Pack final : public Command {
   absl::Status CheckIsFree() const {
     PS_ASSIGN_OR_RETURN(const std::vector<storage::StoredEntry> entries, storage_->ListAndWait(out_));
     if (entries.empty()) return absl::OkStatus();
-    const auto text = storage::ReadContent(storage_, absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
+    const auto text =
+        storage::ReadContent(storage_, absl::StrCat(out_, "/", std::string(imports::kShardStateName)), kMostState);
     if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
-    const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
+    const auto state = text.ok() ? imports::ParseShardState(*text) : absl::StatusOr<imports::ShardState>(text.status());
     if (state.ok() && !state->complete) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(out_, " is not empty; take another folder, or remove it"));
   }
@@ -150,15 +151,15 @@ class Pack final : public Command {
   // Removes the shards after a failure in a bucket, because finished shards would look like a complete set. A failed
   // run on disk leaves as little.
   absl::Status TakeBack(const absl::Status& why) const {
-    const std::string file = absl::StrCat(out_, "/", std::string(kShardStateName));
+    const std::string file = absl::StrCat(out_, "/", std::string(imports::kShardStateName));
     const auto text = storage::ReadContent(storage_, file, kMostState);
     if (absl::IsNotFound(text.status())) return absl::OkStatus();
     absl::Status removed = text.status();
     if (text.ok()) {
-      const auto state = ParseShardState(*text);
+      const auto state = imports::ParseShardState(*text);
       removed = state.status();
       if (state.ok()) {
-        for (const FinishedShard& shard : state->shards) {
+        for (const imports::FinishedShard& shard : state->shards) {
           removed.Update(storage_->Remove(absl::StrCat(out_, "/", shard.name)));
         }
       }
@@ -177,7 +178,7 @@ class Pack final : public Command {
     if (is_remote) {
       PS_RETURN_IF_ERROR(CheckIsFree());
       std::error_code error;
-      beside = (std::filesystem::temp_directory_path(error) / JobName(NameOf(out_))).string();
+      beside = (std::filesystem::temp_directory_path(error) / imports::JobName(NameOf(out_))).string();
       if (error) return ErrnoStatus(error.value(), "finding a folder for temporary files (TMPDIR)");
     }
     PS_ASSIGN_OR_RETURN(const auto staging,
@@ -201,7 +202,7 @@ class Pack final : public Command {
     options_.folder = is_remote ? out_ : staging->shards();
     const StopSignals signals(RemainsOf(*storage_, out_));
     options_.stop = signals.token();
-    const auto written = WriteShards(storage_, *source, options_);
+    const auto written = imports::WriteShards(storage_, *source, options_);
     if (!written.ok()) {
       if (is_remote && !absl::IsUnavailable(written.status()) && !absl::IsFailedPrecondition(written.status())) {
         PS_RETURN_IF_ERROR(TakeBack(written.status()));
@@ -209,9 +210,9 @@ class Pack final : public Command {
       return absl::IsCancelled(written.status()) && StopSignals::Came() != 0 ? Stopped(storage_, out_)
                                                                              : written.status();
     }
-    const ShardSetResult& result = *written;
+    const imports::ShardSetResult& result = *written;
     const std::string glob = absl::StrCat(out_, "/", options_.prefix, "-*.tfrecord");
-    const std::string name = JobName(NameOf(out_));
+    const std::string name = imports::JobName(NameOf(out_));
     PS_RETURN_IF_ERROR(
         storage_->Put(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)).status());
     if (!is_remote) PS_RETURN_IF_ERROR(staging->Publish());
@@ -229,7 +230,7 @@ class Pack final : public Command {
   storage::Storage* const storage_;
   std::string out_, order_, staging_, part_;
   uint64_t threads_ = 0;
-  ShardSetOptions options_;
+  imports::ShardSetOptions options_;
 };
 
 }  // namespace

@@ -68,10 +68,11 @@ TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, HasSubstr("12 records in"));
   EXPECT_THAT(outcome.out, HasSubstr("12 restart-indexed"));
-  EXPECT_EQ(FilesOf(dir_.File("new/shards")).at("labels.txt"), "class 0\t0\nclass 1\t1\nclass 2\t2\n");
+  EXPECT_EQ(imports::FilesOf(dir_.File("new/shards")).at("labels.txt"), "class 0\t0\nclass 1\t1\nclass 2\t2\n");
   std::map<std::string, int64_t> labels;
-  for (const std::string& record : RecordsOf(dir_.File("new/shards"))) {
-    labels[*FeatureOf<std::string>(record, "image/filename")] = *FeatureOf<int64_t>(record, "image/class/label");
+  for (const std::string& record : imports::RecordsOf(dir_.File("new/shards"))) {
+    labels[*imports::FeatureOf<std::string>(record, "image/filename")] =
+        *imports::FeatureOf<int64_t>(record, "image/class/label");
   }
   ASSERT_EQ(labels.size(), 12u);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(labels.at(absl::StrCat(i, ".jpg")), i % 3);
@@ -81,9 +82,9 @@ TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
   ExpectOk({"check-config", "job.textproto"});
   ExpectOk({"preview", "job.textproto", "--out", "sheet.png"});
   // The second run has no work, and no error.
-  const auto before = FilesOf(dir_.File("new/shards"));
+  const auto before = imports::FilesOf(dir_.File("new/shards"));
   EXPECT_THAT(Run({"import", "photos", "--out", "new/shards", "--shard-size", "10KB"}).out, HasSubstr("there already"));
-  EXPECT_EQ(FilesOf(dir_.File("new/shards")), before);
+  EXPECT_EQ(imports::FilesOf(dir_.File("new/shards")), before);
 }
 
 TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
@@ -92,20 +93,20 @@ TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
     return std::vector<std::string>{"import", "photos", "--out", out, "--shard-size", "12KB", "--threads", threads};
   };
   ASSERT_EQ(Run(import_to("whole", "1")).code, 0);
-  const auto expected = FilesOf(dir_.File("whole"));
+  const auto expected = imports::FilesOf(dir_.File("whole"));
   ASSERT_GT(expected.size(), 8u);
   for (int shard = 0; shard + 2 < static_cast<int>(expected.size()); shard += 2) {
     const std::string out = absl::StrCat("killed", shard);
     std::filesystem::create_directory(dir_.File(out));
     const FolderWatch watch(dir_.File(out));
     const pid_t child = Start(import_to(out, "3"));
-    watch.Wait(dir_.File(out + "/" + ShardName("data", static_cast<uint64_t>(shard))), child);
+    watch.Wait(dir_.File(out + "/" + imports::ShardName("data", static_cast<uint64_t>(shard))), child);
     int status = 0;
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     const Outcome outcome = Run(import_to(out, "2"));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(FilesOf(dir_.File(out)), expected) << shard;
+    EXPECT_EQ(imports::FilesOf(dir_.File(out)), expected) << shard;
   }
 }
 
@@ -122,30 +123,30 @@ TEST_F(ImportCommand, ListsAndTheirBadFiles) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"records\": 2"));
   EXPECT_THAT(outcome.out, HasSubstr("\"skipped\": 1"));
-  EXPECT_THAT(FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
+  EXPECT_THAT(imports::FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
   // A damaged image is left out too, and is not reported as one that stays.
   const std::string whole = *ReadWholeFile(dir_.File("photos/class 0/0.jpg"));
   dir_.Write("photos/cut.jpg", whole.substr(0, whole.size() / 2));
   dir_.Write("photos/damaged.txt", "class 0/0.jpg 5\ncut.jpg 7\n");
   outcome = Run({"import", "--list", "photos/damaged.txt", "--out", "left", "--skip-bad"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(FilesOf(dir_.File("left")).at("skipped.txt"),
+  EXPECT_THAT(imports::FilesOf(dir_.File("left")).at("skipped.txt"),
               testing::AllOf(HasSubstr("photos/cut.jpg: libjpeg: Premature end"), testing::Not(HasSubstr("stays"))));
-  const auto records = RecordsOf(dir_.File("out"));
+  const auto records = imports::RecordsOf(dir_.File("out"));
   ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(FeatureOf<int64_t>(records[1], "image/class/label"), -6);
-  EXPECT_EQ(FeatureOf<std::string>(records[1], "image/filename"), "class 1/1.jpg");
+  EXPECT_EQ(imports::FeatureOf<int64_t>(records[1], "image/class/label"), -6);
+  EXPECT_EQ(imports::FeatureOf<std::string>(records[1], "image/filename"), "class 1/1.jpg");
 }
 
 TEST_F(ImportCommand, ShardsKeepTheirRecords) {
   MakePhotos(9);
   ASSERT_EQ(Run({"import", "photos", "--out", "old", "--untouched"}).code, 0);
   ASSERT_EQ(Run({"import", "old/data-*", "--out", "same", "--untouched"}).code, 0);
-  EXPECT_EQ(RecordsOf(dir_.File("same")), RecordsOf(dir_.File("old")));
+  EXPECT_EQ(imports::RecordsOf(dir_.File("same")), imports::RecordsOf(dir_.File("old")));
   ASSERT_EQ(Run({"import", "old/data-*", "--out", "small", "--longer-side", "30", "--quality", "80"}).code, 0);
-  const auto records = RecordsOf(dir_.File("small"));
+  const auto records = imports::RecordsOf(dir_.File("small"));
   ASSERT_EQ(records.size(), 9u);
-  for (const std::string& record : records) EXPECT_EQ(FeatureOf<int64_t>(record, "image/width"), 30);
+  for (const std::string& record : records) EXPECT_EQ(imports::FeatureOf<int64_t>(record, "image/width"), 30);
 }
 
 TEST_F(ImportCommand, ArraysComeWithTheirJob) {
@@ -182,24 +183,24 @@ TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
 }
 
 TEST_F(ImportCommand, ArchivesBringTheirLabels) {
-  ZipMaker zip;
-  zip.Add("x_train.npy", Npy("|u1", "3, 2, 2", Bytes(12)), {.deflate = true});
-  zip.Add("y_train.npy", Npy("|u1", "3,", Bytes(3)), {});
+  imports::ZipMaker zip;
+  zip.Add("x_train.npy", imports::Npy("|u1", "3, 2, 2", imports::Bytes(12)), {.deflate = true});
+  zip.Add("y_train.npy", imports::Npy("|u1", "3,", imports::Bytes(3)), {});
   dir_.Write("digits.npz", zip.Bytes());
   const Outcome outcome = Run({"import", "digits.npz", "--out", "digits"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("note: digits.npz: rows from x_train, labels from y_train"));
   EXPECT_THAT(outcome.out, HasSubstr("3 records in 1 shard, "));
   ExpectOk({"check-config", "digits/job.textproto"});
-  EXPECT_EQ(RecordsOf(dir_.File("digits")).size(), 3u);
+  EXPECT_EQ(imports::RecordsOf(dir_.File("digits")).size(), 3u);
 }
 
 TEST_F(ImportCommand, SeveralArraysOfAnArchiveAreSeveralColumns) {
-  ZipMaker zip;
-  zip.Add("image.npy", Npy("|u1", "3, 2, 2, 3", Bytes(36)), {.deflate = true});
-  zip.Add("mask.npy", Npy("|u1", "3, 2, 2", Bytes(12)), {});
-  zip.Add("weight.npy", Npy("<f4", "3,", Bytes(12)), {});
-  zip.Add("label.npy", Npy("|u1", "3,", Bytes(3)), {});
+  imports::ZipMaker zip;
+  zip.Add("image.npy", imports::Npy("|u1", "3, 2, 2, 3", imports::Bytes(36)), {.deflate = true});
+  zip.Add("mask.npy", imports::Npy("|u1", "3, 2, 2", imports::Bytes(12)), {});
+  zip.Add("weight.npy", imports::Npy("<f4", "3,", imports::Bytes(12)), {});
+  zip.Add("label.npy", imports::Npy("|u1", "3,", imports::Bytes(3)), {});
   dir_.Write("scenes.npz", zip.Bytes());
   const Outcome outcome = Run({"import", "scenes.npz", "--out", "scenes"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -209,16 +210,16 @@ TEST_F(ImportCommand, SeveralArraysOfAnArchiveAreSeveralColumns) {
   const std::string rows = *ReadWholeFile(dir_.File("rows.txt"));
   for (const char* column : {"image", "mask", "weight", "label"}) EXPECT_THAT(rows, HasSubstr(column));
   EXPECT_THAT(rows, HasSubstr("uint8 [2, 2]"));
-  const auto records = RecordsOf(dir_.File("scenes"));
+  const auto records = imports::RecordsOf(dir_.File("scenes"));
   ASSERT_EQ(records.size(), 3u);
-  EXPECT_EQ(FeatureOf<std::string>(records[1], "mask"), Bytes(12).substr(4, 4));
+  EXPECT_EQ(imports::FeatureOf<std::string>(records[1], "mask"), imports::Bytes(12).substr(4, 4));
 }
 
 // As scalars, 4 MiB of numbers would be 65 MiB of records.
 TEST_F(ImportCommand, AnArrayOfOneDimensionIsCutIntoWindowsOrMeantAsScalars) {
-  dir_.Write("tokens.npy", Npy("<u2", "10,", Bytes(20)));
-  ZipMaker zip;
-  zip.Add("arr_0.npy", Npy("<u2", "10,", Bytes(20)), {});
+  dir_.Write("tokens.npy", imports::Npy("<u2", "10,", imports::Bytes(20)));
+  imports::ZipMaker zip;
+  zip.Add("arr_0.npy", imports::Npy("<u2", "10,", imports::Bytes(20)), {});
   dir_.Write("tokens.npz", zip.Bytes());
   for (const char* source : {"tokens.npy", "tokens.npz"}) {
     const Outcome asked = Run({"import", source, "--out", "out"});
@@ -231,14 +232,14 @@ TEST_F(ImportCommand, AnArrayOfOneDimensionIsCutIntoWindowsOrMeantAsScalars) {
   ASSERT_EQ(windows.code, 0) << windows.err;
   EXPECT_THAT(windows.err, HasSubstr("note: 2 numbers at the end fill no window and are left out"));
   EXPECT_THAT(windows.out, HasSubstr("decode_raw: UINT16 shape: [4] }"));
-  const auto records = RecordsOf(dir_.File("windows"));
+  const auto records = imports::RecordsOf(dir_.File("windows"));
   ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(FeatureOf<std::string>(records[1], "data"), Bytes(20).substr(8, 8));
+  EXPECT_EQ(imports::FeatureOf<std::string>(records[1], "data"), imports::Bytes(20).substr(8, 8));
   ASSERT_EQ(Run({"import", "tokens.npy", "--out", "scalars", "--scalars"}).code, 0);
-  EXPECT_EQ(RecordsOf(dir_.File("scalars")).size(), 10u);
+  EXPECT_EQ(imports::RecordsOf(dir_.File("scalars")).size(), 10u);
   EXPECT_THAT(Run({"import", "tokens.npy", "--out", "out", "--window", "11"}).err,
               HasSubstr("has 10 numbers, fewer than a window of 11"));
-  dir_.Write("rows.npy", Npy("|u1", "2, 3", Bytes(6)));
+  dir_.Write("rows.npy", imports::Npy("|u1", "2, 3", imports::Bytes(6)));
   EXPECT_THAT(Run({"import", "rows.npy", "--out", "out", "--window", "3"}).err, HasSubstr("this has rows of [3]"));
   EXPECT_THAT(Run({"import", "rows.npy", "--out", "out", "--scalars"}).err, HasSubstr("has rows of several numbers"));
 }
@@ -257,11 +258,12 @@ TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("has no class folders: the records get no label"));
   EXPECT_THAT(outcome.out, HasSubstr("1 record in 1 shard, "));
-  EXPECT_FALSE(FeatureOf<int64_t>(RecordsOf(dir_.File("flat")).at(0), "image/class/label").has_value());
+  EXPECT_FALSE(
+      imports::FeatureOf<int64_t>(imports::RecordsOf(dir_.File("flat")).at(0), "image/class/label").has_value());
   dir_.Write("list.csv", "photos/class 1/1.jpg,7\n");
   outcome = Run({"import", "--list", "list.csv", "--out", "listed"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(FeatureOf<int64_t>(RecordsOf(dir_.File("listed")).at(0), "image/class/label"), 7);
+  EXPECT_EQ(imports::FeatureOf<int64_t>(imports::RecordsOf(dir_.File("listed")).at(0), "image/class/label"), 7);
 }
 
 // One shard is finished when the next item ends the run.
@@ -344,7 +346,7 @@ TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
     EXPECT_THAT(outcome.err, Not(HasSubstr("invariant")));
     EXPECT_FALSE(std::filesystem::exists(dir_.File("out"))) << c.message;
   }
-  EXPECT_EQ(FilesOf(dir_.File("flat")).size(), 1u);
+  EXPECT_EQ(imports::FilesOf(dir_.File("flat")).size(), 1u);
 }
 
 TEST_F(ImportCommand, HelpTeaches) {

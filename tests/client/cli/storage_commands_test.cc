@@ -67,7 +67,8 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   }
   const std::vector<std::string> import = {"mem://bucket/photos", "--out", "mem://bucket/shards", "--prefix", "train"};
   ASSERT_EQ(Run(cli::NewImport(files_.get()), import), absl::OkStatus());
-  EXPECT_THAT(NamesIn("mem://bucket/shards"), ElementsAre(kShardStateName, "labels.txt", "train-00000.tfrecord"));
+  EXPECT_THAT(NamesIn("mem://bucket/shards"),
+              ElementsAre(imports::kShardStateName, "labels.txt", "train-00000.tfrecord"));
   ASSERT_EQ(
       Run(cli::NewImport(files_.get()), {home_.File("photos"), "--out", home_.File("shards"), "--prefix", "train"}),
       absl::OkStatus());

@@ -27,9 +27,9 @@
 namespace {
 
 using penstock::BytesFile;
-using penstock::NpyFile;
 using penstock::RandomAccessFile;
-using penstock::ZipMember;
+using penstock::imports::NpyFile;
+using penstock::imports::ZipMember;
 
 // Members may share their bytes, so that all of them together could inflate to far too many.
 constexpr size_t kMembers = 4;
@@ -111,7 +111,7 @@ void CheckArray(std::unique_ptr<RandomAccessFile> file, const std::string& conte
     PS_CHECK(row == std::string_view(content).substr(header->data_offset + i * row_bytes, row_bytes));
   }
   if (rows > kFewRows) return;
-  const auto labels = penstock::ReadNpyLabels(**npy);
+  const auto labels = penstock::imports::ReadNpyLabels(**npy);
   if (labels.ok()) PS_CHECK(labels->size() == rows);
 }
 
@@ -122,7 +122,7 @@ void CheckMember(const std::shared_ptr<const RandomAccessFile>& file, std::strin
     absl::StatusOr<std::unique_ptr<RandomAccessFile>> opened = absl::UnknownError("");
     {
       const penstock::AllocationPeak peak;
-      opened = penstock::OpenZipMember(file, member, "member", ScratchFolder());
+      opened = penstock::imports::OpenZipMember(file, member, "member", ScratchFolder());
       PS_CHECK(peak.bytes() <= kMemberMemory);
     }
     PS_CHECK(opened.ok() == (content.has_value() && member.crc == Checksum(*content)));
@@ -139,9 +139,10 @@ void CheckMember(const std::shared_ptr<const RandomAccessFile>& file, std::strin
 void CheckNpz(std::string_view bytes) {
   const int fd = memfd_create("archive", MFD_CLOEXEC);
   PS_CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  penstock::NpzOptions options;
+  penstock::imports::NpzOptions options;
   options.scratch = ScratchFolder();
-  const auto npz = penstock::OpenNpz(penstock::storage::LocalFiles(), absl::StrCat("/proc/self/fd/", fd), options);
+  const auto npz =
+      penstock::imports::OpenNpz(penstock::storage::LocalFiles(), absl::StrCat("/proc/self/fd/", fd), options);
   close(fd);
   if (!npz.ok()) {
     PS_CHECK(absl::IsInvalidArgument(npz.status()) || absl::IsDataLoss(npz.status()));
@@ -161,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::StatusOr<std::vector<ZipMember>> members = std::vector<ZipMember>();
   {
     const penstock::AllocationPeak peak;
-    members = penstock::ListZip(*file);
+    members = penstock::imports::ListZip(*file);
     PS_CHECK(peak.bytes() <= 16 * size + (128 << 10));
   }
   if (members.ok()) {

@@ -12,7 +12,7 @@
 #include "tests/support/plain_rows.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(Bake, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

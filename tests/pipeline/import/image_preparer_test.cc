@@ -9,7 +9,7 @@
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/picture_maker.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(JpegEncoder, IsNearThePixelsAndRefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -18,7 +18,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/sources/record_walker.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // Returns the content of every file of a folder except the state, by name.
 inline std::map<std::string, std::string> FilesOf(const std::string& folder) {
@@ -87,6 +87,6 @@ inline std::vector<std::string> MakeAll(const RecordSource& source) {
   return records;
 }
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMPORT_IMPORT_TESTING_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(ItemsAhead, FailuresAreOfTheirItemAlone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

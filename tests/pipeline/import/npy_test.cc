@@ -11,7 +11,7 @@
 #include "tests/pipeline/import/npy_testing.h"
 #include "tests/support/plain_rows.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::HasSubstr;
@@ -207,4 +207,4 @@ TEST(NpySource, ArraysAndLabelsMustFit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::imports {
 
 // A .npy file of version 1.0 as numpy.save writes it.
 inline std::string Npy(const std::string& descr, const std::string& shape, const std::string& data,
@@ -94,6 +94,6 @@ class ZipMaker {
   uint64_t members_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::imports
 
 #endif  // PENSTOCK_TESTS_PIPELINE_IMPORT_NPY_TESTING_H_

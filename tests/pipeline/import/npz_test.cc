@@ -8,7 +8,7 @@
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/npy_testing.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST_F(NpzTest, NoBytesOfAnArchiveMakeItCrash) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -19,7 +19,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::AllOf;
@@ -125,4 +125,4 @@ TEST_F(ObjectSources, ListsMayNameObjectsByTheirUrls) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

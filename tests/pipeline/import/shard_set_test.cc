@@ -12,7 +12,7 @@
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::HasSubstr;
@@ -310,4 +310,4 @@ TEST(ShardState, ReadsBackWhatItWrote) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

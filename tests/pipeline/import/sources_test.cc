@@ -14,7 +14,7 @@
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::imports {
 namespace {
 
 using ::testing::ElementsAre;
@@ -299,4 +299,4 @@ TEST(RecordFilesSource, NamesTheRecordWhoseImageItCannotFind) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::imports

@@ -40,7 +40,7 @@ TEST(RecordSpool, AllPartsAreOneSourceInTheirOrder) {
   ASSERT_EQ(source->size(), 1003u);
   const auto maker = source->NewMaker();
   for (const int i : {0, 1002, 999, 1000, 17}) {
-    MadeRecord made;
+    imports::MadeRecord made;
     ASSERT_TRUE(maker->Make(static_cast<uint64_t>(i), &made).ok());
     EXPECT_EQ(made.bytes, Record(i));
   }

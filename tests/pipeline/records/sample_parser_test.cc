@@ -132,7 +132,7 @@ TEST(SampleParser, TextIsOneDecimalNumber) {
 
 TEST(SampleParser, NpyIntegersOfAnyWidth) {
   const auto ints = [](const std::string& descr, const std::string& data, const std::string& shape = "2,") {
-    return ReadInts(Sample({{"label.npy", Npy(descr, shape, data)}}), "label.npy");
+    return ReadInts(Sample({{"label.npy", imports::Npy(descr, shape, data)}}), "label.npy");
   };
   EXPECT_THAT(*ints("|b1", std::string("\1\0", 2)), ElementsAre(1, 0));
   EXPECT_THAT(*ints("|i1", "\xff\x7f"), ElementsAre(-1, 127));
@@ -154,7 +154,7 @@ TEST(SampleParser, NpyIntegersOfAnyWidth) {
 
 TEST(SampleParser, NpyFloats) {
   const auto floats = [](const std::string& descr, const std::string& data) {
-    return ReadFloats(Sample({{"npy", Npy(descr, "2,", data)}}), "npy");
+    return ReadFloats(Sample({{"npy", imports::Npy(descr, "2,", data)}}), "npy");
   };
   EXPECT_THAT(*floats("<f2", ElementBytes<uint16_t>({0x3c00, 0xc100})), ElementsAre(1.0f, -2.5f));
   EXPECT_THAT(*floats("<f4", ElementBytes<float>({0.1f, -INFINITY})), ElementsAre(0.1f, -INFINITY));
@@ -164,12 +164,12 @@ TEST(SampleParser, NpyFloats) {
 }
 
 TEST(SampleParser, NpyBytesAreTheElements) {
-  const std::string data = Bytes(24);
+  const std::string data = imports::Bytes(24);
   for (const char* descr : {"<i4", "<f8", "<c8", "|u1"}) {
     const std::string shape = descr == std::string("|u1") ? "24," : descr == std::string("<i4") ? "2, 3" : "3,";
-    EXPECT_THAT(*ReadTexts(Sample({{"npy", Npy(descr, shape, data)}}), "npy"), ElementsAre(data)) << descr;
+    EXPECT_THAT(*ReadTexts(Sample({{"npy", imports::Npy(descr, shape, data)}}), "npy"), ElementsAre(data)) << descr;
   }
-  const std::string record = Sample({{"npy", Npy("<i4", "6,", data)}});
+  const std::string record = Sample({{"npy", imports::Npy("<i4", "6,", data)}});
   EXPECT_TRUE(ReadOne(record, {.key = "npy", .element_bytes = 8}).ok());
   const absl::Status odd = ReadOne(record, {.key = "npy", .element_bytes = 5}).status();
   EXPECT_THAT(odd.message(), HasSubstr("a value of 24 bytes is no whole number of elements of 5 bytes"));
@@ -180,19 +180,19 @@ TEST(SampleParser, RejectsOtherArrays) {
   const auto message = [](const std::string& npy) {
     return std::string(ReadOne(Sample({{"npy", npy}}), {.key = "npy"}).status().message());
   };
-  const std::string data = Bytes(8);
-  EXPECT_THAT(message(Npy(">i4", "2,", data)), HasSubstr("feature \"npy\": it is big-endian"));
-  EXPECT_THAT(message(Npy("|O", "1,", data)), HasSubstr("its elements are Python objects"));
-  EXPECT_THAT(message(Npy("[('a', '<i4')]", "2,", data)), HasSubstr("its elements have the type"));
-  EXPECT_THAT(message(Npy("<U2", "1,", data)), HasSubstr("its elements have the type \"<U2\""));
-  EXPECT_THAT(message(Npy("<i16", "1,", data)), HasSubstr("its elements have the type \"<i16\""));
-  EXPECT_THAT(message(Npy("<i3", "1,", data)), HasSubstr("its elements have the type \"<i3\""));
-  EXPECT_THAT(message(Npy("<i4", "1, 2", data, /*fortran=*/true)), HasSubstr("it is in Fortran order"));
-  EXPECT_EQ(message(Npy("<i4", "2,", data, /*fortran=*/true)), "");
-  EXPECT_THAT(message(Npy("<i4", "1,", data)), HasSubstr("1 elements of 4 bytes, but 8 bytes follow"));
-  EXPECT_THAT(message(Npy("<i4", "3,", data)), HasSubstr("3 elements of 4 bytes, but 8 bytes follow"));
-  EXPECT_THAT(message(Npy("<i4", "4294967296, 4294967296", data)), HasSubstr("it is cut off"));
-  EXPECT_THAT(message(Npy("<i4", "0, 4294967296", data)), HasSubstr("0 elements"));
+  const std::string data = imports::Bytes(8);
+  EXPECT_THAT(message(imports::Npy(">i4", "2,", data)), HasSubstr("feature \"npy\": it is big-endian"));
+  EXPECT_THAT(message(imports::Npy("|O", "1,", data)), HasSubstr("its elements are Python objects"));
+  EXPECT_THAT(message(imports::Npy("[('a', '<i4')]", "2,", data)), HasSubstr("its elements have the type"));
+  EXPECT_THAT(message(imports::Npy("<U2", "1,", data)), HasSubstr("its elements have the type \"<U2\""));
+  EXPECT_THAT(message(imports::Npy("<i16", "1,", data)), HasSubstr("its elements have the type \"<i16\""));
+  EXPECT_THAT(message(imports::Npy("<i3", "1,", data)), HasSubstr("its elements have the type \"<i3\""));
+  EXPECT_THAT(message(imports::Npy("<i4", "1, 2", data, /*fortran=*/true)), HasSubstr("it is in Fortran order"));
+  EXPECT_EQ(message(imports::Npy("<i4", "2,", data, /*fortran=*/true)), "");
+  EXPECT_THAT(message(imports::Npy("<i4", "1,", data)), HasSubstr("1 elements of 4 bytes, but 8 bytes follow"));
+  EXPECT_THAT(message(imports::Npy("<i4", "3,", data)), HasSubstr("3 elements of 4 bytes, but 8 bytes follow"));
+  EXPECT_THAT(message(imports::Npy("<i4", "4294967296, 4294967296", data)), HasSubstr("it is cut off"));
+  EXPECT_THAT(message(imports::Npy("<i4", "0, 4294967296", data)), HasSubstr("0 elements"));
   EXPECT_THAT(message("no array"), HasSubstr("no .npy header"));
 }
 
@@ -338,7 +338,7 @@ TEST(SampleParser, RejectsDuplicateExtensionsAndOtherRecords) {
 }
 
 TEST(SampleParser, CountsTheValuesAgainstTheLimit) {
-  const std::string npy = Sample({{"npy", Npy("|u1", "100,", Bytes(100))}});
+  const std::string npy = Sample({{"npy", imports::Npy("|u1", "100,", imports::Bytes(100))}});
   const FeatureRequest ints{.key = "npy", .kind = FeatureKind::kInt64};
   EXPECT_TRUE(ReadOne(npy, ints, {.max_value_bytes = 800}).ok());
   const absl::Status over = ReadOne(npy, ints, {.max_value_bytes = 799}).status();
@@ -356,8 +356,8 @@ TEST(SampleParser, CountsTheValuesAgainstTheLimit) {
 TEST(SampleParser, ListsMembersForDisplay) {
   const std::string record = Sample({{"txt", "12"},
                                      {"cls", "7\n"},
-                                     {"a.npy", Npy("<i4", "3,", ElementBytes<int32_t>({5, -1, 2}))},
-                                     {"b.npy", Npy("<f4", "2,", Bytes(8))},
+                                     {"a.npy", imports::Npy("<i4", "3,", ElementBytes<int32_t>({5, -1, 2}))},
+                                     {"b.npy", imports::Npy("<f4", "2,", imports::Bytes(8))},
                                      {"c.npy", "no array"},
                                      {"id", "x7"}});
   const auto members = ListMembers(record);
@@ -399,7 +399,7 @@ TEST(SampleParser, RandomSamplesAreReadBack) {
     for (size_t i = 0; i < ints.size(); ++i) absl::StrAppend(&json, i == 0 ? "" : ", ", ints[i]);
     json += "]}";
     const std::string shape = absl::StrCat(ints.size(), ",");
-    SampleMembers members = {{"raw", raw}, {"json", json}, {"npy", Npy("<i8", shape, ElementBytes(ints))}};
+    SampleMembers members = {{"raw", raw}, {"json", json}, {"npy", imports::Npy("<i8", shape, ElementBytes(ints))}};
     std::shuffle(members.begin(), members.end(), random);
     const std::string record = Sample(members, std::string(random() % 200, 'f') + "/k");
     EXPECT_THAT(*ReadTexts(record, "raw"), ElementsAre(raw));
