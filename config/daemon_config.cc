@@ -9,7 +9,7 @@
 #include "base/near_name.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
@@ -185,4 +185,4 @@ void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonCo
   if (config->log().level().empty()) config->mutable_log()->set_level("info");
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

@@ -12,7 +12,7 @@
 #include "config/text_file.h"
 #include "penstock/v1/config.pb.h"
 
-namespace penstock {
+namespace penstock::config {
 
 // Maximum number of threads that only read, for a worker and for `penstock bench`.
 inline constexpr uint32_t kMaxReadThreads = 512;
@@ -38,6 +38,6 @@ enum class DaemonRole { kStandalone, kCoordinator, kWorker };
 // `memory`, root names from their paths. Unset threads stay 0 (the loader uses the cgroup's quota).
 void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_DAEMON_CONFIG_H_

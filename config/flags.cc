@@ -13,7 +13,7 @@
 #include "base/near_name.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::config {
 
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
   static constexpr std::pair<const char*, double> kUnits[] = {
@@ -162,4 +162,4 @@ std::string Flags::Help() const {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

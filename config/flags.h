@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::config {
 
 class Flags {
  public:
@@ -55,6 +55,6 @@ class Flags {
 // Parses "256MiB", "1.5GB", "1048576".
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_FLAGS_H_

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "config/mix_check.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 constexpr uint64_t kMaxJobFileBytes = 1 << 20;
@@ -160,4 +160,4 @@ absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineC
   return job;
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

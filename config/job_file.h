@@ -12,7 +12,7 @@
 #include "config/text_file.h"
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::config {
 
 // Returns the mistakes of features and ops, each "path: message" with a path like "ops[2].random_resized_crop.height".
 // The caller provides this function, so that reading a job file does not need the image libraries (see CheckPipeline in
@@ -37,6 +37,6 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job);
 absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline,
                                         std::vector<std::string>* warnings, const FileNameCheck& check_name = nullptr);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_JOB_FILE_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/near_name.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 constexpr uint32_t kMaxGroup = 65536;
@@ -71,4 +71,4 @@ void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out) {
   CheckColumn(job, mix.label().empty() ? "mix" : "mix.label", mix.label(), "label", out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

@@ -8,12 +8,12 @@
 #include "config/text_file.h"
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::config {
 
 // Adds the mistakes of job.mix, if set: numbers out of range, columns that no feature produces, groups that the batch
 // would split. Lines are 0.
 void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_MIX_CHECK_H_

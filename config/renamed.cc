@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 constexpr std::array<RenamedName, 7> kRenamed = {{
@@ -35,4 +35,4 @@ std::string RenamedWarning(const RenamedName& renamed) {
                       " is the last release that reads the old name");
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace penstock {
+namespace penstock::config {
 
 struct RenamedName {
   std::string_view before, now;
@@ -25,6 +25,6 @@ const RenamedName* FindRenamed(std::string_view word, const std::vector<std::str
 // Returns "'centre_crop' is called 'center_crop' since 0.2.0; 0.3 is the last release that reads the old name".
 std::string RenamedWarning(const RenamedName& renamed);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_RENAMED_H_

@@ -18,7 +18,7 @@
 #include "base/near_name.h"
 #include "config/renamed.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 namespace pb = google::protobuf;
@@ -485,4 +485,4 @@ absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake
   return absl::InvalidArgumentError(absl::StrJoin(MistakeLines(file, mistakes), "\n"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::config

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::config {
 
 struct Mistake {
   int line = 0;         // from 1; 0: the whole file
@@ -40,6 +40,6 @@ std::vector<std::string> MistakeLines(const std::string& file, const std::vector
 // Returns one InvalidArgument for all mistakes of `file`, one on each line. Returns OK if there are none.
 absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes);
 
-}  // namespace penstock
+}  // namespace penstock::config
 
 #endif  // PENSTOCK_CONFIG_TEXT_FILE_H_

@@ -30,7 +30,7 @@ struct Given {
   std::string disk_cache, wire_compression, wire_connections;
 };
 
-void AddFlags(Given* given, Flags* flags) {
+void AddFlags(Given* given, config::Flags* flags) {
   flags->AddString("config", &given->config, "FILE", "textproto configuration; flags override it");
   flags->AddString("listen", &given->listen, "HOST:PORT",
                    "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
@@ -86,7 +86,7 @@ void AddFlags(Given* given, Flags* flags) {
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
 }
 
-absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* config) {
+absl::Status Override(const Given& given, const config::Flags& flags, v1::DaemonConfig* config) {
   if (flags.Given("listen")) config->set_listen(given.listen);
   if (flags.Given("advertise")) config->set_advertise(given.advertise);
   if (flags.Given("insecure")) config->set_insecure(given.insecure);
@@ -117,9 +117,10 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   if (flags.Given("wire-connections")) {
     uint32_t connections = 0;
     if (given.wire_connections != "auto" && (!absl::SimpleAtoi(given.wire_connections, &connections) ||
-                                             connections < 1 || connections > kMaxWireConnections)) {
+                                             connections < 1 || connections > config::kMaxWireConnections)) {
       return absl::InvalidArgumentError(absl::StrCat("--wire-connections: '", given.wire_connections,
-                                                     "' is neither auto nor a number from 1 to ", kMaxWireConnections));
+                                                     "' is neither auto nor a number from 1 to ",
+                                                     config::kMaxWireConnections));
     }
     worker->set_wire_connections(connections);
   }
@@ -145,7 +146,7 @@ std::string DefaultStateDir() {
 absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments,
                                                      const MemoryLimit& memory) {
   Given given;
-  Flags flags;
+  config::Flags flags;
   AddFlags(&given, &flags);
   PS_ASSIGN_OR_RETURN(const std::vector<std::string> words, flags.Parse(arguments));
   if (words.empty()) {
@@ -153,11 +154,11 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   }
   DaemonOptions options;
   if (words[0] == "standalone") {
-    options.role = DaemonRole::kStandalone;
+    options.role = config::DaemonRole::kStandalone;
   } else if (words[0] == "coordinator") {
-    options.role = DaemonRole::kCoordinator;
+    options.role = config::DaemonRole::kCoordinator;
   } else if (words[0] == "worker") {
-    options.role = DaemonRole::kWorker;
+    options.role = config::DaemonRole::kWorker;
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("'", words[0], "' is not standalone, coordinator or worker", DidYouMean(words[0], RoleNames())));
@@ -168,7 +169,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
                      flags.Given("data-root") ? "; --data-root takes one folder and may be repeated" : ""));
   }
   if (!given.config.empty()) {
-    PS_ASSIGN_OR_RETURN(options.config, LoadDaemonConfig(given.config, &options.warnings));
+    PS_ASSIGN_OR_RETURN(options.config, config::LoadDaemonConfig(given.config, &options.warnings));
   }
   PS_RETURN_IF_ERROR(Override(given, flags, &options.config));
   if (flags.Given("data-root")) options.config.clear_data_root();
@@ -176,7 +177,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   for (const v1::DataRootConfig& root : options.config.data_root()) {
     specs.push_back(root.name().empty() ? root.path() : absl::StrCat(root.name(), "=", root.path()));
   }
-  if (options.role != DaemonRole::kCoordinator) {
+  if (options.role != config::DaemonRole::kCoordinator) {
     if (specs.empty()) {
       return absl::InvalidArgumentError(
           "no data root: name the folder that contains the data sets with --data-root DIR, or data_root in the "
@@ -184,8 +185,8 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
     }
     PS_ASSIGN_OR_RETURN(options.roots, sources::ParseDataRoots(storage::AnyFiles(), specs));
   }
-  PS_RETURN_IF_ERROR(
-      MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));
+  PS_RETURN_IF_ERROR(config::MistakesToStatus(given.config.empty() ? "command line" : given.config,
+                                              config::CheckDaemonConfig(options.config)));
   const v1::WorkerConfig& said = options.config.worker_settings();
   options.record_cache_pinned = said.has_record_cache_bytes();
   options.decoded_cache_pinned = said.has_decoded_cache_bytes();
@@ -194,7 +195,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
                                  : said.memory_budget_bytes() > 0
                                      ? absl::StrCat("memory_budget_bytes in ", given.config)
                                      : absl::StrCat("half of ", memory.bytes >> 20, " MiB, ", memory.source);
-  FillDaemonDefaults(options.role, memory, &options.config);
+  config::FillDaemonDefaults(options.role, memory, &options.config);
   if (options.config.state_dir().empty()) options.config.set_state_dir(DefaultStateDir());
   options.port_file = given.port_file;
   return options;
@@ -202,7 +203,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
 
 std::string DaemonHelp(const std::string& role) {
   Given given;
-  Flags flags;
+  config::Flags flags;
   AddFlags(&given, &flags);
   const std::string what =
       role == "worker"

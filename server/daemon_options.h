@@ -14,7 +14,7 @@
 namespace penstock {
 
 struct DaemonOptions {
-  DaemonRole role = DaemonRole::kStandalone;
+  config::DaemonRole role = config::DaemonRole::kStandalone;
   v1::DaemonConfig config;  // complete
   std::vector<sources::DataRoot> roots;
   std::string port_file;

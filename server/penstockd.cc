@@ -229,13 +229,13 @@ int Main(const std::vector<std::string>& args) {
   absl::Status status;
   for (const std::string& warning : options->warnings) spdlog::warn("{}", warning);
   switch (options->role) {
-    case DaemonRole::kStandalone:
+    case config::DaemonRole::kStandalone:
       status = RunStandalone(*options, &ending);
       break;
-    case DaemonRole::kCoordinator:
+    case config::DaemonRole::kCoordinator:
       status = RunCoordinator(*options, &ending);
       break;
-    case DaemonRole::kWorker:
+    case config::DaemonRole::kWorker:
       status = RunWorker(*options, &ending);
       break;
   }

@@ -25,7 +25,7 @@ class Command {
   virtual std::string summary() const = 0;
   // Returns one or two paragraphs and an example, for `penstock NAME --help`.
   virtual std::string description() const = 0;
-  virtual void AddFlags(Flags* flags) = 0;
+  virtual void AddFlags(config::Flags* flags) = 0;
   // Runs the command. Returns OK only if the command succeeded.
   virtual absl::Status Run(const std::vector<std::string>& arguments) = 0;
 };

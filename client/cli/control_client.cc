@@ -34,7 +34,7 @@ absl::Status ErrorOfCommand(const grpc::Status& status, const std::string& addre
 
 }  // namespace
 
-void CoordinatorFlag::AddTo(Flags* flags) {
+void CoordinatorFlag::AddTo(config::Flags* flags) {
   flags->AddString("coordinator", &address_, "HOST:PORT",
                    "the coordinator (default: $PENSTOCK_COORDINATOR, else localhost:7070)");
 }

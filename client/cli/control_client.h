@@ -17,7 +17,7 @@ namespace penstock::cli {
 // The flag --coordinator. Default: the environment's PENSTOCK_COORDINATOR, otherwise localhost:7070.
 class CoordinatorFlag {
  public:
-  void AddTo(Flags* flags);
+  void AddTo(config::Flags* flags);
   std::string address() const;
 
  private:

@@ -173,8 +173,8 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
   for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));
   v1::JobSpec job;
-  PS_RETURN_IF_ERROR(
-      MistakesToStatus("the job that would be written", CheckJobText(made.text, augment::CheckPipeline, &job)));
+  PS_RETURN_IF_ERROR(config::MistakesToStatus("the job that would be written",
+                                              config::CheckJobText(made.text, augment::CheckPipeline, &job)));
   made.has_pictures = augment::HasPictures(job);
   return made;
 }
@@ -202,7 +202,7 @@ absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std
   return text;
 }
 
-FileNameCheck NameCheckOf(const storage::Storage* storage) {
+config::FileNameCheck NameCheckOf(const storage::Storage* storage) {
   return [storage](const std::string& name) { return storage->CheckName(name); };
 }
 
@@ -213,10 +213,10 @@ absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const 
   const std::string& text = *read;
   v1::JobSpec job;
   const std::string name = path == "-" ? "standard input" : path;
-  std::vector<Mistake> renamed;
-  PS_RETURN_IF_ERROR(
-      MistakesToStatus(name, CheckJobText(text, augment::CheckPipeline, &job, &renamed, NameCheckOf(storage))));
-  PrintWarnings(MistakeLines(name, renamed));
+  std::vector<config::Mistake> renamed;
+  PS_RETURN_IF_ERROR(config::MistakesToStatus(
+      name, config::CheckJobText(text, augment::CheckPipeline, &job, &renamed, NameCheckOf(storage))));
+  PrintWarnings(config::MistakeLines(name, renamed));
   return job;
 }
 
@@ -227,7 +227,8 @@ absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::st
     PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data.storage(), argument));
   } else {
     PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data, argument, "", kRecords));
-    PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(made.text, augment::CheckPipeline, &job)));
+    PS_RETURN_IF_ERROR(
+        config::MistakesToStatus(argument, config::CheckJobText(made.text, augment::CheckPipeline, &job)));
   }
   data.ResolveJob(&job);
   return job;

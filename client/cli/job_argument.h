@@ -35,7 +35,7 @@ absl::Status NoJobFile(const std::string& path);
 // Returns the text of a job or configuration file, or of standard input ("-"), of at most 1 MiB.
 absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std::string& path);
 // Returns the check of file names by `storage`, which must outlive it.
-FileNameCheck NameCheckOf(const storage::Storage* storage);
+config::FileNameCheck NameCheckOf(const storage::Storage* storage);
 // Returns the job of a file or of standard input. Returns InvalidArgument that lists all mistakes by line. Prints a
 // warning for each name of an earlier release.
 absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const std::string& path);

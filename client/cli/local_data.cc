@@ -12,7 +12,7 @@
 
 namespace penstock::cli {
 
-void LocalData::AddFlags(Flags* flags) {
+void LocalData::AddFlags(config::Flags* flags) {
   flags->AddStrings("data-root", &roots_, "[NAME=]DIR",
                     "globs are relative to this folder and confined to it, as on a worker; may be repeated");
   flags->AddString("index-dir", &index_dir_, "DIR", "where shard indexes are kept (default: ~/.cache/penstock)");

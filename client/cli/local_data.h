@@ -23,7 +23,7 @@ class LocalData {
       : storage_(storage), roots_(std::move(roots)) {}
 
   // Adds --data-root, --index-dir, --index-beside.
-  void AddFlags(Flags* flags);
+  void AddFlags(config::Flags* flags);
 
   storage::Storage* storage() const { return storage_; }
 

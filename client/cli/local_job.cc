@@ -7,7 +7,7 @@
 
 namespace penstock::cli {
 
-void LocalJob::AddFlags(Flags* flags) {
+void LocalJob::AddFlags(config::Flags* flags) {
   data_.AddFlags(flags);
   flags->AddSwitch("allow-missing", &allow_missing_, "keys that none of the first records has are meant");
 }

@@ -18,7 +18,7 @@ class LocalJob {
   explicit LocalJob(storage::Storage* storage) : data_(storage) {}
 
   // Adds --allow-missing and the flags of LocalData.
-  void AddFlags(Flags* flags);
+  void AddFlags(config::Flags* flags);
   const LocalData& data() const { return data_; }
 
   // As LoadJobArgument.

@@ -61,7 +61,7 @@ std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {
   return out;
 }
 
-std::string HelpOf(Command& command, const Flags& flags) {
+std::string HelpOf(Command& command, const config::Flags& flags) {
   std::string out =
       absl::StrCat("usage: penstock ", command.name(), " ", command.arguments(), "\n\n", command.description(), "\n");
   const std::string help = flags.Help();
@@ -84,7 +84,7 @@ int Main(std::vector<std::string> args) {
   for (const auto& command : commands) {
     names.push_back(command->name());
     if (command->name() != args[0]) continue;
-    Flags flags;
+    config::Flags flags;
     command->AddFlags(&flags);
     const std::vector<std::string> rest(args.begin() + 1, args.end());
     for (const std::string& arg : rest) {

@@ -73,7 +73,7 @@ absl::StatusOr<std::string> OutputFolder(const storage::Storage& storage, const 
   return folder;
 }
 
-void ShardOutput::AddFlags(Flags* flags) {
+void ShardOutput::AddFlags(config::Flags* flags) {
   flags->AddString("out", &out_, "DIR",
                    "the folder of the new shards: not there yet, empty, or this command's own; or a bucket's, such as "
                    "s3://BUCKET/shards");

@@ -37,7 +37,7 @@ class ShardOutput {
   };
 
   // Adds --out, --prefix, --shard-size, --order, --seed, --threads, --skip-bad, --json.
-  void AddFlags(Flags* flags);
+  void AddFlags(config::Flags* flags);
   // Checks the combination of flags. `shuffle` is the default order without --order.
   absl::Status Check(bool shuffle);
 

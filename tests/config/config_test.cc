@@ -14,7 +14,7 @@
 #include "config/renamed.h"
 #include "pipeline/augment/check_pipeline.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 using ::testing::AllOf;
@@ -390,4 +390,4 @@ TEST(LoadJobFile, NamesTheFile) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::config

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 using ::testing::ElementsAre;
@@ -78,4 +78,4 @@ TEST(Flags, HelpIsWrappedWithoutSpacesAtTheEndsOfLines) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::config

@@ -5,7 +5,7 @@
 
 #include "config/job_file.h"
 
-namespace penstock {
+namespace penstock::config {
 namespace {
 
 using ::testing::AllOf;
@@ -75,4 +75,4 @@ TEST(MixCheck, NoOpDrawsUnderItsName) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::config

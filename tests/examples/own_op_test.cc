@@ -89,7 +89,7 @@ TEST(OwnOp, MistakesNameTheParameterAndWhatThereIs) {
 
 TEST(OwnOp, MistakesInAJobFileHaveTheirLine) {
   v1::JobSpec job;
-  const auto mistakes = CheckJobText(
+  const auto mistakes = config::CheckJobText(
       "name: 'x'\n"
       "dataset { files: 'a' }\n"
       "features { key: 'image' type: BYTES }\n"

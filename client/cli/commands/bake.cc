@@ -30,7 +30,7 @@ class Bake final : public Command {
            "  penstock bake train.textproto --out /data/baked --variants 10\n"
            "  penstock bake train.textproto --out /data/baked-jpeg --variants 10 --format jpeg --quality 95";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags_ = flags;
     flags->AddUint("variants", &options_.variants, "N", "rows of each record (default: 1)");
     flags->AddUint("epoch", &options_.epoch, "E", "the epoch of the first variant's draws (default: 0)");
@@ -59,15 +59,15 @@ class Bake final : public Command {
     PS_ASSIGN_OR_RETURN(const auto source, imports::BakeSource::Create(job, options_));
     const std::string text = source->JobText(imports::JobName(absl::StrCat(spec.name(), "-baked")), output_.Glob());
     v1::JobSpec reading;
-    PS_RETURN_IF_ERROR(
-        MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &reading)));
+    PS_RETURN_IF_ERROR(config::MistakesToStatus("the job that would be written",
+                                                config::CheckJobText(text, augment::CheckPipeline, &reading)));
     if (spec.errors().policy() != v1::FAIL) output_.set_skip_bad();
     return output_.Write(*source, "baking", options_.Arguments(), {{"job.textproto", text}},
                          absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto"));
   }
 
  private:
-  const Flags* flags_ = nullptr;
+  const config::Flags* flags_ = nullptr;
   LocalJob local_;
   ShardOutput output_;
   imports::BakeOptions options_;

@@ -43,7 +43,7 @@ class Bench final : public Command {
            "does.\n\n"
            "  penstock bench train.textproto --seconds 10";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     local_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
     flags->AddUint("read-threads", &read_threads_, "N",

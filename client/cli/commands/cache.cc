@@ -38,7 +38,7 @@ class Cache final : public Command {
            "  penstock cache clear /var/cache/penstock/worker\n"
            "  penstock cache clear /var/cache/penstock/worker --dataset 00f3a2c45b7d9e01";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags->AddString("dataset", &dataset_, "ID", "clear: only this data set; `list` prints the IDs");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }

@@ -29,7 +29,7 @@ class CheckConfig final : public Command {
            "is. In a file without one, the kind with fewer mistakes counts. --kind overrides both.\n\n"
            "  penstock check-config train.textproto";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags->AddString("kind", &kind_, "job|daemon", "the kind of the file");
     flags->AddStrings("data-root", &roots_, "[NAME=]DIR", "check that jobs can be read below this folder, too");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
@@ -43,9 +43,10 @@ class CheckConfig final : public Command {
     const std::string& text = *read;
     v1::JobSpec job;
     v1::DaemonConfig daemon;
-    std::vector<Mistake> renamed_of_job, renamed_of_daemon;
-    const auto as_job = CheckJobText(text, augment::CheckPipeline, &job, &renamed_of_job, NameCheckOf(storage_));
-    const auto as_daemon = CheckDaemonConfigText(text, &daemon, &renamed_of_daemon);
+    std::vector<config::Mistake> renamed_of_job, renamed_of_daemon;
+    const auto as_job =
+        config::CheckJobText(text, augment::CheckPipeline, &job, &renamed_of_job, NameCheckOf(storage_));
+    const auto as_daemon = config::CheckDaemonConfigText(text, &daemon, &renamed_of_daemon);
     bool is_job = as_job.size() <= as_daemon.size();
     if (absl::StrContains(text, "proto-message: penstock.v1.JobSpec")) is_job = true;
     if (absl::StrContains(text, "proto-message: penstock.v1.DaemonConfig")) is_job = false;
@@ -55,7 +56,7 @@ class CheckConfig final : public Command {
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
     if (mistakes.empty()) PS_RETURN_IF_ERROR(LocalData(storage_, roots_).Roots().status());
-    std::vector<std::string> warnings = MistakeLines(path, is_job ? renamed_of_job : renamed_of_daemon);
+    std::vector<std::string> warnings = config::MistakeLines(path, is_job ? renamed_of_job : renamed_of_daemon);
     if (is_job && mistakes.empty()) {
       for (std::string& warning : WarningsOf(job, 0)) warnings.push_back(std::move(warning));
     }
@@ -66,7 +67,7 @@ class CheckConfig final : public Command {
       std::printf("%s: a correct %s\n", path == "-" ? "standard input" : path.c_str(),
                   is_job ? "job file" : "daemon configuration");
     } else {
-      std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
+      std::printf("%s\n", std::string(config::MistakesToStatus(path, mistakes).message()).c_str());
     }
     if (mistakes.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(mistakes.size(), mistakes.size() == 1 ? " mistake" : " mistakes",
@@ -75,10 +76,10 @@ class CheckConfig final : public Command {
   }
 
  private:
-  static void PrintJson(const std::string& path, bool is_job, const std::vector<Mistake>& mistakes,
+  static void PrintJson(const std::string& path, bool is_job, const std::vector<config::Mistake>& mistakes,
                         const std::vector<std::string>& warnings, const v1::JobSpec& job) {
     std::vector<std::string> items;
-    for (const Mistake& mistake : mistakes) {
+    for (const config::Mistake& mistake : mistakes) {
       items.push_back(
           Json().Field("line", mistake.line).Field("field", mistake.field).Field("message", mistake.message).Object());
     }

@@ -22,7 +22,7 @@ class Delete final : public Command {
            "  penstock delete train\n"
            "  penstock delete --ended";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("ended", &ended_, "all jobs that have failed or were cancelled");
     flags->AddSwitch("running", &running_, "also a job that is ready or being prepared");

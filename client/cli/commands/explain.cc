@@ -27,7 +27,7 @@ class Explain final : public Command {
            "  penstock explain train\n"
            "  penstock explain train --seconds 60 --json";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("seconds", &seconds_, "N",
                    "length of the period, 3 to 60. The real one may differ by a third and is printed (default: 10)");

@@ -24,14 +24,15 @@ absl::StatusOr<feed::LocalSource> OpenLocal(storage::Storage* storage, const v1:
   if (!open.job_file().empty()) {
     // "-" is an ordinary file name here: the feeder does not read its standard input.
     std::vector<std::string> warnings;
-    PS_ASSIGN_OR_RETURN(source.job,
-                        storage->IsLocal(open.job_file())
-                            ? LoadJobFile(open.job_file(), augment::CheckPipeline, &warnings, NameCheckOf(storage))
-                            : LoadJobFileOrInput(storage, open.job_file()));
+    PS_ASSIGN_OR_RETURN(
+        source.job, storage->IsLocal(open.job_file())
+                        ? config::LoadJobFile(open.job_file(), augment::CheckPipeline, &warnings, NameCheckOf(storage))
+                        : LoadJobFileOrInput(storage, open.job_file()));
     PrintWarnings(warnings);
   } else {
-    PS_RETURN_IF_ERROR(MistakesToStatus(
-        "the job", CheckJobText(open.job_text(), augment::CheckPipeline, &source.job, nullptr, NameCheckOf(storage))));
+    PS_RETURN_IF_ERROR(config::MistakesToStatus(
+        "the job",
+        config::CheckJobText(open.job_text(), augment::CheckPipeline, &source.job, nullptr, NameCheckOf(storage))));
   }
   data.ResolveJob(&source.job);
   PS_ASSIGN_OR_RETURN(source.roots, data.Roots());
@@ -59,7 +60,7 @@ class Feed final : public Command {
     return "The Python package, or that of another language, starts this command as a child process and talks to it\n"
            "over a socket pair. Batches are in memory that both share. docs/feed.md describes the protocol.";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags->AddUint("fd", &fd_, "N", "this process's end of the main socket");
     flags->AddUint("parent", &parent_, "PID", "the process that it belongs to, and ends with");
   }

@@ -120,7 +120,7 @@ class Import final : public Command {
            "  penstock import images.npy --labels labels.npy --out /data/cifar\n"
            "  penstock import mnist.npz --out /data/mnist";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags_ = flags;
     flags->AddString("list", &list_, "FILE", "image files and their labels, one \"path label\" in each line");
     flags->AddString("root", &root_, "DIR",
@@ -384,14 +384,14 @@ class Import final : public Command {
     const std::string text =
         source->JobText(imports::JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
     v1::JobSpec job;
-    PS_RETURN_IF_ERROR(
-        MistakesToStatus("the job that would be written", CheckJobText(text, augment::CheckPipeline, &job)));
+    PS_RETURN_IF_ERROR(config::MistakesToStatus("the job that would be written",
+                                                config::CheckJobText(text, augment::CheckPipeline, &job)));
     return output_.Write(
         *source, "importing", arguments, {{"job.textproto", text}},
         absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto, which is:\n\n", text));
   }
 
-  const Flags* flags_ = nullptr;
+  const config::Flags* flags_ = nullptr;
   LocalData data_;
   ShardOutput output_;
   imports::PrepareOptions prepare_;

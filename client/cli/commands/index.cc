@@ -26,7 +26,7 @@ class Index final : public Command {
            "directly. Keeps an existing index while the size and time of its shard are the same.\n\n"
            "  penstock index '/data/train-*'";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
     flags->AddSwitch("verify", &verify_, "also check the CRC of every record's data; replaces existing indexes");

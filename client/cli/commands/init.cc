@@ -27,7 +27,7 @@ class Init final : public Command {
            "  penstock init '/data/train-*' --out train.textproto\n"
            "  penstock init '/data/val-*' --eval --out val.textproto";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddString("out", &out_, "FILE", "where to write the job (default: standard output)");
     flags->AddSwitch("force", &force_, "replace FILE when it is there");

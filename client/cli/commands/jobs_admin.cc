@@ -24,7 +24,7 @@ class Cancel final : public Command {
            "removes the job from the list.\n\n"
            "  penstock cancel train";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -56,7 +56,7 @@ class Drain final : public Command {
            "worker of `penstockd standalone` ends together with its coordinator.\n\n"
            "  penstock drain 10.0.0.7:7071";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("wait", &wait_, "wait until the worker has left (default; --no-wait returns at once)");
     flags->AddUint("timeout", &timeout_, "SECONDS", "how long to wait (default: 120)");

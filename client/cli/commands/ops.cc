@@ -62,7 +62,7 @@ class Ops final : public Command {
            "  penstock ops\n"
            "  penstock ops random_resized_crop";
   }
-  void AddFlags(Flags* flags) override { flags->AddSwitch("json", &json_, "print JSON instead of text"); }
+  void AddFlags(config::Flags* flags) override { flags->AddSwitch("json", &json_, "print JSON instead of text"); }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (arguments.size() > 1) return UsageError(absl::StrCat("unexpected argument: ", arguments[1]));

@@ -92,7 +92,7 @@ class Pack final : public Command {
            "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
            "The shards hold the records of this command's own input first, then those of the parts in their order.";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags->AddString(
         "out", &out_, "DIR",
         "the folder of the new shards: not there yet, or empty; or a bucket's, such as s3://BUCKET/shards");

@@ -36,7 +36,7 @@ class Preview final : public Command {
            "The rows of a job without pictures are shown as text, on standard output or in a .txt file.\n\n"
            "  penstock preview train.textproto --out sheet.png --records 6 --draws 8";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     local_.AddFlags(flags);
     flags->AddString(
         "out", &out_, "X.png",

@@ -23,7 +23,7 @@ class Quarantine final : public Command {
            "  penstock quarantine train\n"
            "  penstock quarantine train --json | jq -r '.entries[] | [.path, .record, .reason] | @tsv'";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("json", &json_, "print JSON instead of a table");
   }

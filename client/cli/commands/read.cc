@@ -68,7 +68,7 @@ class Read final : public Command {
            "  penstock read train --epochs 2 --json\n"
            "  penstock read train --steps 3 --out /tmp/batches      000000.image.npy, 000000.id.npy, ...";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags_ = flags;
     coordinator_.AddTo(flags);
     flags->AddUint("steps", &steps_, "N", "number of steps to read");
@@ -271,7 +271,7 @@ class Read final : public Command {
   }
 
   storage::Storage* const storage_;
-  const Flags* flags_ = nullptr;
+  const config::Flags* flags_ = nullptr;
   CoordinatorFlag coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
            pace_ms_ = 0, compute_ms_ = 0;

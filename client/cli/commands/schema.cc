@@ -18,7 +18,7 @@ class Schema final : public Command {
            "comments of their fields. Python's penstock.Job is made from it.\n\n"
            "  penstock schema --json";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     flags->AddSwitch("json", &json_, "print JSON; required, because there is no other form");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {

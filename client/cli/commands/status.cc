@@ -40,7 +40,7 @@ class StatusCommand final : public Command {
   std::string arguments() const override { return "[flags]"; }
   std::string summary() const override { return summary_; }
   std::string description() const override { return description_; }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("json", &json_, "print JSON instead of a table");
   }
@@ -68,7 +68,7 @@ class Shards final : public Command {
   std::string description() const override {
     return "Shards are numbered in the order that ids use: sorted by data root and path.\n\n  penstock shards train";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("json", &json_, "print JSON instead of a table");
   }

@@ -28,7 +28,7 @@ class Submit final : public Command {
            "JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("replace", &replace_, "replace another job with this name as soon as this one is ready");
     flags->AddSwitch("allow-missing", &allow_missing_,

@@ -30,7 +30,7 @@ class Top final : public Command {
            "once if standard output is no terminal.\n\n"
            "  penstock top";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("every", &every_, "S", "seconds between updates (default: 2)");
     flags->AddSwitch("once", &once_, "print once and end");

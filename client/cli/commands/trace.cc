@@ -64,7 +64,7 @@ class Trace final : public Command {
            "machine). docs/trace.md explains it. Run the command while the job is read.\n\n"
            "  penstock trace train --seconds 5 --out train-trace.json";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("seconds", &seconds_, "N", "record for so long, 1 to 60 (default: 5)");
     flags->AddString("out", &out_, "FILE", "the file to write (default: JOB-trace.json)");

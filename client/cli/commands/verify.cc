@@ -83,7 +83,7 @@ class Verify final : public Command {
            "it that are readable. Exits with 1 if it finds damage.\n\n"
            "  penstock verify '/data/train-*'";
   }
-  void AddFlags(Flags* flags) override {
+  void AddFlags(config::Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");

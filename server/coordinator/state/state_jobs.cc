@@ -62,7 +62,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
     return absl::InvalidArgumentError(absl::StrCat("the job's description has ", spec.ByteSizeLong(),
                                                    " bytes; at most ", options_.max_spec_bytes, " are taken"));
   }
-  PS_RETURN_IF_ERROR(MistakesToStatus(absl::StrCat("job ", spec.name()), CheckJobSpec(spec)));
+  PS_RETURN_IF_ERROR(config::MistakesToStatus(absl::StrCat("job ", spec.name()), config::CheckJobSpec(spec)));
   PS_RETURN_IF_ERROR(plan::CheckPlanOptions(plan::PlanOptionsOf(spec.order())));
 
   uint64_t first_view_number = 1;

@@ -40,7 +40,7 @@ void FillColumns(const batch::RowSchema& schema, v1::ReportTaskRequest* report) 
 // Returns all mistakes of the job that are visible without its data, one per line; empty if there are none.
 std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
   std::vector<std::string> out;
-  for (const Mistake& mistake : CheckJobSpec(spec)) {
+  for (const config::Mistake& mistake : config::CheckJobSpec(spec)) {
     out.push_back(mistake.field.empty() ? mistake.message : absl::StrCat(mistake.field, ": ", mistake.message));
   }
   for (std::string& mistake : augment::CheckPipeline(spec)) out.push_back(std::move(mistake));

@@ -17,7 +17,10 @@ constexpr char kJpegStart[] = "\xFF\xD8\xFF\xE0 and so on";
 
 void ExpectRight(const std::string& text) {
   v1::JobSpec job;
-  EXPECT_EQ(std::string(MistakesToStatus("written", CheckJobText(text, augment::CheckPipeline, &job)).message()), "")
+  EXPECT_EQ(
+      std::string(
+          config::MistakesToStatus("written", config::CheckJobText(text, augment::CheckPipeline, &job)).message()),
+      "")
       << text;
 }
 

@@ -40,7 +40,7 @@ class StorageCommands : public ::testing::Test {
     return {{"mem", [] { return static_cast<storage::Storage*>(Memory()); }}};
   }
   static absl::Status Run(std::unique_ptr<cli::Command> command, const std::vector<std::string>& arguments) {
-    Flags flags;
+    config::Flags flags;
     command->AddFlags(&flags);
     const auto rest = flags.Parse(arguments);
     return rest.ok() ? command->Run(*rest) : rest.status();

@@ -21,7 +21,7 @@
 
 namespace {
 
-using penstock::Mistake;
+using penstock::config::Mistake;
 
 // Larger rows are skipped: they would only be slow.
 constexpr size_t kLargestRow = size_t{1} << 20;
@@ -35,7 +35,7 @@ void CheckMistakes(const std::vector<Mistake>& mistakes, std::string_view text) 
     PS_CHECK(mistake.line >= 0 && mistake.line <= lines);
     PS_CHECK(!mistake.message.empty());
   }
-  PS_CHECK(penstock::MistakesToStatus("job", mistakes).ok() == mistakes.empty());
+  PS_CHECK(penstock::config::MistakesToStatus("job", mistakes).ok() == mistakes.empty());
 }
 
 void MakeRows(const penstock::v1::JobSpec& job) {
@@ -77,18 +77,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   penstock::v1::DaemonConfig config;
   std::vector<Mistake> warnings;
-  CheckMistakes(penstock::CheckDaemonConfigText(text, &config, &warnings), text);
+  CheckMistakes(penstock::config::CheckDaemonConfigText(text, &config, &warnings), text);
   CheckMistakes(warnings, text);
 
   penstock::v1::JobSpec job;
-  const std::vector<Mistake> mistakes = penstock::CheckJobText(text, penstock::augment::CheckPipeline, &job);
+  const std::vector<Mistake> mistakes = penstock::config::CheckJobText(text, penstock::augment::CheckPipeline, &job);
   CheckMistakes(mistakes, text);
   if (!mistakes.empty()) return 0;
   // The job's text can be printed and read again.
   std::string printed;
   penstock::v1::JobSpec again;
   PS_CHECK(google::protobuf::TextFormat::PrintToString(job, &printed));
-  PS_CHECK(penstock::CheckJobText(printed, penstock::augment::CheckPipeline, &again).empty());
+  PS_CHECK(penstock::config::CheckJobText(printed, penstock::augment::CheckPipeline, &again).empty());
   PS_CHECK(job.SerializeAsString() == again.SerializeAsString());
   PS_CHECK(again.ParseFromString(job.SerializeAsString()));  // as an RPC does
   MakeRows(job);

@@ -54,7 +54,9 @@ v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::
   EXPECT_TRUE(written.ok()) << written.status();
   const std::string text = (*source)->JobText("baked", folder + "/data-*.tfrecord");
   v1::JobSpec job;
-  EXPECT_EQ(std::string(MistakesToStatus("job", CheckJobText(text, augment::CheckPipeline, &job)).message()), "")
+  EXPECT_EQ(
+      std::string(config::MistakesToStatus("job", config::CheckJobText(text, augment::CheckPipeline, &job)).message()),
+      "")
       << text;
   return job;
 }

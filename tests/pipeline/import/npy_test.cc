@@ -111,7 +111,9 @@ std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> 
   EXPECT_TRUE(written.ok()) << written.status();
   const std::string text = (*source)->JobText("arrays", dir.File("out/data-*.tfrecord"));
   v1::JobSpec job;
-  EXPECT_EQ(std::string(MistakesToStatus("job", CheckJobText(text, augment::CheckPipeline, &job)).message()), "")
+  EXPECT_EQ(
+      std::string(config::MistakesToStatus("job", config::CheckJobText(text, augment::CheckPipeline, &job)).message()),
+      "")
       << text;
   job.mutable_order()->set_shuffle(v1::Order::NONE);
   job.mutable_batch()->set_size(1);

@@ -24,8 +24,8 @@ void Add(const std::string& features, PackSchema* schema) {
 std::string JobOf(const PackSchema& schema) {
   const std::string text = schema.JobText("name", "/data/x-*.tfrecord");
   v1::JobSpec job;
-  const auto mistakes = CheckJobText(text, augment::CheckPipeline, &job);
-  EXPECT_TRUE(mistakes.empty()) << MistakesToStatus("job", mistakes) << "\n" << text;
+  const auto mistakes = config::CheckJobText(text, augment::CheckPipeline, &job);
+  EXPECT_TRUE(mistakes.empty()) << config::MistakesToStatus("job", mistakes) << "\n" << text;
   return text;
 }
 

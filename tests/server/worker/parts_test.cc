@@ -193,7 +193,7 @@ TEST(DaemonOptions, FlagsAloneAreEnough) {
                                                "data=" + folder.path(), "--memory-budget=1GiB", "--threads", "3",
                                                "--record-cache", "0", "--state-dir", folder.path()});
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->role, DaemonRole::kWorker);
+  EXPECT_EQ(options->role, config::DaemonRole::kWorker);
   EXPECT_EQ(options->config.listen(), "127.0.0.1:0");
   EXPECT_EQ(options->config.coordinator(), "host:7070");
   EXPECT_EQ(options->config.worker_settings().memory_budget_bytes(), uint64_t{1} << 30);
