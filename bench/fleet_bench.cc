@@ -46,7 +46,7 @@ class Poll {
     }
     call_ = std::make_unique<Of>();
     call_->request = watched_.NextRequest(kPollMs);
-    SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
+    net::SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status status) {
       if (!status.ok() || !watched_.Apply(call_->reply).ok()) watched_.Lost();
       Ask();
@@ -66,7 +66,7 @@ class Poll {
     v1::WatchReply reply;
   };
   Stub* const stub_;
-  JobMirror watched_;
+  net::JobMirror watched_;
   Mutex mutex_;
   CondVar changed_;
   std::unique_ptr<Of> call_ ABSL_GUARDED_BY(mutex_);
@@ -166,14 +166,14 @@ class Fleet {
     if (members_[i].worker) {
       auto call = std::make_shared<Of<v1::HeartbeatRequest, v1::HeartbeatReply>>();
       call->request = MakeBeat(members_[i], now);
-      SetDeadline(&call->context, absl::Seconds(2));
+      net::SetDeadline(&call->context, absl::Seconds(2));
       stub->async()->Heartbeat(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
         Answered(i, due, status, call->reply.next_beat_ms());
       });
     } else {
       auto call = std::make_shared<Of<v1::ReportSessionRequest, v1::ReportSessionReply>>();
       call->request = MakeReport(members_[i], now, workers_);
-      SetDeadline(&call->context, absl::Seconds(2));
+      net::SetDeadline(&call->context, absl::Seconds(2));
       stub->async()->ReportSession(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
         Answered(i, due, status, call->reply.next_report_ms());
       });
@@ -202,7 +202,7 @@ class Fleet {
 };
 
 int Measure(const Options& options, const CoordinatorProcess& coordinator) {
-  const auto admin = v1::Coordinator::NewStub(MakeChannel(coordinator.address()));
+  const auto admin = v1::Coordinator::NewStub(net::MakeChannel(coordinator.address()));
   MadeUpWorkers workers(admin.get(), options.workers, 1000);
   workers.Prepare("train");
   // Memory: two large jobs after a small one, and the increase by the second. Some watchers receive all jobs.
@@ -238,7 +238,7 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     Member& member = members[i];
     member.worker = i < static_cast<size_t>(options.workers);
     member.number = static_cast<int>(member.worker ? i : i - static_cast<size_t>(options.workers));
-    member.stub = v1::Coordinator::NewStub(MakeChannel(coordinator.address()));
+    member.stub = v1::Coordinator::NewStub(net::MakeChannel(coordinator.address()));
     member.poll = std::make_unique<Poll>(member.stub.get(), member.worker ? "" : "train");
     if (!member.worker) {
       v1::OpenSessionRequest open =

@@ -57,7 +57,7 @@ class Watcher {
       call_ = std::make_unique<Call>();
     }
     call_->request = watched_.NextRequest(kPollMs);
-    SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
+    net::SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status s) { Answered(s); });
   }
   // Cancels the call at the end.
@@ -75,7 +75,7 @@ class Watcher {
   void Answered(const grpc::Status& status) {
     ++counts_->answers;
     counts_->bytes += call_->reply.ByteSizeLong();
-    const absl::Status taken = status.ok() ? watched_.Apply(call_->reply).status() : FromGrpc(status);
+    const absl::Status taken = status.ok() ? watched_.Apply(call_->reply).status() : net::FromGrpc(status);
     if (!taken.ok()) {
       watched_.Lost();
       if (!absl::IsCancelled(taken) && ++counts_->failures <= 3) std::fprintf(stderr, "%s\n", taken.ToString().c_str());
@@ -87,20 +87,20 @@ class Watcher {
   Stub* const stub_;
   Counts* const counts_;
   End* const end_;
-  JobMirror watched_{"train"};
+  net::JobMirror watched_{"train"};
   std::unique_ptr<Call> call_;
 };
 
 int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   const std::string& address = coordinator.address();
-  const auto admin = v1::Coordinator::NewStub(MakeChannel(address));
+  const auto admin = v1::Coordinator::NewStub(net::MakeChannel(address));
   MadeUpWorkers workers(admin.get(), kWorkers, options.shards);
   workers.Prepare("train");
 
   Counts counts;
   End end;
   std::vector<std::unique_ptr<Stub>> stubs;
-  for (int i = 0; i < options.connections; ++i) stubs.push_back(v1::Coordinator::NewStub(MakeChannel(address)));
+  for (int i = 0; i < options.connections; ++i) stubs.push_back(v1::Coordinator::NewStub(net::MakeChannel(address)));
   std::vector<std::unique_ptr<Watcher>> watchers;
   for (int i = 0; i < options.watchers; ++i) {
     watchers.push_back(

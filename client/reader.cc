@@ -75,7 +75,7 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
     const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
     address = from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost";
   }
-  PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kCoordinatorPort));
+  PS_ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address, net::kCoordinatorPort));
   return parsed.ToString();
 }
 

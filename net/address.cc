@@ -5,7 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 absl::Status Bad(std::string_view text, const char* what) {
@@ -79,4 +79,4 @@ absl::StatusOr<Address> ParseAddress(std::string_view text, std::optional<uint16
   return address;
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Default port of a coordinator.
 inline constexpr uint16_t kCoordinatorPort = 7070;
@@ -29,6 +29,6 @@ struct Address {
 // that names the error and shows a valid address. Port 0 is valid here: for a listener it means any free port.
 absl::StatusOr<Address> ParseAddress(std::string_view text, std::optional<uint16_t> default_port = std::nullopt);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_ADDRESS_H_

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 // Rows are large. Large HTTP/2 frames and socket reads keep a row in a few slices instead of twenty.
@@ -153,4 +153,4 @@ void SetDeadline(grpc::ClientContext* context, absl::Duration timeout) {
   context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "net/address.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Largest message that either side accepts. A larger one ends the call with ResourceExhausted.
 constexpr int kMaxMessageBytes = 64 << 20;
@@ -60,6 +60,6 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
 // Sets the call's deadline to `timeout` from now. Every call has one. InfiniteDuration sets none, for streams.
 void SetDeadline(grpc::ClientContext* context, absl::Duration timeout);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_CHANNEL_H_

@@ -8,7 +8,7 @@
 #include "net/channel.h"
 #include "net/grpc_status.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // One call, with all its attempts.
 struct CoordinatorCalls::Call {
@@ -115,4 +115,4 @@ void CoordinatorCalls::Stop(const absl::Status& later) {
   while (!shared_->calls.empty()) shared_->ended.Wait(&shared_->mutex);
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "penstock/v1/control.grpc.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Calls one coordinator at the first of several addresses that answers. Thread-safe. A call starts at the address that
 // last returned a reply. If the call fails with Unavailable, it is repeated at the next address, at most once at each
@@ -88,6 +88,6 @@ class CoordinatorCalls {
   const std::shared_ptr<Shared> shared_;  // also owned by the calls, which may end later
 };
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_COORDINATOR_CALLS_H_

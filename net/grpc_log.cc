@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 using Say = void (*)(GrpcLogLevel, const char*, int, const char*);
@@ -45,4 +45,4 @@ void RouteGrpcLog(Say say) {
   gpr_set_log_function(Log);
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

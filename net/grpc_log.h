@@ -2,7 +2,7 @@
 #ifndef PENSTOCK_NET_GRPC_LOG_H_
 #define PENSTOCK_NET_GRPC_LOG_H_
 
-namespace penstock {
+namespace penstock::net {
 
 // Silences gRPC's log, because the project's messages report the same errors in the user's terms. Only the assertion
 // that ends the process is still printed. The environment variable GRPC_VERBOSITY restores the log. Call this first in
@@ -14,6 +14,6 @@ enum class GrpcLogLevel { kDebug, kInfo, kError };
 // run on any thread.
 void RouteGrpcLog(void (*say)(GrpcLogLevel level, const char* file, int line, const char* text));
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_GRPC_LOG_H_

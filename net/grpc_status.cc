@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 constexpr size_t kMaxMessage = 8192;
@@ -43,4 +43,4 @@ absl::Status FromGrpc(const grpc::Status& status, std::string_view peer) {
                       absl::StrCat(absl::string_view(peer.data(), peer.size()), ": ", MessageOf(status)));
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Truncates messages longer than 8 KiB, with a mark: they are sent in a header, whose size gRPC limits.
 grpc::Status ToGrpc(const absl::Status& status);
@@ -19,6 +19,6 @@ absl::Status FromGrpc(const grpc::Status& status);
 // As above, with the peer's name before the message: "coordinator localhost:7070: connection refused".
 absl::Status FromGrpc(const grpc::Status& status, std::string_view peer);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_GRPC_STATUS_H_

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "net/view_delta.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 // Returns a view's position in the order of views.
@@ -205,4 +205,4 @@ const WatchedJob* JobMirror::Find(const std::string& name) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // A job in its three parts. The objects behind the pointers are immutable: copies are cheap and may be passed to other
 // threads.
@@ -84,6 +84,6 @@ class JobMirror {
   std::map<std::string, Entry> jobs_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_JOB_MIRROR_H_

@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
-namespace penstock {
+namespace penstock::net {
 
 // Returns the first eight digits of the id. Only the coordinator, the client and its workers may know the full id: a
 // process that knows it can report for the session.
 inline std::string SessionLabel(std::string_view id) { return std::string(id.substr(0, 8)); }
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_SESSION_LABEL_H_

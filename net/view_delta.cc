@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
@@ -145,4 +145,4 @@ absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta&
   return after;
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

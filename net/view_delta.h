@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Returns the delta from `before` to `after`, both valid: ApplyDelta(before, delta) equals `after`. O(n log n) in their
 // sizes.
@@ -17,6 +17,6 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after);
 //   InvalidArgument      the delta copies an element that `before` does not have, or copies an element twice
 absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta& delta);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_VIEW_DELTA_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::net {
 
 v1::View ToProto(const plan::View& view) {
   v1::View proto;
@@ -55,4 +55,4 @@ absl::StatusOr<plan::View> FromProto(const v1::View& proto) {
   return view;
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -6,13 +6,13 @@
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::net {
 
 v1::View ToProto(const plan::View& view);
 // Returns the view of a message. Returns the errors of View::Validate, and Unimplemented for a policy of another
 // release.
 absl::StatusOr<plan::View> FromProto(const v1::View& view);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_VIEW_PROTO_H_

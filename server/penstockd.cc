@@ -256,6 +256,6 @@ int main(int argc, char** argv) {
   penstock::IgnoreFileSizeSignal();
   penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::BlockSignals();  // before anything starts a thread
-  penstock::QuietGrpcLog();
+  penstock::net::QuietGrpcLog();
   return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

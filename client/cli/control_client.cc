@@ -20,7 +20,7 @@ constexpr absl::Duration kLookTimeout = absl::Seconds(20);
 
 // If the coordinator is unreachable, the error names it and the remedy.
 absl::Status ErrorOfCommand(const grpc::Status& status, const std::string& address) {
-  const absl::Status error = FromGrpc(status);
+  const absl::Status error = net::FromGrpc(status);
   if (absl::IsUnimplemented(error)) {
     return absl::Status(error.code(), absl::StrCat("--coordinator ", address, ": ", error.message()));
   }
@@ -46,60 +46,60 @@ std::string CoordinatorFlag::address() const {
 }
 
 ControlClient::ControlClient(const std::string& address, absl::Duration call_timeout) : call_timeout_(call_timeout) {
-  const absl::StatusOr<Address> parsed = ParseAddress(address, kCoordinatorPort);
+  const absl::StatusOr<net::Address> parsed = net::ParseAddress(address, net::kCoordinatorPort);
   if (!parsed.ok())
     no_address_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
   calls_.emplace(std::vector<std::string>{parsed.ok() ? parsed->ToString() : address}, &ErrorOfCommand);
 }
 
 template <typename Request, typename Reply>
-absl::StatusOr<Reply> ControlClient::Ask(CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
+absl::StatusOr<Reply> ControlClient::Ask(net::CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
                                          absl::Duration timeout) {
   PS_RETURN_IF_ERROR(no_address_);
   return calls_->Wait(rpc, request, timeout);
 }
 
 absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Submit, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::Submit, request, call_timeout_);
 }
 absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Cancel, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::Cancel, request, call_timeout_);
 }
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Delete, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::Delete, request, call_timeout_);
 }
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
-  return Ask(&CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
 }
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::ListShards, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::ListShards, request, call_timeout_);
 }
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::GetQuarantine, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::GetQuarantine, request, call_timeout_);
 }
 absl::StatusOr<v1::StartTraceReply> ControlClient::StartTrace(const v1::StartTraceRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::StartTrace, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::StartTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::GetTrace, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::GetTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Explain, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::Explain, request, call_timeout_);
 }
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Drain, request, call_timeout_);
+  return Ask(&net::CoordinatorCalls::Rpcs::Drain, request, call_timeout_);
 }
 absl::StatusOr<v1::WatchReply> ControlClient::Watch(const v1::WatchRequest& request) {
-  return Ask(&CoordinatorCalls::Rpcs::Watch, request, call_timeout_ + absl::Milliseconds(request.wait_ms()));
+  return Ask(&net::CoordinatorCalls::Rpcs::Watch, request, call_timeout_ + absl::Milliseconds(request.wait_ms()));
 }
 
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet) {
   PS_ASSIGN_OR_RETURN(v1::SubmitReply reply, client.Submit(request));
   v1::Job job = std::move(*reply.mutable_job());
   ProgressBar bar("preparing");
-  JobMirror watched(job.name());
+  net::JobMirror watched(job.name());
   bool replaces = reply.replaces();
   const absl::Time looked_until = absl::Now() + kLookTimeout;
   const auto looking = [&] {
@@ -107,13 +107,13 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   };
   while (job.state() == v1::PREPARING || looking()) {
     PS_ASSIGN_OR_RETURN(const v1::WatchReply reply_of_watch, client.Watch(watched.NextRequest(kWatchMs)));
-    PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply_of_watch));
-    for (const WatchedJob& changed : changes.jobs) {
+    PS_ASSIGN_OR_RETURN(const net::JobChanges changes, watched.Apply(reply_of_watch));
+    for (const net::WatchedJob& changed : changes.jobs) {
       if (changed.record.uid() == job.uid()) {
-        job = ToJob(changed);
+        job = net::ToJob(changed);
         replaces = false;
       } else if (changed.record.next().uid() == job.uid()) {
-        job = ToJob({changed.record.next(), nullptr, nullptr, nullptr});
+        job = net::ToJob({changed.record.next(), nullptr, nullptr, nullptr});
       } else {
         return absl::CancelledError(
             absl::StrCat("another client submitted job '", job.name(), "' again in the meantime"));

@@ -45,11 +45,12 @@ class ControlClient {
 
  private:
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Ask(CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request, absl::Duration timeout);
+  absl::StatusOr<Reply> Ask(net::CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
+                            absl::Duration timeout);
 
   const absl::Duration call_timeout_;
   absl::Status no_address_;
-  std::optional<CoordinatorCalls> calls_;
+  std::optional<net::CoordinatorCalls> calls_;
 };
 
 // Submits the job and waits until it is READY, with a progress bar. If the job was READY already, waits at most 20 s

@@ -132,6 +132,6 @@ int main(int argc, char** argv) {
   penstock::RaiseOpenFileLimit();
   penstock::IgnoreFileSizeSignal();
   penstock::KeepFreedMemory(size_t{64} << 20);  // received rows that wait to be copied are about 32 MiB
-  penstock::QuietGrpcLog();
+  penstock::net::QuietGrpcLog();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

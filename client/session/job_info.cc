@@ -63,7 +63,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
 }
 
 absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view, uint64_t records) {
-  PS_ASSIGN_OR_RETURN(plan::View checked, FromProto(view));
+  PS_ASSIGN_OR_RETURN(plan::View checked, net::FromProto(view));
   auto made = std::make_shared<const plan::View>(std::move(checked));
   if (made->policy == plan::AssignPolicy::kByRecord && !made->ranges.empty() && made->key_space != records) {
     return absl::InvalidArgumentError(absl::StrCat("view (", made->term, ", ", made->n, ") is of ", made->key_space,

@@ -15,7 +15,7 @@ constexpr Nanos kMaxWatchBackoff = 2 * kSecond;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const WatchedJob& watched) {
+absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const net::WatchedJob& watched) {
   const v1::JobRecord& news = watched.record;
   if (news.uid() != job.uid) {
     return absl::FailedPreconditionError(
@@ -33,7 +33,7 @@ absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, c
 }
 
 JobWatch::JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-                   std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news, OnDecided on_decided)
+                   std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
@@ -45,7 +45,7 @@ JobWatch::JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared
 
 void JobWatch::Start() {
   strand_->AssertHere();
-  if (const WatchedJob* const job = watched_.Find(job_->name); job != nullptr) PassDecisions(*job);
+  if (const net::WatchedJob* const job = watched_.Find(job_->name); job != nullptr) PassDecisions(*job);
   Ask();
 }
 
@@ -66,7 +66,7 @@ void JobWatch::Ask() {
 void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {
   strand_->AssertHere();
   if (stopped_) return;
-  const absl::StatusOr<JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
+  const absl::StatusOr<net::JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
   if (!changes.ok()) {
     // The coordinator is unavailable. Trainers continue without it. A restarted coordinator may use other revisions.
     watched_.Lost();
@@ -75,7 +75,7 @@ void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {
     return;
   }
   backoff_ = 0;
-  for (const WatchedJob& job : changes->jobs) PassOn(job);
+  for (const net::WatchedJob& job : changes->jobs) PassOn(job);
   if (!changes->removed.empty()) {
     on_news_(absl::FailedPreconditionError(absl::StrCat("job ", job_->name, " was cancelled")));
   }
@@ -89,18 +89,18 @@ v1::HeldJob JobWatch::Held() const {
 
 void JobWatch::Take(const v1::JobUpdate& update, uint64_t revision) {
   strand_->AssertHere();
-  const absl::StatusOr<WatchedJob> job = watched_.Apply(update, revision);
+  const absl::StatusOr<net::WatchedJob> job = watched_.Apply(update, revision);
   if (!stopped_ && job.ok() && job->record.state() == v1::READY) PassOn(*job);
 }
 
 // Passes the decisions on first, because the rows that a new view makes the core request follow them.
-void JobWatch::PassOn(const WatchedJob& job) {
+void JobWatch::PassOn(const net::WatchedJob& job) {
   strand_->AssertHere();
   PassDecisions(job);
   on_news_(ReadNews(*job_, job));
 }
 
-void JobWatch::PassDecisions(const WatchedJob& job) {
+void JobWatch::PassDecisions(const net::WatchedJob& job) {
   strand_->AssertHere();
   if (job.record.uid() != job_->uid || job.decided == nullptr) return;
   const std::vector<uint64_t>& all = *job.decided;

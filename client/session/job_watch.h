@@ -23,7 +23,7 @@ namespace penstock {
 //   null     no change: there is no valid view, and the previous one stays in use; a mistake of the coordinator does
 //            not stop the trainer
 //   error    the job has ended: replaced, failed or cancelled
-absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const WatchedJob& news);
+absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const net::WatchedJob& news);
 
 // Makes one long poll at a time until Stop. If the coordinator is unavailable, retries without a report and without a
 // limit. For tasks of the strand only.
@@ -37,7 +37,7 @@ class JobWatch {
   // `watched` holds the known state of the job. `strand` must outlive this object. `mailbox` must be closed before this
   // object is destroyed.
   JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-           std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news, OnDecided on_decided);
+           std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided);
 
   void Start();
   void Stop();
@@ -50,8 +50,8 @@ class JobWatch {
  private:
   void Ask();
   void Answered(absl::StatusOr<v1::WatchReply> reply);
-  void PassOn(const WatchedJob& job);
-  void PassDecisions(const WatchedJob& job);
+  void PassOn(const net::WatchedJob& job);
+  void PassDecisions(const net::WatchedJob& job);
 
   Strand* const strand_;
   const std::shared_ptr<Mailbox> mailbox_;
@@ -59,7 +59,7 @@ class JobWatch {
   const std::shared_ptr<const JobInfo> job_;
   const OnNews on_news_;
   const OnDecided on_decided_;
-  JobMirror watched_ ABSL_GUARDED_BY(strand_);
+  net::JobMirror watched_ ABSL_GUARDED_BY(strand_);
   size_t decided_ ABSL_GUARDED_BY(strand_) = 0;  // number of decisions passed on
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
   Nanos backoff_ ABSL_GUARDED_BY(strand_) = 0;

@@ -149,8 +149,8 @@ void SessionOpener::TellLater() {
 
 v1::Job SessionOpener::KnownJob() const {
   strand_.AssertHere();
-  const WatchedJob* const known = watched_.Find(options_.job);
-  return known != nullptr ? ToJob(*known) : v1::Job();
+  const net::WatchedJob* const known = watched_.Find(options_.job);
+  return known != nullptr ? net::ToJob(*known) : v1::Job();
 }
 
 void SessionOpener::Look() {
@@ -177,7 +177,7 @@ void SessionOpener::Watch() {
 
 void SessionOpener::Watched(absl::StatusOr<v1::WatchReply> reply) {
   strand_.AssertHere();
-  const absl::StatusOr<JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
+  const absl::StatusOr<net::JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
   away_ = changes.status();
   if (!changes.ok()) {
     watched_.Lost();

@@ -70,7 +70,7 @@ class SessionOpener {
   Nanos tell_ ABSL_GUARDED_BY(strand_) = 0;         // time of the next report to on_wait
   std::string waits_for_ ABSL_GUARDED_BY(strand_);  // cause of the wait, for display
   v1::OpenSessionReply session_ ABSL_GUARDED_BY(strand_);
-  JobMirror watched_ ABSL_GUARDED_BY(strand_);
+  net::JobMirror watched_ ABSL_GUARDED_BY(strand_);
   absl::Status away_ ABSL_GUARDED_BY(strand_);  // error of the last watch
   StrandTimer again_ ABSL_GUARDED_BY(strand_);
   StrandTimer notice_ ABSL_GUARDED_BY(strand_);

@@ -107,7 +107,7 @@ absl::Status Receiver::Expand(const v1::Rows& rows, SliceCursor* payload) const 
   PS_CHECK(payload->Read(joined.data(), joined.size()));
   const absl::Span<const uint8_t> coded(reinterpret_cast<const uint8_t*>(joined.data()), joined.size());
   const absl::Span<const uint32_t> lengths(rows.payload_bytes().data(), static_cast<size_t>(rows.payload_bytes_size()));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<uint8_t[]> bytes, decoder_.Decode(coded, lengths, kMaxMessageBytes));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<uint8_t[]> bytes, decoder_.Decode(coded, lengths, net::kMaxMessageBytes));
   size_t size = 0;
   for (const uint32_t length : lengths) size += length;
   const std::shared_ptr<const uint8_t[]> owner = std::move(bytes);

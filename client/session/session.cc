@@ -85,7 +85,7 @@ Session::Session(JobInfo job, const plan::Steps& steps, SessionOptions options,
           [this](const absl::StatusOr<std::shared_ptr<const plan::View>>& news) { OnNews(news); },
           [this](const std::vector<uint64_t>& records) { window_->Decided(records); }),
       traces_(runtime.control, trace_, TracePartOf(options_),
-              [coordinator = coordinator_](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+              [coordinator = coordinator_](const v1::PutTraceRequest& request, net::TraceTaker::Done done) {
                 coordinator->PutTrace(request, kPutTraceWithin, std::move(done));
               }),
       trainer_trace_(trace_, strand_.clock()),
@@ -229,7 +229,7 @@ void Session::TakeTraces(const v1::ReportSessionReply& reply) {
   for (const v1::TraceOrder& order : reply.traces()) {
     // Streams were opened with the first id or, after the coordinator forgot the session, with the current one.
     if (order.job() == job_->name)
-      traces_.Take(order, SessionLabel(reports_.session_id()), {SessionLabel(options_.session_id)});
+      traces_.Take(order, net::SessionLabel(reports_.session_id()), {net::SessionLabel(options_.session_id)});
   }
 }
 

@@ -49,7 +49,7 @@ struct SessionOptions {
   // The request that opened the session; sent again if the coordinator has forgotten the session.
   v1::OpenSessionRequest open;
   std::string session_id;
-  JobMirror watched;  // the job as the coordinator reported it
+  net::JobMirror watched;  // the job as the coordinator reported it
   // Receives the cause of the trainer's waits, on the control strand; may be null. See ReaderOptions::on_wait.
   std::function<void(const std::string&)> on_wait;
   std::function<void(const std::string&)> on_notice;  // as ReaderOptions::on_notice; may be null
@@ -114,7 +114,7 @@ class Session {
 
   WorkerLinks links_ ABSL_GUARDED_BY(strand_);
   JobWatch watch_ ABSL_GUARDED_BY(strand_);
-  TraceTaker traces_;
+  net::TraceTaker traces_;
   TrainerTrace trainer_trace_;
   ProgressReports reports_ ABSL_GUARDED_BY(strand_);
   RecordVerdicts verdicts_ ABSL_GUARDED_BY(strand_);

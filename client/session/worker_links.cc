@@ -50,7 +50,7 @@ void WorkerLinks::SendTo(uint64_t link, const v1::ClientMessage& message) {
 
 void WorkerLinks::Send(const SendView& send) {
   v1::ClientMessage message;
-  *message.mutable_use_view()->mutable_view() = ToProto(*send.view);
+  *message.mutable_use_view()->mutable_view() = net::ToProto(*send.view);
   SendTo(send.stream, message);
 }
 

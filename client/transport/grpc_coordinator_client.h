@@ -29,7 +29,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
  private:
   const std::string address_;
-  CoordinatorCalls calls_;
+  net::CoordinatorCalls calls_;
 };
 
 }  // namespace penstock

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::net {
 
 void ClockExchange::Add(Nanos asked, Nanos received, Nanos sent, Nanos answered) {
   const Nanos trip = (answered - asked) - (sent - received);
@@ -21,4 +21,4 @@ void ClockExchange::Add(Nanos asked, Nanos received, Nanos sent, Nanos answered)
   most_ = std::min(most_, most);
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

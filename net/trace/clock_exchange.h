@@ -13,7 +13,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::net {
 
 class ClockExchange {
  public:
@@ -32,6 +32,6 @@ class ClockExchange {
   uint32_t exchanges_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_TRACE_CLOCK_EXCHANGE_H_

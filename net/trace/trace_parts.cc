@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 v1::TraceEvent::Kind KindOf(TraceEvent::Kind kind) {
@@ -61,4 +61,4 @@ std::vector<v1::TracePart> MakeTraceParts(const TraceRecording& recording, const
   return parts;
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

@@ -8,13 +8,13 @@
 #include "base/trace/trace_recorder.h"
 #include "penstock/v1/trace.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Splits a recording into parts of at most `most_events` events. Returns at least one part. Each part can be read
 // without the others. `like` holds the fields that are the same in all parts of this process.
 std::vector<v1::TracePart> MakeTraceParts(const TraceRecording& recording, const v1::TracePart& like,
                                           size_t most_events);
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_TRACE_TRACE_PARTS_H_

@@ -5,7 +5,7 @@
 
 #include "net/trace/trace_parts.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 // Number of attempts. A coordinator that is unavailable for longer gets no trace.
@@ -128,4 +128,4 @@ void TraceTaker::PutNext() {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::net

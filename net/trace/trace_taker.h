@@ -20,7 +20,7 @@
 #include "net/trace/clock_exchange.h"
 #include "penstock/v1/trace.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 
 // Thread-safe. Must be destroyed after its executor has stopped running its tasks. Calls may end later.
 class TraceTaker {
@@ -74,6 +74,6 @@ class TraceTaker {
   StrandTimer timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };
 
-}  // namespace penstock
+}  // namespace penstock::net
 
 #endif  // PENSTOCK_NET_TRACE_TRACE_TAKER_H_

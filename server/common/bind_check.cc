@@ -7,7 +7,7 @@
 namespace penstock {
 
 absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
-  PS_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
+  PS_ASSIGN_OR_RETURN(const net::Address address, net::ParseAddress(listen));
   if (insecure || address.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "listening on ", listen, " would let the network read and command this daemon in plaintext; listen on 127.0.0.1:",

@@ -15,10 +15,10 @@
 namespace penstock {
 namespace {
 
-void SayOfGrpc(GrpcLogLevel level, const char* file, int line, const char* text) {
-  const auto as = level == GrpcLogLevel::kError  ? spdlog::level::err
-                  : level == GrpcLogLevel::kInfo ? spdlog::level::info
-                                                 : spdlog::level::debug;
+void SayOfGrpc(net::GrpcLogLevel level, const char* file, int line, const char* text) {
+  const auto as = level == net::GrpcLogLevel::kError  ? spdlog::level::err
+                  : level == net::GrpcLogLevel::kInfo ? spdlog::level::info
+                                                      : spdlog::level::debug;
   spdlog::log(as, "gRPC, {}:{}: {}", file, line, text);
 }
 
@@ -34,7 +34,7 @@ void SayOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
 }  // namespace
 
 void RouteLibraryLogs() {
-  RouteGrpcLog(SayOfGrpc);
+  net::RouteGrpcLog(SayOfGrpc);
 #if GOOGLE_PROTOBUF_VERSION < 4022000
   google::protobuf::SetLogHandler(SayOfProtobuf);
 #endif

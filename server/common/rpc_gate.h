@@ -73,7 +73,7 @@ class RpcGate {
     const absl::Status status = rule_(LineOf(rpc), Peer::Grpc(context->peer()));
     if (status.ok()) return handler();
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpc(status));
+    reactor->Finish(net::ToGrpc(status));
     return reactor;
   }
 

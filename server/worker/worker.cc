@@ -120,7 +120,7 @@ struct Worker::Parts {
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
-  RunningServer running;
+  net::RunningServer running;
   std::unique_ptr<SharedMemoryListener> local;  // null: none
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
@@ -131,7 +131,7 @@ struct Worker::Parts {
   std::unique_ptr<ThreadPool> prefetch_thread;
   std::shared_ptr<RecordReports> reports;
   std::shared_ptr<Agent> agent;
-  std::unique_ptr<TraceTaker> traces;
+  std::unique_ptr<net::TraceTaker> traces;
   std::unique_ptr<Strand> leaving;
   std::unique_ptr<StrandTimer> drain_deadline;  // both belong to `leaving`
   bool left_said = false;
@@ -167,16 +167,16 @@ struct Worker::Parts {
     return load;
   }
 
-  void JobsChanged(const JobChanges& changes) {
+  void JobsChanged(const net::JobChanges& changes) {
     // Jobs with a new view. Other changes, such as decisions about records, do not affect indexes.
-    std::vector<WatchedJob> moved;
-    for (const WatchedJob& job : changes.jobs) {
+    std::vector<net::WatchedJob> moved;
+    for (const net::WatchedJob& job : changes.jobs) {
       if (job.record.state() == v1::READY && !jobs->HasView(job)) moved.push_back(job);
     }
     jobs->Update(changes);
     bad_records.Keep(jobs->names());
-    for (const WatchedJob& job : moved) {
-      prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
+    for (const net::WatchedJob& job : moved) {
+      prefetch_thread->Post([this, job] { Prefetch(net::ToJob(job), kFirstPrefetchPause); });
     }
   }
 
@@ -313,8 +313,8 @@ Worker::~Worker() {
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
-  PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
-  if (!options.advertise.empty()) PS_RETURN_IF_ERROR(ParseAddress(options.advertise).status());
+  PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
+  if (!options.advertise.empty()) PS_RETURN_IF_ERROR(net::ParseAddress(options.advertise).status());
 
   loader::LoaderOptions& loader = options.host.loader;
   if (loader.threads == 0) loader.threads = AvailableCpus();
@@ -375,7 +375,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
       MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
                             RpcGate(options.rule).ForStreams(Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running,
-                      StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
+                      net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;
   PS_RETURN_IF_ERROR(parts->ListenLocally());
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
@@ -384,7 +384,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
   parts->prefetch_thread = std::make_unique<ThreadPool>(1, "ps-prefetch");
 
-  Address address = parts->running.address;
+  net::Address address = parts->running.address;
   // Clients cannot connect to "any address".
   if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
   AgentOptions agent;
@@ -413,16 +413,16 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   Parts* self = parts.get();
   AgentHooks hooks;
   hooks.load = [self] { return self->Load(); };
-  hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
+  hooks.jobs_changed = [self](const net::JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
   v1::TracePart part;
   part.set_worker(true);
   part.set_host(HostName());
   part.set_version(PENSTOCK_VERSION);
-  parts->traces = std::make_unique<TraceTaker>(
+  parts->traces = std::make_unique<net::TraceTaker>(
       parts->executor.get(), parts->trace, std::move(part),
-      [link = parts->link.get()](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+      [link = parts->link.get()](const v1::PutTraceRequest& request, net::TraceTaker::Done done) {
         link->PutTrace(request, std::move(done));
       });
   hooks.trace = [self](const v1::TraceOrder& order) { self->traces->Take(order, self->id); };

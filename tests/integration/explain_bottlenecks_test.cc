@@ -95,9 +95,9 @@ class ExplainTest : public ::testing::Test {
     Read();
   }
   absl::StatusOr<v1::Explanation> Ask(const std::string& job = "train") {
-    const auto stub = v1::Coordinator::NewStub(MakeChannel(cluster_->address()));
+    const auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster_->address()));
     grpc::ClientContext context;
-    SetDeadline(&context, absl::Seconds(10));
+    net::SetDeadline(&context, absl::Seconds(10));
     v1::ExplainRequest request;
     request.set_job(job);
     request.set_seconds(kPeriod);

@@ -304,7 +304,7 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   const v1::Job job = *cluster.control().GetJob(dataset_.job.name());
 
-  const auto stub = v1::Worker::NewStub(MakeChannel(cluster.worker(0).address()));
+  const auto stub = v1::Worker::NewStub(net::MakeChannel(cluster.worker(0).address()));
   grpc::ClientContext context;
   const auto idle = stub->Stream(&context);
   v1::ClientMessage open, view;

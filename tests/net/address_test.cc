@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 TEST(ParseAddress, TakesWhatPeopleWrite) {
@@ -39,4 +39,4 @@ TEST(Address, KnowsLoopback) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

@@ -11,7 +11,7 @@
 #include "net/grpc_status.h"
 #include "penstock/v1/control.grpc.pb.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 const Address kAnyPort{"127.0.0.1", 0};
@@ -173,4 +173,4 @@ TEST(Channel, ComesBackSoonAfterTheServerDoes) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

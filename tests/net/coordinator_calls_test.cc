@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "net/channel.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 using Rpcs = CoordinatorCalls::Rpcs;
@@ -154,4 +154,4 @@ TEST_F(CoordinatorCallsTest, DoneMayDestroyTheObject) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 TEST(GrpcStatus, GoesThereAndBack) {
@@ -38,4 +38,4 @@ TEST(GrpcStatus, ACallThatNobodyKnowsIsSaidToBeSo) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

@@ -11,7 +11,7 @@
 #include "net/view_delta.h"
 #include "tests/support/job_parts.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 using ::testing::ElementsAre;
@@ -340,4 +340,4 @@ TEST(JobMirror, AnotherSubmissionHasNoneOfTheDecidedRecords) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

@@ -83,7 +83,7 @@ std::shared_ptr<const plan::View> Fleet::ViewOfJob() {
   watch.set_job("train");
   const auto reply = state_->Watch(watch);
   PS_CHECK(reply.ok() && reply->has_value() && (*reply)->jobs_size() == 1);
-  return std::make_shared<const plan::View>(*FromProto((*reply)->jobs(0).view()));
+  return std::make_shared<const plan::View>(*net::FromProto((*reply)->jobs(0).view()));
 }
 
 uint64_t Fleet::view_number() { return ViewOfJob()->n; }

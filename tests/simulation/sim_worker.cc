@@ -42,7 +42,7 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
       jobs_(storage::LocalFiles(), options.roots, &indexes_),
       loader_(&process_, options.row_time),
       traces_(&process_, trace_, TracePartOf(options.host),
-              [this](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+              [this](const v1::PutTraceRequest& request, net::TraceTaker::Done done) {
                 link_.PutTrace(request, std::move(done));
               }),
       acceptor_(&shared_) {
@@ -56,7 +56,7 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
     return meter_.Measure(loader_.Stats(), shared_.bytes_sent.load(), shared_.open_sessions.load(),
                           process_.clock()->Now());
   };
-  hooks.jobs_changed = [this](const JobChanges& changes) { jobs_.Update(changes); };
+  hooks.jobs_changed = [this](const net::JobChanges& changes) { jobs_.Update(changes); };
   hooks.run_task = [this, host = options.host, roots = options.roots](const v1::Task& task) {
     return RunTask(task, host, {storage::LocalFiles(), roots, &indexes_, &link_});
   };

@@ -57,7 +57,7 @@ class SimWorker {
   SessionShared shared_;
   LoadMeter meter_;
   const std::shared_ptr<TraceRecorder> trace_ = std::make_shared<TraceRecorder>();
-  TraceTaker traces_;
+  net::TraceTaker traces_;
   std::shared_ptr<Agent> agent_;
   SessionAcceptor acceptor_;
   bool dead_ = false;

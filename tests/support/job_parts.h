@@ -12,17 +12,17 @@ namespace penstock {
 // Returns all parts of a job, for a client that holds none. Without `metadata_id` the metadata is missing.
 inline v1::JobUpdate UpdateOf(const v1::Job& job, uint64_t metadata_id) {
   v1::JobUpdate update;
-  *update.mutable_record() = RecordOf(job, metadata_id);
-  if (metadata_id != 0) *update.mutable_metadata() = MetadataOf(job);
+  *update.mutable_record() = net::RecordOf(job, metadata_id);
+  if (metadata_id != 0) *update.mutable_metadata() = net::MetadataOf(job);
   if (job.has_view()) *update.mutable_view() = job.view();
   return update;
 }
 
 // Returns the job as its watcher holds it.
-inline WatchedJob ToWatched(const v1::Job& job) {
-  WatchedJob watched;
-  watched.record = RecordOf(job, 0);
-  watched.metadata = std::make_shared<const v1::JobMetadata>(MetadataOf(job));
+inline net::WatchedJob ToWatched(const v1::Job& job) {
+  net::WatchedJob watched;
+  watched.record = net::RecordOf(job, 0);
+  watched.metadata = std::make_shared<const v1::JobMetadata>(net::MetadataOf(job));
   if (job.has_view()) watched.view = std::make_shared<const v1::View>(job.view());
   return watched;
 }

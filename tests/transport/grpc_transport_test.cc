@@ -144,7 +144,7 @@ class GrpcTransportTest : public testing::Test {
  protected:
   // Starts worker_, which lives as long as the test, and returns its address.
   std::string Serve() {
-    auto server = StartServer({"127.0.0.1", 0}, {&worker_});
+    auto server = net::StartServer({"127.0.0.1", 0}, {&worker_});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = std::move(server->server);
     return server->address.ToString();
@@ -202,7 +202,7 @@ class Grpc final : public Carrier {
   Transport* transport() override { return &transport_; }
   std::string Listen(StreamAcceptor* acceptor) override {
     service_ = MakeGrpcStreamService(acceptor, &timers_, lanes_);
-    auto running = StartServer({"127.0.0.1", 0}, {service_.get()});
+    auto running = net::StartServer({"127.0.0.1", 0}, {service_.get()});
     EXPECT_TRUE(running.ok()) << running.status();
     server_ = std::move(running->server);
     return running->address.ToString();

@@ -140,7 +140,7 @@ class GrpcServerStream final : public MessageStream,
       finished_ = true;
       status = status_;
     }
-    Finish(ToGrpc(status));
+    Finish(net::ToGrpc(status));
   }
 
   // Ends the stream, on behalf of the worker or, with OK, of the client. The first call counts.
@@ -194,7 +194,7 @@ std::optional<LaneCall> LaneCallOf(const grpc::CallbackServerContext& context) {
 // A call that `admit` rejects.
 class RejectedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit RejectedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
+  explicit RejectedStream(const absl::Status& status) { Finish(net::ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 

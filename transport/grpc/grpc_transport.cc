@@ -34,7 +34,7 @@ class GrpcClientStream final : public MessageStream,
   GrpcClientStream(const std::string& address, const LaneCall& lane, std::shared_ptr<StreamEvents> events)
       : peer_(Peer::Network(address)),
         events_(std::move(events)),
-        channel_(MakeChannel(address, ChannelUse::kRows)),
+        channel_(net::MakeChannel(address, net::ChannelUse::kRows)),
         stub_(channel_) {
     context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
   }
@@ -109,7 +109,7 @@ class GrpcClientStream final : public MessageStream,
       MutexLock lock(&mutex_);
       self = std::move(self_);
     }
-    events_->OnClosed(FromGrpc(status));
+    events_->OnClosed(net::FromGrpc(status));
     events_.reset();
   }
 

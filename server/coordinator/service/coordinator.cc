@@ -59,7 +59,7 @@ struct Coordinator::Parts {
   std::unique_ptr<ControlLoop> loop;
   std::unique_ptr<ThreadPool> files;
   std::unique_ptr<CoordinatorService> service;
-  RunningServer running;
+  net::RunningServer running;
   Mutex shutdown_mutex;
   bool down ABSL_GUARDED_BY(shutdown_mutex) = false;
 };
@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                    "), which must be positive"));
   }
   PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
-  PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
+  PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
   auto parts = std::make_unique<Parts>();
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
                                                         parts->files.get(), options.rule);
-  PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
+  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(parts)));

@@ -44,9 +44,9 @@ class CoordinatorService::FileCall {
   FileCall(const FileCall&) = delete;
   FileCall& operator=(const FileCall&) = delete;
   ~FileCall() {
-    if (reactor_ != nullptr) reactor_->Finish(ToGrpc(Busy()));
+    if (reactor_ != nullptr) reactor_->Finish(net::ToGrpc(Busy()));
   }
-  void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(ToGrpc(status)); }
+  void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(net::ToGrpc(status)); }
   Nanos deadline() const { return deadline_; }
 
  private:
@@ -67,7 +67,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* con
     Reactor* reactor = context->DefaultReactor();
     const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
-      reactor->Finish(ToGrpc(status));
+      reactor->Finish(net::ToGrpc(status));
     };
     loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
     return reactor;
@@ -79,8 +79,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ReadState(Rpc rpc, Context* contex
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     const bool queued = loop_->Read(
-        [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(ToGrpc(ask(state, now))); });
-    if (!queued) reactor->Finish(ToGrpc(Busy()));
+        [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(net::ToGrpc(ask(state, now))); });
+    if (!queued) reactor->Finish(net::ToGrpc(Busy()));
     return reactor;
   });
 }
@@ -164,7 +164,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
     const auto done = [this, reactor, reply, received](const absl::Status& status, Reply*) {
       reply->set_received(received);
       reply->set_sent(clock_->Now());
-      reactor->Finish(ToGrpc(status));
+      reactor->Finish(net::ToGrpc(status));
     };
     loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
     return reactor;
@@ -184,12 +184,12 @@ grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc
     v1::WatchRequest asked;
     grpc::ByteBuffer bytes(*request);  // a copy, because parsing consumes it
     if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
-      reactor->Finish(ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
+      reactor->Finish(net::ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
       return reactor;
     }
     loop_->Watch(id, asked, [reactor, reply](absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
       if (answer.ok()) *reply = BufferOf(*answer);
-      reactor->Finish(ToGrpc(answer.status()));
+      reactor->Finish(net::ToGrpc(answer.status()));
     });
     return reactor;
   });

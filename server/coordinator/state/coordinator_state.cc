@@ -100,7 +100,7 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
     if (found == state.jobs_.end()) {
       return absl::DataLossError(absl::StrCat("a view of job ", stored_view.job(), ", which is not there"));
     }
-    absl::StatusOr<plan::View> view = FromProto(stored_view.view());
+    absl::StatusOr<plan::View> view = net::FromProto(stored_view.view());
     if (!view.ok()) {
       return absl::DataLossError(
           absl::StrCat("the view of job ", stored_view.job(), ": ", std::string(view.status().message())));

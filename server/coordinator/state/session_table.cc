@@ -32,7 +32,7 @@ std::string OwnedRankOf(const v1::OpenSessionRequest& open) {
 double InTenths(Nanos duration) { return static_cast<double>(duration / (kSecond / 10)) / 10; }
 
 std::string ReaderOf(const SessionEntry& session) {
-  return absl::StrCat("reader ", SessionLabel(session.id), session.open.host().empty() ? "" : " on ",
+  return absl::StrCat("reader ", net::SessionLabel(session.id), session.open.host().empty() ? "" : " on ",
                       session.open.host());
 }
 

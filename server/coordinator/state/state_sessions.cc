@@ -93,7 +93,7 @@ absl::StatusOr<v1::ReportSessionReply> CoordinatorState::ReportSession(Nanos now
   const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), Act::kReport, caller);
   if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
   v1::ReportSessionReply reply;
-  traces_.AddOrders(SessionLabel(request.session_id()), now, reply.mutable_traces());
+  traces_.AddOrders(net::SessionLabel(request.session_id()), now, reply.mutable_traces());
   if (!found.ok()) {
     reply.set_unknown_session(true);
     return reply;

@@ -50,7 +50,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_state(job.state());
     status->set_error(job.error());
     status->set_waiting(job.waiting());
-    if (entry.next != nullptr) *status->mutable_next() = RecordOf(entry.next->job, 0);
+    if (entry.next != nullptr) *status->mutable_next() = net::RecordOf(entry.next->job, 0);
     const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
     status->set_records(records);
     status->set_bytes(bytes);
@@ -64,7 +64,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
     for (const SessionEntry* session : sessions_.OfJob(name)) {
       v1::StatusReply::SessionStatus* out = status->add_sessions();
-      out->set_id(SessionLabel(session->id));
+      out->set_id(net::SessionLabel(session->id));
       out->set_rank(session->open.rank());
       out->set_world_size(session->open.world_size());
       out->set_epoch(session->last.epoch());

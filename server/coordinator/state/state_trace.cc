@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
                                                       "live, so it has no rows (`penstock workers`)"));
   }
   for (const SessionEntry* session : ReadersOf(*entry, now)) {
-    parties.push_back({SessionLabel(session->id), false, session->open.version()});
+    parties.push_back({net::SessionLabel(session->id), false, session->open.version()});
   }
   return parties;
 }

@@ -82,7 +82,7 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
 void CoordinatorState::SetView(JobEntry* entry, plan::View next) {
   const v1::View before = entry->job.view();
   entry->view = std::move(next);
-  *entry->job.mutable_view() = ToProto(*entry->view);
+  *entry->job.mutable_view() = net::ToProto(*entry->view);
   TouchJob(entry);
   entry->views.Add(before, entry->job.view(), entry->job.revision());
 }

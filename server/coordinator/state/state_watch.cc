@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 v1::JobMetadata WholeMetadata(const JobEntry& entry) {
-  v1::JobMetadata metadata = MetadataOf(entry.job);
+  v1::JobMetadata metadata = net::MetadataOf(entry.job);
   entry.frozen.AddTo(metadata.mutable_snapshot());
   return metadata;
 }
@@ -51,8 +51,8 @@ void CoordinatorState::ForgetJob(const JobEntry& entry) { by_revision_.erase(ent
 v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_revision,
                                           const v1::HeldJob& held) const {
   v1::JobUpdate update;
-  *update.mutable_record() = RecordOf(entry.job, entry.metadata_id);
-  if (entry.next != nullptr) *update.mutable_record()->mutable_next() = RecordOf(entry.next->job, 0);
+  *update.mutable_record() = net::RecordOf(entry.job, entry.metadata_id);
+  if (entry.next != nullptr) *update.mutable_record()->mutable_next() = net::RecordOf(entry.next->job, 0);
   if (entry.metadata_id == 0) return update;
   // Data of another submission is of no use. Its view is of no use either, because view numbers begin again.
   const bool same = held.metadata_id() == entry.metadata_id;

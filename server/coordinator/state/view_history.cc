@@ -10,7 +10,7 @@ void ViewHistory::Add(const v1::View& before, const v1::View& next, uint64_t rev
   if (before.number() != 0) {
     Step step;
     step.since = since_;
-    step.delta = DeltaBetween(before, next);
+    step.delta = net::DeltaBetween(before, next);
     step.bytes = step.delta.ByteSizeLong();
     bytes_ += step.bytes;
     steps_.push_back(std::move(step));

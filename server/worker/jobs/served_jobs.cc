@@ -16,7 +16,7 @@ namespace {
 constexpr int kSlowThreads = 4;
 
 // Applies the decisions that are new since the last call.
-void FollowDecisions(const WatchedJob& job, const loader::LoadJob& built) {
+void FollowDecisions(const net::WatchedJob& job, const loader::LoadJob& built) {
   if (job.decided != nullptr) built.decided()->Add(*job.decided);
 }
 
@@ -56,10 +56,10 @@ ServedJobs::~ServedJobs() {
 
 bool ServedJobs::StopBy(Nanos deadline) { return slow_->threads.StopBy(deadline); }
 
-void ServedJobs::Update(const JobChanges& changes) {
+void ServedJobs::Update(const net::JobChanges& changes) {
   MutexLock lock(&mutex_);
   for (const std::string& name : changes.removed) jobs_.erase(name);
-  for (const WatchedJob& job : changes.jobs) {
+  for (const net::WatchedJob& job : changes.jobs) {
     if (job.record.state() != v1::READY) {
       jobs_.erase(job.record.name());
       continue;
@@ -76,7 +76,7 @@ void ServedJobs::Update(const JobChanges& changes) {
 }
 
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
-  WatchedJob watched;
+  net::WatchedJob watched;
   {
     MutexLock lock(&mutex_);
     const auto found = jobs_.find(name);
@@ -95,7 +95,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const st
   options.file_errors = file_errors_;
   options.log_damage = [name](const std::string& line) { spdlog::warn("job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
-  const v1::Job job = ToJob(watched);
+  const v1::Job job = net::ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> built,
                       BuildLoadJob(storage_, job, roots_, indexes_->ProviderFor(job.spec()), options));
   MutexLock lock(&mutex_);

@@ -47,7 +47,7 @@ class ServedJobs {
   bool StopBy(Nanos deadline);
 
   // Applies the changes of a watch. Stops serving jobs that are not READY or were removed; open streams continue.
-  void Update(const JobChanges& changes);
+  void Update(const net::JobChanges& changes);
 
   // Returns the job for the loader. Builds it at first use and then shares it.
   //   NotFound             this worker knows no such submission
@@ -59,7 +59,7 @@ class ServedJobs {
   bool IsCurrent(const v1::Job& job) const {
     return IsServed(job.name(), job.uid(), {job.view().term(), job.view().number()});
   }
-  bool HasView(const WatchedJob& job) const { return IsServed(job.record.name(), job.record.uid(), IdOf(job)); }
+  bool HasView(const net::WatchedJob& job) const { return IsServed(job.record.name(), job.record.uid(), IdOf(job)); }
 
   // Returns the errors of files of all jobs: FileErrors::Lines(), then DatasetReader::DamageLines().
   std::vector<std::string> FileErrorLines(size_t most, size_t bytes) const;
@@ -70,11 +70,11 @@ class ServedJobs {
     uint64_t term = 0, number = 0;
     bool operator==(const ViewId&) const = default;
   };
-  static ViewId IdOf(const WatchedJob& job) {
+  static ViewId IdOf(const net::WatchedJob& job) {
     return job.view == nullptr ? ViewId() : ViewId{job.view->term(), job.view->number()};
   }
   struct Entry {
-    WatchedJob job;  // without the view, because sessions name their views
+    net::WatchedJob job;  // without the view, because sessions name their views
     ViewId view;
     std::shared_ptr<const loader::LoadJob> built;
   };

@@ -241,7 +241,7 @@ void Agent::Watched(const absl::StatusOr<v1::WatchReply>& reply) {
   if (over_) return;
   if (!reply.ok()) jobs_.Lost();
   const uint64_t before = jobs_.revision();
-  const absl::StatusOr<JobChanges> changes = reply.ok() ? jobs_.Apply(*reply) : reply.status();
+  const absl::StatusOr<net::JobChanges> changes = reply.ok() ? jobs_.Apply(*reply) : reply.status();
   if (reply.ok() && !changes.ok()) CoordinatorAway(changes.status());
   Nanos pause = 0;
   if (changes.ok()) {

@@ -30,7 +30,7 @@ struct AgentOptions {
 // exception.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;
-  std::function<void(const JobChanges&)> jobs_changed;
+  std::function<void(const net::JobChanges&)> jobs_changed;
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the tasks' executor; may block
   std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; repeated with each heartbeat
   std::function<void()> drain;                                     // an operator requested it; called once
@@ -103,7 +103,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   Nanos watch_backoff_ ABSL_GUARDED_BY(strand_);
   uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // term of the coordinator that has registered this worker
   uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // term that jobs_ belongs to
-  JobMirror jobs_ ABSL_GUARDED_BY(strand_);
+  net::JobMirror jobs_ ABSL_GUARDED_BY(strand_);
   std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks that are not reported yet
   StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};

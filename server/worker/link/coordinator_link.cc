@@ -53,10 +53,10 @@ class GrpcLink final : public CoordinatorLink {
   }
 
  private:
-  using Rpcs = CoordinatorCalls::Rpcs;
+  using Rpcs = net::CoordinatorCalls::Rpcs;
 
   const std::string address_;
-  CoordinatorCalls calls_;
+  net::CoordinatorCalls calls_;
 };
 
 }  // namespace

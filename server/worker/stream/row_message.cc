@@ -19,7 +19,7 @@ namespace {
 // Limit for the message of one failed row, because the header must stay small.
 constexpr size_t kMostFailureBytes = 4096;
 // A message of one row stays below the limit including its header.
-static_assert(loader::kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
+static_assert(loader::kMaxRowBytes + (64 << 10) <= net::kMaxMessageBytes);
 
 uint32_t FlagsOf(const loader::RowResult& row) {
   return (row.masked ? v1::ROW_MASKED : 0) | (row.lenient ? v1::ROW_LENIENT : 0) |

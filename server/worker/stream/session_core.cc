@@ -62,7 +62,7 @@ const plan::EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
 }
 
 absl::Status SessionCore::UseView(const v1::View& proto) {
-  PS_ASSIGN_OR_RETURN(const plan::View view, FromProto(proto));
+  PS_ASSIGN_OR_RETURN(const plan::View view, net::FromProto(proto));
   const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
   const uint64_t expected = view.policy == plan::AssignPolicy::kByRank ? plan::kRankKeySpace : records;
   if (view.key_space != expected) {

@@ -54,7 +54,8 @@ uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory) {
 }
 
 std::string SessionName(const v1::Open& open) {
-  return absl::StrCat("session ", SessionLabel(open.session_id()), " of job '", open.job(), "', rank ", open.rank());
+  return absl::StrCat("session ", net::SessionLabel(open.session_id()), " of job '", open.job(), "', rank ",
+                      open.rank());
 }
 
 }  // namespace penstock

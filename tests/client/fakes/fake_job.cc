@@ -190,7 +190,7 @@ void FakeCoordinator::Start() {
     MutexLock lock(&mutex_);
     stopping_ = false;
   }
-  auto running = StartServer(address_, {this});
+  auto running = net::StartServer(address_, {this});
   PS_CHECK(running.ok());
   address_ = running->address;
   server_ = std::move(running->server);
@@ -266,7 +266,7 @@ grpc::Status FakeCoordinator::OpenSession(grpc::ServerContext* context, const v1
   opened_.push_back(*request);
   sessions_changed_.NotifyAll();
   if (request->job() != job_.name()) {
-    return ToGrpc(absl::NotFoundError(absl::StrCat("no job ", request->job(), "; there are: ", job_.name())));
+    return net::ToGrpc(absl::NotFoundError(absl::StrCat("no job ", request->job(), "; there are: ", job_.name())));
   }
   sessions_.push_back(absl::StrCat("session-", next_session_++));
   reply->set_session_id(sessions_.back());

@@ -78,7 +78,7 @@ class FakeCoordinator final : public v1::Coordinator::Service {
                             v1::CloseSessionReply* reply) override;
 
  private:
-  Address address_{"127.0.0.1", 0};
+  net::Address address_{"127.0.0.1", 0};
   Mutex mutex_;
   CondVar changed_;           // the job
   CondVar sessions_changed_;  // sessions_ or opened_

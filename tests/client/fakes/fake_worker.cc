@@ -11,7 +11,7 @@ FakeWorker::~FakeWorker() { Kill(); }
 
 void FakeWorker::Restart() {
   service_ = MakeGrpcStreamService(&streams_, &timers_);
-  auto running = StartServer(address_, {service_.get()});
+  auto running = net::StartServer(address_, {service_.get()});
   PS_CHECK(running.ok());
   address_ = running->address;
   server_ = std::move(running->server);

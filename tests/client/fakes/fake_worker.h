@@ -38,7 +38,7 @@ class FakeWorker {
  private:
   FakeStreams streams_;
   ThreadPool timers_{1, "fake-worker"};
-  Address address_{"127.0.0.1", 0};
+  net::Address address_{"127.0.0.1", 0};
   std::unique_ptr<grpc::Service> service_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 // For any delays in both directions the bounds contain the true offset. More calls do not widen them.
@@ -44,4 +44,4 @@ TEST(ClockExchange, WhatCannotBeIsLeftOutAndDriftLeavesTheLastWord) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

@@ -7,7 +7,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "net/trace/trace_parts.h"
 
-namespace penstock {
+namespace penstock::net {
 namespace {
 
 // A coordinator whose clock is ahead by kAhead, and which answers after a while.
@@ -138,4 +138,4 @@ TEST_F(TraceTakerTest, StoppedItRecordsNothingMore) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::net

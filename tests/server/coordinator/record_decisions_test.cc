@@ -103,8 +103,8 @@ TEST_F(RecordDecisions, AReplacementHasNoDecisions) {
 TEST_F(RecordDecisions, WatchersReceiveTheDecisionsThatTheyLack) {
   Start({"a"}, v1::MASK, 1);
   usual["a"] = Check::DAMAGED;
-  JobMirror watcher("train"), all("");
-  const auto ask = [&](JobMirror* mirror) {
+  net::JobMirror watcher("train"), all("");
+  const auto ask = [&](net::JobMirror* mirror) {
     const auto reply = h.state->Watch(mirror->NextRequest(0));
     EXPECT_TRUE(reply.ok() && reply->has_value());
     const auto changes = mirror->Apply(**reply);
@@ -127,7 +127,7 @@ TEST_F(RecordDecisions, WatchersReceiveTheDecisionsThatTheyLack) {
     h.Do<v1::CancelReply>(cancel);
     EXPECT_FALSE(ask(&all).has_record());
     h.Apply(Tick());
-    for (JobMirror* mirror : {&watcher, &all}) {
+    for (net::JobMirror* mirror : {&watcher, &all}) {
       const v1::JobUpdate update = ask(mirror);
       EXPECT_FALSE(update.has_metadata());
       EXPECT_EQ(update.decided().begin(), known);

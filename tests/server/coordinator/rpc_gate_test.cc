@@ -89,7 +89,8 @@ class RpcGateTest : public ::testing::Test {
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
     service_ = MakeGrpcStreamService(&acceptor_, &executor_, {}, RpcGate(rule).ForStreams(Rpc::kStream));
-    absl::StatusOr<RunningServer> worker = StartServer({"127.0.0.1", 0}, {service_.get()}, ChannelUse::kRows);
+    absl::StatusOr<net::RunningServer> worker =
+        net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
     EXPECT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
   }
@@ -103,9 +104,9 @@ class RpcGateTest : public ::testing::Test {
   // Sends one message and returns the call's status. A stream ends with the message.
   grpc::Status Call(const std::string& method, const std::string& message) {
     const bool of_worker = method.find(".Worker/") != std::string::npos;
-    grpc::GenericStub stub(MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
+    grpc::GenericStub stub(net::MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
     grpc::ClientContext context;
-    SetDeadline(&context, absl::Seconds(60));
+    net::SetDeadline(&context, absl::Seconds(60));
     const grpc::Slice slice(message);
     const grpc::ByteBuffer request(&slice, 1);
     grpc::ByteBuffer reply;
@@ -132,7 +133,7 @@ class RpcGateTest : public ::testing::Test {
   CountingAcceptor acceptor_;
   ThreadPool executor_{1, "timers"};
   std::unique_ptr<grpc::Service> service_;
-  RunningServer worker_;
+  net::RunningServer worker_;
 };
 
 TEST_F(RpcGateTest, EndsEachCallThatTheRuleRejects) {
@@ -152,9 +153,9 @@ TEST_F(RpcGateTest, RunsNoHandlerOfARejectedCall) {
   Call("penstock.v1.Coordinator/RegisterWorker", worker.SerializeAsString());
   SetRejects(false);
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(60));
+  net::SetDeadline(&context, absl::Seconds(60));
   v1::StatusReply status;
-  ASSERT_TRUE(v1::Coordinator::NewStub(MakeChannel(coordinator_->address()))
+  ASSERT_TRUE(v1::Coordinator::NewStub(net::MakeChannel(coordinator_->address()))
                   ->GetStatus(&context, v1::StatusRequest(), &status)
                   .ok());
   EXPECT_EQ(status.workers_size(), 0);

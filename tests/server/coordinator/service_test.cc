@@ -34,13 +34,13 @@ constexpr uint64_t kRecords = 20;
 class Client {
  public:
   explicit Client(const Coordinator& coordinator)
-      : stub_(v1::Coordinator::NewStub(MakeChannel(coordinator.address()))) {}
+      : stub_(v1::Coordinator::NewStub(net::MakeChannel(coordinator.address()))) {}
 
   template <typename Method, typename Req, typename Rep>
   absl::Status Call(Method method, const Req& request, Rep* reply) {
     grpc::ClientContext context;
-    SetDeadline(&context, absl::Seconds(20));
-    return FromGrpc((stub_.get()->*method)(&context, request, reply));
+    net::SetDeadline(&context, absl::Seconds(20));
+    return net::FromGrpc((stub_.get()->*method)(&context, request, reply));
   }
 
   v1::Coordinator::Stub* stub() { return stub_.get(); }
@@ -65,7 +65,7 @@ class FakeWorker {
   void Run() {
     v1::RegisterWorkerReply registered;
     EXPECT_TRUE(client_.Call(&Stub::RegisterWorker, WorkerCalled(id_), &registered).ok());
-    JobMirror watched;
+    net::JobMirror watched;
     while (!stop_) {
       v1::HeartbeatReply beat;
       if (!client_.Call(&Stub::Heartbeat, BeatOf(id_), &beat).ok()) return;
@@ -112,14 +112,14 @@ class CoordinatorServiceTest : public ::testing::Test {
 
   // Watches a job until it is prepared, as `penstock submit` does.
   v1::Job WaitUntilPrepared(const std::string& job) {
-    JobMirror watched(job);
+    net::JobMirror watched(job);
     while (true) {
       v1::WatchReply reply;
       absl::Status status = client_->Call(&Stub::Watch, watched.NextRequest(5000), &reply);
       EXPECT_TRUE(status.ok()) << status;
       if (!status.ok()) return {};
       EXPECT_TRUE(watched.Apply(reply).ok());
-      const v1::Job changed = ToJob(*watched.Find(job));
+      const v1::Job changed = net::ToJob(*watched.Find(job));
       if (changed.state() != v1::PREPARING && (changed.state() != v1::READY || changed.has_view())) return changed;
     }
   }
@@ -266,7 +266,7 @@ TEST_F(CoordinatorServiceTest, ACancelledWatchIsForgotten) {
   watch.set_known_revision(first.revision());
   watch.set_wait_ms(30'000);
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Milliseconds(50));
+  net::SetDeadline(&context, absl::Milliseconds(50));
   v1::WatchReply reply;
   EXPECT_EQ(client_->stub()->Watch(&context, watch, &reply).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   ASSERT_TRUE(client_->Call(&Stub::Watch, v1::WatchRequest(), &first).ok());

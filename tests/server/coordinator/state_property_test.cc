@@ -38,7 +38,7 @@ class RandomRun {
   // Watches one job, or all of them.
   struct Watcher {
     std::string job;
-    JobMirror mirror{job};
+    net::JobMirror mirror{job};
     std::optional<v1::OpenSessionReply> late = {};  // an answer still under way
   };
 
@@ -166,14 +166,14 @@ class RandomRun {
   std::string AnySession() { return sessions_.empty() ? "none" : sessions_[random_() % sessions_.size()]; }
 
   // The jobs as a new watcher of all jobs receives them.
-  std::vector<WatchedJob> AllWatched() const {
-    JobMirror fresh("");
+  std::vector<net::WatchedJob> AllWatched() const {
+    net::JobMirror fresh("");
     const auto reply = h_.state->Watch(fresh.NextRequest(0));
     return fresh.Apply(reply.value().value()).value().jobs;
   }
 
   // The next tick sends decisions to watchers.
-  static void DecisionsAgree(const WatchedJob& watched, const WatchedJob& all) {
+  static void DecisionsAgree(const net::WatchedJob& watched, const net::WatchedJob& all) {
     if (watched.decided == nullptr) return;
     ASSERT_NE(all.decided, nullptr);
     ASSERT_LE(watched.decided->size(), all.decided->size());
@@ -198,7 +198,7 @@ class RandomRun {
   // that requests everything.
   void WatchersKnowWhatIs() {
     for (Watcher& watcher : watchers_) {
-      JobMirror& mirror = watcher.mirror;
+      net::JobMirror& mirror = watcher.mirror;
       if (Below(30) == 0) mirror.Lost();  // it may ask again only later
       if (!watcher.job.empty()) OpensAndAnswersComeLate(&watcher);
       if (Below(3) != 0) continue;
@@ -216,13 +216,13 @@ class RandomRun {
         deltas_ += (*reply)->jobs_size() > 0 && (*reply)->jobs(0).view_deltas_size() > 0;
         if (mirror.revision() == h_.state->revision()) break;
       }
-      for (const WatchedJob& whole : AllWatched()) {
-        const v1::Job job = ToJob(whole);
+      for (const net::WatchedJob& whole : AllWatched()) {
+        const v1::Job job = net::ToJob(whole);
         if (!watcher.job.empty() && watcher.job != job.name()) continue;
-        const WatchedJob* known = mirror.Find(job.name());
+        const net::WatchedJob* known = mirror.Find(job.name());
         ASSERT_NE(known, nullptr);
         ASSERT_NO_FATAL_FAILURE(DecisionsAgree(*known, whole));
-        v1::Job mine = ToJob(*known);
+        v1::Job mine = net::ToJob(*known);
         if (job.state() != v1::READY) mine.clear_view();  // the watcher may keep the last view of an ended job
         mine.set_shards_indexed(job.shards_indexed());    // sent with the next tick
         ASSERT_EQ(mine.SerializeAsString(), job.SerializeAsString()) << job.name();
@@ -241,14 +241,14 @@ class RandomRun {
       workers[worker.id()] = worker.state();
       any_live |= worker.state() == v1::WorkerStatus::LIVE;
     }
-    for (const WatchedJob& whole : AllWatched()) {
-      const v1::Job job = ToJob(whole);
+    for (const net::WatchedJob& whole : AllWatched()) {
+      const v1::Job job = net::ToJob(whole);
       ASSERT_NO_FATAL_FAILURE(DecisionsStay(whole));
       ASSERT_NE(job.state(), v1::JOB_STATE_UNSPECIFIED);
       ASSERT_EQ(job.state() == v1::FAILED, !job.error().empty()) << job.error();
       if (job.state() != v1::READY || !job.has_view()) continue;
       // A partition of the key space, with different owner and backup if there are several workers.
-      const auto view = FromProto(job.view());
+      const auto view = net::FromProto(job.view());
       ASSERT_TRUE(view.ok()) << view.status();
       ASSERT_EQ(view->key_space, StateHarness::kShards * StateHarness::kRecords);
       ASSERT_FALSE(view->ranges.empty());
@@ -270,7 +270,7 @@ class RandomRun {
   }
 
   // A READY submission never loses a decision.
-  void DecisionsStay(const WatchedJob& job) {
+  void DecisionsStay(const net::WatchedJob& job) {
     if (job.record.state() != v1::READY) return;
     const std::vector<uint64_t> now = job.decided == nullptr ? std::vector<uint64_t>() : *job.decided;
     std::vector<uint64_t>& before = decided_[job.record.uid()];

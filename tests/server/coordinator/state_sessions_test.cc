@@ -96,7 +96,7 @@ class CoordinatorRanks : public CoordinatorSessions {
   std::string NoteOf(const std::string& id) {
     const auto status = h.JobStatus("train");
     for (const auto& session : status.sessions()) {
-      if (session.id() == SessionLabel(id)) return session.note();
+      if (session.id() == net::SessionLabel(id)) return session.note();
     }
     return "no such session";
   }
@@ -110,7 +110,8 @@ TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKn
   h.Pass(kSecond, {"a"});
   Asked second = Ask(2);
   EXPECT_EQ(second.id, "");
-  EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " + SessionLabel(first) +
+  EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " +
+                             net::SessionLabel(first) +
                              " on host1. It is known within 3 s whether that reader is still alive");
   ASSERT_TRUE(Known(first));  // this report may have been under way when the process ended
   h.Pass(kSecond / 2, {"a"});
@@ -224,9 +225,9 @@ TEST_F(CoordinatorRanks, OneProcessMayLookAtABatchBesideItsTrainingAndTheStatusS
   ASSERT_TRUE(Known(second));
   ASSERT_TRUE(Known(first));
   EXPECT_THAT(NoteOf(first),
-              HasSubstr("two readers have rank 1 of 2: this and reader " + SessionLabel(second) + " on host1"));
+              HasSubstr("two readers have rank 1 of 2: this and reader " + net::SessionLabel(second) + " on host1"));
   EXPECT_THAT(NoteOf(second),
-              HasSubstr("two readers have rank 1 of 2: this and reader " + SessionLabel(first) + " on host1"));
+              HasSubstr("two readers have rank 1 of 2: this and reader " + net::SessionLabel(first) + " on host1"));
   Close(first);
   EXPECT_EQ(NoteOf(second), "");
   // The other reader still has the rank.
@@ -438,7 +439,7 @@ TEST_F(CoordinatorSessions, AClientOfAnotherReleaseIsToldBothReleases) {
 }
 
 TEST_F(CoordinatorSessions, OneThatOpensAgainIsNotSentWhatItHas) {
-  JobMirror watched("train");
+  net::JobMirror watched("train");
   v1::OpenSessionRequest request = SessionOn("train");
   const auto first = h.Do<v1::OpenSessionReply>(request);
   EXPECT_TRUE(first.job().has_metadata());

@@ -35,7 +35,7 @@ TEST(CoordinatorWatch, WatchersGetManyLargeJobsInSeveralAnswers) {
 TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
   StateHarness h;
   for (const char* id : {"a", "b", "c", "d", "e", "f"}) h.Register(id);
-  JobMirror watched("train");
+  net::JobMirror watched("train");
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
   const auto ask = [&] {
     const auto reply = h.state->Watch(watched.NextRequest(0));
@@ -58,7 +58,7 @@ TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
     EXPECT_FALSE(update.has_view());
     EXPECT_EQ(update.view_deltas_size(), 1);
   }
-  EXPECT_EQ(ToJob(*watched.Find("train")).SerializeAsString(), h.Job("train").SerializeAsString());
+  EXPECT_EQ(net::ToJob(*watched.Find("train")).SerializeAsString(), h.Job("train").SerializeAsString());
   // After a restart the watcher also reports the parts that it holds, and the coordinator does not send them again.
   h.Restart();
   watched.Lost();
@@ -66,7 +66,7 @@ TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
   EXPECT_FALSE(update.has_metadata());
   EXPECT_FALSE(update.has_view());
   // A watcher whose view is too old receives the whole view.
-  JobMirror late("train");
+  net::JobMirror late("train");
   v1::HeldJob held = watched.Held("train");
   held.set_view_number(1);
   held.set_view_term(1);
@@ -83,7 +83,7 @@ TEST(CoordinatorWatch, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
   StateHarness h(options);
   h.Register("a");
   for (const char* name : {"one", "two", "three"}) h.Prepare(name, {"a"});
-  JobMirror watched;
+  net::JobMirror watched;
   // All jobs change after the first part.
   for (int part = 0;; ++part) {
     const auto reply = h.state->Watch(watched.NextRequest(0));
@@ -97,7 +97,7 @@ TEST(CoordinatorWatch, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
     }
   }
   for (const char* name : {"one", "two", "three"}) {
-    EXPECT_EQ(ToJob(*watched.Find(name)).SerializeAsString(), h.Job(name).SerializeAsString());
+    EXPECT_EQ(net::ToJob(*watched.Find(name)).SerializeAsString(), h.Job(name).SerializeAsString());
   }
 }
 
@@ -159,7 +159,7 @@ TEST(CoordinatorWatch, WhoHoldsAnEarlierSubmissionIsToldTheNewOneWhole) {
   StateHarness h;
   h.Register("a");
   const v1::Job first = h.Prepare("train", {"a"});
-  JobMirror watched("train");
+  net::JobMirror watched("train");
   ASSERT_TRUE(watched.Apply(h.state->Watch(watched.NextRequest(0))->value()).ok());
   watched.Lost();
   v1::CancelRequest cancel;
@@ -170,7 +170,7 @@ TEST(CoordinatorWatch, WhoHoldsAnEarlierSubmissionIsToldTheNewOneWhole) {
   ASSERT_EQ(first.snapshot().SerializeAsString(), again.snapshot().SerializeAsString());
   const auto changes = watched.Apply(h.state->Watch(watched.NextRequest(0))->value());
   ASSERT_TRUE(changes.ok()) << changes.status();
-  EXPECT_EQ(ToJob(*watched.Find("train")).SerializeAsString(), again.SerializeAsString());
+  EXPECT_EQ(net::ToJob(*watched.Find("train")).SerializeAsString(), again.SerializeAsString());
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ class VerdictsHarness : public ::testing::Test {
 
   // The decisions as a new watcher receives them.
   std::vector<uint64_t> Decided() {
-    JobMirror watcher("train");
+    net::JobMirror watcher("train");
     const auto reply = h.state->Watch(watcher.NextRequest(0));
     EXPECT_TRUE(reply.ok() && reply->has_value());
     const auto changes = watcher.Apply(**reply);

@@ -10,27 +10,27 @@
 namespace penstock {
 
 Control::Control(const std::string& address)
-    : address_(address), stub_(v1::Coordinator::NewStub(MakeChannel(address))) {}
+    : address_(address), stub_(v1::Coordinator::NewStub(net::MakeChannel(address))) {}
 
 absl::StatusOr<v1::StatusReply> Control::Status() {
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(5));
+  net::SetDeadline(&context, absl::Seconds(5));
   v1::StatusReply reply;
   const grpc::Status status = stub_->GetStatus(&context, {}, &reply);
-  if (!status.ok()) return FromGrpc(status, address_);
+  if (!status.ok()) return net::FromGrpc(status, address_);
   return reply;
 }
 
 absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(5));
-  JobMirror watched(name);
+  net::SetDeadline(&context, absl::Seconds(5));
+  net::JobMirror watched(name);
   v1::WatchReply reply;
   const grpc::Status status = stub_->Watch(&context, watched.NextRequest(1000), &reply);
-  if (!status.ok()) return FromGrpc(status, address_);
-  PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply));
+  if (!status.ok()) return net::FromGrpc(status, address_);
+  PS_ASSIGN_OR_RETURN(const net::JobChanges changes, watched.Apply(reply));
   if (changes.jobs.empty()) return absl::NotFoundError(name);
-  return ToJob(changes.jobs.front());
+  return net::ToJob(changes.jobs.front());
 }
 
 absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) { return Register(job, replace).status(); }
@@ -40,10 +40,10 @@ absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace)
   *request.mutable_spec() = job;
   request.set_replace(replace);
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(5));
+  net::SetDeadline(&context, absl::Seconds(5));
   v1::SubmitReply reply;
   const grpc::Status status = stub_->Submit(&context, request, &reply);
-  if (!status.ok()) return FromGrpc(status, address_);
+  if (!status.ok()) return net::FromGrpc(status, address_);
   return reply.job().uid();
 }
 
@@ -69,20 +69,20 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
 
 absl::Status Control::Drain(const std::string& worker) {
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(5));
+  net::SetDeadline(&context, absl::Seconds(5));
   v1::DrainRequest request;
   request.set_worker(worker);
   v1::DrainReply reply;
-  return FromGrpc(stub_->Drain(&context, request, &reply), address_);
+  return net::FromGrpc(stub_->Drain(&context, request, &reply), address_);
 }
 
 absl::Status Control::Cancel(const std::string& job) {
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(5));
+  net::SetDeadline(&context, absl::Seconds(5));
   v1::CancelRequest request;
   request.set_job(job);
   v1::CancelReply reply;
-  return FromGrpc(stub_->Cancel(&context, request, &reply), address_);
+  return net::FromGrpc(stub_->Cancel(&context, request, &reply), address_);
 }
 
 bool Control::WaitForLive(int workers) {

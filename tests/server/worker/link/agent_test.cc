@@ -88,7 +88,9 @@ class AgentTest : public ::testing::Test {
   AgentTest() {
     AgentHooks hooks;
     hooks.load = [] { return v1::WorkerLoad(); };
-    hooks.jobs_changed = [this](const JobChanges& changes) { jobs_seen_ += static_cast<int>(changes.jobs.size()); };
+    hooks.jobs_changed = [this](const net::JobChanges& changes) {
+      jobs_seen_ += static_cast<int>(changes.jobs.size());
+    };
     hooks.run_task = [this](const v1::Task& task) {
       ran_.push_back(task.id());
       v1::ReportTaskRequest report;
@@ -248,7 +250,7 @@ TEST(AgentOnThreads, StopsWhileTasksBringMoreTasks) {
     std::atomic<int> ran{0};
     AgentHooks hooks;
     hooks.load = [] { return v1::WorkerLoad(); };
-    hooks.jobs_changed = [](const JobChanges&) {};
+    hooks.jobs_changed = [](const net::JobChanges&) {};
     hooks.run_task = [&](const v1::Task& task) {
       ++ran;
       v1::ReportTaskRequest report;
