@@ -139,9 +139,9 @@ class ReaderImpl final : public Reader {
   const plan::Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
   const plan::SessionState state_;  // without the cursor
-  GrpcTransport network_;
+  transport::GrpcTransport network_;
   const std::unique_ptr<Threads> threads_;
-  SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_
+  transport::SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_
   std::unique_ptr<Session> session_;
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the result of the last Next

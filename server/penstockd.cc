@@ -115,7 +115,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   if (settings.has_read_threads()) out.host.read_threads = static_cast<int>(settings.read_threads());
   out.index_beside_shards = settings.index_beside_shards();
   out.socket_dir_guessed = !settings.has_socket_dir();
-  out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : DefaultSocketDir();
+  out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : transport::DefaultSocketDir();
   out.wire_compression = settings.wire_compression() == v1::WIRE_COMPRESSION_OFF  ? WireCompression::kOff
                          : settings.wire_compression() == v1::WIRE_COMPRESSION_ON ? WireCompression::kOn
                                                                                   : WireCompression::kAuto;

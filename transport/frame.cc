@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 SliceList MakeFrame(const google::protobuf::MessageLite& header, std::vector<Slice> payload) {
   const size_t header_bytes = header.ByteSizeLong();
@@ -41,4 +41,4 @@ absl::Status ParseFrame(SliceList message, google::protobuf::MessageLite* header
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

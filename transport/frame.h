@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Upper bound of a frame's header length. A Rows header takes about 20 bytes a row.
 constexpr size_t kMaxHeaderBytes = 4 << 20;
@@ -25,6 +25,6 @@ SliceList MakeFrame(const google::protobuf::MessageLite& header, std::vector<Sli
 // valid protobuf message.
 absl::Status ParseFrame(SliceList message, google::protobuf::MessageLite* header, SliceCursor* payload);
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_FRAME_H_

@@ -9,7 +9,7 @@
 #include "base/runtime/strand.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 enum Side { kClient = 0, kWorker = 1 };
@@ -173,4 +173,4 @@ std::shared_ptr<MessageStream> InProcessTransport::Connect(const WorkerAddress& 
   return std::make_shared<PairEnd>(std::move(pair), kClient);
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

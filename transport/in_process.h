@@ -12,7 +12,7 @@
 #include "base/runtime/executor.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Connects streams by address inside this process. Thread-safe.
 class InProcessTransport final : public Transport {
@@ -38,6 +38,6 @@ class InProcessTransport final : public Transport {
   std::map<std::string, StreamAcceptor*> acceptors_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_IN_PROCESS_H_

@@ -29,7 +29,7 @@
 #include "transport/peer.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Events of one end of a stream.
 class StreamEvents {
@@ -110,6 +110,6 @@ class StreamAcceptor {
   virtual std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Digits of an id that messages show. The whole id is a secret.
@@ -72,4 +72,4 @@ absl::Status MayActFor(const Claim& claim, const Ownership* owned) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 enum class Act {
   // For a session.
@@ -49,6 +49,6 @@ absl::Status MayActFor(const Claim& claim, const Ownership* owned);
 // MayActFor, or the rule of a test. Called on any thread. It must not block.
 using OwnershipRule = std::function<absl::Status(const Claim& claim, const Ownership* owned)>;
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_OWNERSHIP_H_

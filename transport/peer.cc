@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 Peer Peer::Grpc(std::string_view uri) {
   const size_t scheme = uri.find(':');
@@ -27,4 +27,4 @@ std::string Peer::ToString() const {
   return "unknown";
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // A value. The carrier names the peer; nothing in it comes from a message.
 struct Peer {
@@ -44,6 +44,6 @@ struct Peer {
 // before its first event, on threads of the carrier. It must not block.
 using AdmitPeer = std::function<absl::Status(const Peer&)>;
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_PEER_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::transport {
 
 Slice Slice::Of(std::string bytes) {
   auto owner = std::make_shared<const std::string>(std::move(bytes));
@@ -77,4 +77,4 @@ bool SliceCursor::Skip(size_t n) {
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

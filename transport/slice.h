@@ -12,7 +12,7 @@
 
 #include "absl/types/span.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Immutable bytes and their owner. Cheap to copy and to move.
 class Slice {
@@ -79,6 +79,6 @@ class SliceCursor {
   size_t remaining_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SLICE_H_

@@ -120,7 +120,8 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   return builder;
 }
 
-absl::Status BatchBuilder::ReadCell(const batch::ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell) {
+absl::Status BatchBuilder::ReadCell(const batch::ColumnSpec& column, size_t* left, transport::SliceCursor* cursor,
+                                    Cell* cell) {
   if (*left < 4 || !cursor->ReadU32(&cell->count)) return BadColumn(column, "is cut short before its count");
   *left -= 4;
   const auto short_of = [&](uint64_t bytes) {
@@ -146,7 +147,7 @@ absl::Status BatchBuilder::ReadCell(const batch::ColumnSpec& column, size_t* lef
   return absl::OkStatus();
 }
 
-absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, SliceCursor* cursor) {
+absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, transport::SliceCursor* cursor) {
   PS_CHECK(row < rows_);
   const std::vector<batch::ColumnSpec>& columns = format_->schema.columns;
   if (bytes < format_->fixed_bytes || (!format_->ragged && bytes != format_->fixed_bytes)) {

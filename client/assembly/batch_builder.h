@@ -60,7 +60,7 @@ class BatchBuilder {
   //   OK               the cursor is after the row
   //   InvalidArgument  the bytes are not a row of this format; the message names the column and the reason. The slot
   //                    may be partly written and must be written again.
-  absl::Status WriteRow(size_t row, size_t bytes, SliceCursor* cursor);
+  absl::Status WriteRow(size_t row, size_t bytes, transport::SliceCursor* cursor);
   // The alternative for rows that are made in this process: SlotOf returns the slot's memory, which must be fully
   // written before RowDone. PutRagged sets the RAGGED columns in their encoding (RowSlot::ragged). A row must not be
   // written in both ways.
@@ -88,7 +88,7 @@ class BatchBuilder {
   };
 
   BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<BatchMemory> memory);
-  absl::Status ReadCell(const batch::ColumnSpec& column, size_t* left, SliceCursor* cursor, Cell* cell);
+  absl::Status ReadCell(const batch::ColumnSpec& column, size_t* left, transport::SliceCursor* cursor, Cell* cell);
   absl::Status JoinRagged(size_t column);
 
   const std::shared_ptr<const BatchFormat> format_;

@@ -53,7 +53,7 @@ absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
 
 }  // namespace
 
-void Receiver::OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) {
+void Receiver::OnLinkMessage(const std::shared_ptr<WorkerLink>& link, transport::SliceList message) {
   copying_->Post([self = shared_from_this(), link, message = std::move(message)]() mutable {
     self->Receive(link.get(), std::move(message));
   });
@@ -67,11 +67,11 @@ void Receiver::OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl:
   });
 }
 
-void Receiver::Receive(WorkerLink* link, SliceList message) {
+void Receiver::Receive(WorkerLink* link, transport::SliceList message) {
   v1::ServerHeader header;
-  SliceCursor payload;
+  transport::SliceCursor payload;
   const size_t bytes = message.bytes();
-  absl::Status status = ParseFrame(std::move(message), &header, &payload);
+  absl::Status status = transport::ParseFrame(std::move(message), &header, &payload);
   if (status.ok()) {
     if (header.has_rows()) {
       std::string carrier(link->carrier());
@@ -97,7 +97,7 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
   link->Consumed(bytes);
 }
 
-absl::Status Receiver::Expand(const v1::Rows& rows, SliceCursor* payload) const {
+absl::Status Receiver::Expand(const v1::Rows& rows, transport::SliceCursor* payload) const {
   if (rows.coding() != v1::ROW_CODING_ZSTD) {
     return absl::InvalidArgumentError(
         absl::StrCat("rows in coding ", static_cast<int>(rows.coding()), ", which this client did not request"));
@@ -111,11 +111,11 @@ absl::Status Receiver::Expand(const v1::Rows& rows, SliceCursor* payload) const 
   size_t size = 0;
   for (const uint32_t length : lengths) size += length;
   const std::shared_ptr<const uint8_t[]> owner = std::move(bytes);
-  *payload = SliceCursor(SliceList({Slice(owner.get(), size, owner)}));
+  *payload = transport::SliceCursor(transport::SliceList({transport::Slice(owner.get(), size, owner)}));
   return absl::OkStatus();
 }
 
-absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload) {
+absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, transport::SliceCursor payload) {
   const size_t payload_bytes = payload.remaining();
   TraceSpan span(trace_.get(), copying_->clock(), kThreads, "receive");
   span.event().epoch = rows.epoch();
@@ -138,7 +138,8 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCur
 
 // A row counts as filled only after its group is mixed, if it is the group's last row. A complete step is therefore
 // completely mixed.
-absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const {
+absl::Status Receiver::Copy(const v1::Rows& rows, transport::SliceCursor payload,
+                            std::vector<Window::Claimed>* claimed) const {
   for (const v1::Rows::Failure& failure : rows.failures()) {
     Window::Claimed& row = (*claimed)[failure.row()];
     row.failure = absl::Status(static_cast<absl::StatusCode>(failure.code()), failure.message());

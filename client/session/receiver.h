@@ -34,16 +34,16 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
         closed_(std::move(closed)),
         decoder_(job_->format->schema) {}
 
-  void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) override;
+  void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, transport::SliceList message) override;
   void OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) override;
 
  private:
-  void Receive(WorkerLink* link, SliceList message);
+  void Receive(WorkerLink* link, transport::SliceList message);
   // Decompresses the payload. Returns InvalidArgument if the worker sent invalid data.
-  absl::Status Expand(const v1::Rows& rows, SliceCursor* payload) const;
-  absl::Status ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload);
+  absl::Status Expand(const v1::Rows& rows, transport::SliceCursor* payload) const;
+  absl::Status ReceiveRows(uint64_t link, const v1::Rows& rows, transport::SliceCursor payload);
   // Writes each claimed row into its slot.
-  absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
+  absl::Status Copy(const v1::Rows& rows, transport::SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
   void Seal(const Window::Complete& complete);
   absl::Status SealRows(Window::Step* step) const;
 

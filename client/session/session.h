@@ -59,7 +59,7 @@ struct SessionOptions {
 struct SessionRuntime {
   Executor* control = nullptr;  // messages and bookkeeping
   Executor* copying = nullptr;  // rows
-  Transport* transport = nullptr;
+  transport::Transport* transport = nullptr;
   uint32_t copy_threads = 0;  // threads of `copying`, for reports; 0: not reported
 };
 

@@ -4,10 +4,10 @@
 
 namespace penstock {
 
-std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const WorkerAddress& worker, Transport* transport,
-                                             std::shared_ptr<LinkEvents> events) {
+std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const transport::WorkerAddress& worker,
+                                             transport::Transport* transport, std::shared_ptr<LinkEvents> events) {
   auto link = std::make_shared<WorkerLink>(number, std::move(events));
-  std::shared_ptr<MessageStream> stream = transport->Connect(worker, link);
+  std::shared_ptr<transport::MessageStream> stream = transport->Connect(worker, link);
   {
     MutexLock lock(&link->mutex_);
     if (!link->closed_) link->stream_ = stream;
@@ -17,9 +17,9 @@ std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const WorkerAddres
 }
 
 void WorkerLink::Send(const v1::ClientMessage& message) {
-  SliceList bytes;
-  bytes.Add(Slice::Of(message.SerializeAsString()));
-  std::shared_ptr<MessageStream> stream;
+  transport::SliceList bytes;
+  bytes.Add(transport::Slice::Of(message.SerializeAsString()));
+  std::shared_ptr<transport::MessageStream> stream;
   bool overflow = false;
   {
     MutexLock lock(&mutex_);
@@ -39,8 +39,8 @@ void WorkerLink::Send(const v1::ClientMessage& message) {
 }
 
 void WorkerLink::OnWritten() {
-  std::shared_ptr<MessageStream> stream;
-  SliceList next;
+  std::shared_ptr<transport::MessageStream> stream;
+  transport::SliceList next;
   {
     MutexLock lock(&mutex_);
     writing_ = !queue_.empty() && !closed_;
@@ -52,9 +52,9 @@ void WorkerLink::OnWritten() {
   stream->StartWrite(std::move(next));
 }
 
-void WorkerLink::OnMessage(SliceList message) {
+void WorkerLink::OnMessage(transport::SliceList message) {
   const bool first = !heard_.exchange(true);
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
   {
     MutexLock lock(&mutex_);
     if (stream_ != nullptr) carrier_ = stream_->carrier();
@@ -71,7 +71,7 @@ void WorkerLink::OnMessage(SliceList message) {
 }
 
 void WorkerLink::Consumed(size_t bytes) {
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
   {
     MutexLock lock(&mutex_);
     backlog_ -= bytes;
@@ -83,8 +83,8 @@ void WorkerLink::Consumed(size_t bytes) {
 }
 
 void WorkerLink::Cancel() {
-  std::shared_ptr<MessageStream> stream;
-  std::deque<SliceList> dropped;
+  std::shared_ptr<transport::MessageStream> stream;
+  std::deque<transport::SliceList> dropped;
   {
     MutexLock lock(&mutex_);
     closed_ = true;
@@ -95,7 +95,7 @@ void WorkerLink::Cancel() {
 }
 
 void WorkerLink::OnClosed(const absl::Status& status) {
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
   {
     MutexLock lock(&mutex_);
     closed_ = true;

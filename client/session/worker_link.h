@@ -25,13 +25,13 @@ class LinkEvents {
  public:
   virtual ~LinkEvents() = default;
   // Delivers a message. The receiver must call link->Consumed(message.bytes()) after processing it.
-  virtual void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) = 0;
+  virtual void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, transport::SliceList message) = 0;
   // Reports the last event of a link. OK: the worker ended it in order.
   virtual void OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) = 0;
 };
 
 // Thread-safe. The owner's functions never block.
-class WorkerLink final : public StreamEvents, public std::enable_shared_from_this<WorkerLink> {
+class WorkerLink final : public transport::StreamEvents, public std::enable_shared_from_this<WorkerLink> {
  public:
   // Limit of received and unconsumed bytes, above which reading pauses: unrequested messages of a worker cannot fill
   // the memory.
@@ -41,8 +41,8 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
 
   // Opens a link. `number` identifies it within the session. `events` must outlive the link, unless Detach is called
   // before.
-  static std::shared_ptr<WorkerLink> Open(uint64_t number, const WorkerAddress& worker, Transport* transport,
-                                          std::shared_ptr<LinkEvents> events);
+  static std::shared_ptr<WorkerLink> Open(uint64_t number, const transport::WorkerAddress& worker,
+                                          transport::Transport* transport, std::shared_ptr<LinkEvents> events);
   WorkerLink(uint64_t number, std::shared_ptr<LinkEvents> events) : number_(number), events_(std::move(events)) {}
 
   uint64_t number() const { return number_; }
@@ -72,7 +72,7 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
   void Detach();
 
  private:
-  void OnMessage(SliceList message) override;
+  void OnMessage(transport::SliceList message) override;
   void OnWritten() override;
   void OnClosed(const absl::Status& status) override;
 
@@ -85,8 +85,9 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
   mutable Mutex mutex_;
   std::string_view carrier_ ABSL_GUARDED_BY(mutex_);
   std::string carrier_note_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);  // null before Connect returns, and after the end
-  std::deque<SliceList> queue_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<transport::MessageStream> stream_
+      ABSL_GUARDED_BY(mutex_);  // null before Connect returns, and after the end
+  std::deque<transport::SliceList> queue_ ABSL_GUARDED_BY(mutex_);
   size_t backlog_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;  // no read is in progress

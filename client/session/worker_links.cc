@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-WorkerLinks::WorkerLinks(Strand* strand, Transport* transport, v1::Open first, std::shared_ptr<Window> window,
-                         std::shared_ptr<LinkEvents> events)
+WorkerLinks::WorkerLinks(Strand* strand, transport::Transport* transport, v1::Open first,
+                         std::shared_ptr<Window> window, std::shared_ptr<LinkEvents> events)
     : strand_(strand),
       transport_(transport),
       first_(std::move(first)),

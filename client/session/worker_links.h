@@ -24,7 +24,7 @@ class WorkerLinks {
 
   // `first` is the first message of each stream, without the session's id. `strand` and `transport` must outlive this
   // object.
-  WorkerLinks(Strand* strand, Transport* transport, v1::Open first, std::shared_ptr<Window> window,
+  WorkerLinks(Strand* strand, transport::Transport* transport, v1::Open first, std::shared_ptr<Window> window,
               std::shared_ptr<LinkEvents> events);
   // Closes all links, which then report no events.
   ~WorkerLinks();
@@ -55,7 +55,7 @@ class WorkerLinks {
   void SendTo(uint64_t link, const v1::ClientMessage& message);
 
   Strand* const strand_;
-  Transport* const transport_;
+  transport::Transport* const transport_;
   const v1::Open first_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<LinkEvents> events_;

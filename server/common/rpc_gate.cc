@@ -46,9 +46,9 @@ static_assert(IsInOrder());
 
 std::span<const RpcLine> RpcTable() { return kRpcTable; }
 
-AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
+transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   if (rule_ == nullptr) return nullptr;
-  return [rule = rule_, line = LineOf(rpc)](const Peer& peer) { return rule(line, peer); };
+  return [rule = rule_, line = LineOf(rpc)](const transport::Peer& peer) { return rule(line, peer); };
 }
 
 }  // namespace penstock

@@ -58,7 +58,7 @@ std::span<const RpcLine> RpcTable();
 
 // Decides whether `peer` may make a call: OK, or the status with which the call ends. Called on any thread. It must not
 // block. Unset: every call is accepted.
-using RpcRule = std::function<absl::Status(const RpcLine& rpc, const Peer& peer)>;
+using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
 
 // Applies the rule. Thread-safe. A call is checked once, when it starts; its messages are not.
 class RpcGate {
@@ -70,7 +70,7 @@ class RpcGate {
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
     if (rule_ == nullptr) return handler();
-    const absl::Status status = rule_(LineOf(rpc), Peer::Grpc(context->peer()));
+    const absl::Status status = rule_(LineOf(rpc), transport::Peer::Grpc(context->peer()));
     if (status.ok()) return handler();
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(net::ToGrpc(status));
@@ -78,7 +78,7 @@ class RpcGate {
   }
 
   // Returns the rule for the streams of an RPC, or an unset function.
-  AdmitPeer ForStreams(Rpc rpc) const;
+  transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
   static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }

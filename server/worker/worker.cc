@@ -83,8 +83,8 @@ int ThreadsNeeded(const WorkerOptions& options) {
   return options.host.loader.threads + std::max(options.host.read_threads.value_or(0), 4) + kOtherThreads + grpc;
 }
 
-LaneOptions LanesOf(uint32_t wire_connections) {
-  LaneOptions lanes;
+transport::LaneOptions LanesOf(uint32_t wire_connections) {
+  transport::LaneOptions lanes;
   if (wire_connections > 0) lanes.most = wire_connections;
   lanes.all = wire_connections > 0;
   return lanes;
@@ -121,7 +121,7 @@ struct Worker::Parts {
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
   net::RunningServer running;
-  std::unique_ptr<SharedMemoryListener> local;  // null: none
+  std::unique_ptr<transport::SharedMemoryListener> local;  // null: none
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   std::optional<HeapWatch> heap;  // used by the task that runs it
@@ -234,16 +234,16 @@ struct Worker::Parts {
   // a socket.
   absl::Status ListenLocally() {
     if (options.socket_dir.empty()) return absl::OkStatus();
-    absl::Status status = PrepareSocketDir(options.socket_dir);
+    absl::Status status = transport::PrepareSocketDir(options.socket_dir);
     if (status.ok()) {
-      SharedMemoryListenerOptions listener;
+      transport::SharedMemoryListenerOptions listener;
       listener.dir = options.socket_dir;
       listener.worker = id;
       listener.files = host->shared_row_files();
       listener.rings_bytes = host->memory().rings;
       listener.ring_bytes = host->memory().ring;
       listener.admit = RpcGate(options.rule).ForStreams(Rpc::kStream);
-      auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
+      auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);
         return absl::OkStatus();
@@ -372,8 +372,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
-      MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
-                            RpcGate(options.rule).ForStreams(Rpc::kStream));
+      transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
+                                       RpcGate(options.rule).ForStreams(Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running,
                       net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;

@@ -89,7 +89,7 @@ class FloodTest : public ::testing::Test {
 
   TempFolder folder_;
   ProcessCluster cluster_;
-  GrpcTransport transport_;
+  transport::GrpcTransport transport_;
   std::vector<std::shared_ptr<DeafClient>> clients_;
 };
 

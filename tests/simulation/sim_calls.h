@@ -60,7 +60,7 @@ class SimCalls {
           answer(std::move(status));
         }
       };
-      loop->Apply(request, deadline, applied, Peer::Simulated(host));
+      loop->Apply(request, deadline, applied, transport::Peer::Simulated(host));
     });
   }
 

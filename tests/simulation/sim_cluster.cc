@@ -138,7 +138,7 @@ absl::StatusOr<Rep> SimCluster::Ask(const Req& request) {
       answer = status;
     }
   };
-  coordinator_.loop()->Apply(request, ControlLoop::kNoDeadline, done, Peer::Simulated("admin"));
+  coordinator_.loop()->Apply(request, ControlLoop::kNoDeadline, done, transport::Peer::Simulated("admin"));
   sim_.RunUntil([&answer] { return answer.has_value(); }, INT64_MAX);
   return *answer;
 }

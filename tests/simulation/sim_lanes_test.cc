@@ -22,9 +22,9 @@ namespace {
 
 using testing::HasSubstr;
 
-LaneOptions AllLanes() {
-  LaneOptions options;
-  options.most = kMostLanes;
+transport::LaneOptions AllLanes() {
+  transport::LaneOptions options;
+  options.most = transport::kMostLanes;
   options.all = true;
   return options;
 }
@@ -36,29 +36,34 @@ SimNetwork::Options Wide() {
 }
 
 // Each connection goes to its own host, so that a test can cut it: lane-0, lane-1, ... in the order of opening.
-class LanedNetwork final : public Transport {
+class LanedNetwork final : public transport::Transport {
  public:
-  explicit LanedNetwork(uint64_t seed, const LaneOptions& options = AllLanes())
+  explicit LanedNetwork(uint64_t seed, const transport::LaneOptions& options = AllLanes())
       : sim_(seed), random_(seed), options_(options) {}
   ~LanedNetwork() override {
     sim_.RunFor(30 * kSecond);
     network_.Finish();
   }
 
-  void Listen(StreamAcceptor* acceptor) { acceptor_ = std::make_unique<LaneAcceptor>(acceptor, &sim_, options_); }
+  void Listen(transport::StreamAcceptor* acceptor) {
+    acceptor_ = std::make_unique<transport::LaneAcceptor>(acceptor, &sim_, options_);
+  }
 
-  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override {
+  std::shared_ptr<transport::MessageStream> Connect(const transport::WorkerAddress& worker,
+                                                    std::shared_ptr<transport::StreamEvents> events) override {
     const bool nobody = worker.network == "nobody";
-    ConnectLane connect = [this, nobody](const LaneCall& call, std::shared_ptr<StreamEvents> of_lane) {
+    transport::ConnectLane connect = [this, nobody](const transport::LaneCall& call,
+                                                    std::shared_ptr<transport::StreamEvents> of_lane) {
       calls.push_back(call);
       return Call(call, std::move(of_lane), nobody || (call.joins && unreachable));
     };
-    return ConnectLanes(
+    return transport::ConnectLanes(
         std::move(connect), std::move(events), [this](Task task) { sim_.Post(std::move(task)); }, sim_.clock(),
-        LaneOffer{0, kMillisecond, &random_});
+        transport::LaneOffer{0, kMillisecond, &random_});
   }
 
-  std::shared_ptr<MessageStream> Call(const LaneCall& call, std::shared_ptr<StreamEvents> events, bool nobody = false) {
+  std::shared_ptr<transport::MessageStream> Call(const transport::LaneCall& call,
+                                                 std::shared_ptr<transport::StreamEvents> events, bool nobody = false) {
     const std::string host = absl::StrCat("lane-", hosts_.size());
     hosts_.push_back(std::make_unique<Host>(Host{acceptor_.get(), call}));
     if (!nobody) network_.Listen(host, hosts_.back().get());
@@ -68,36 +73,36 @@ class LanedNetwork final : public Transport {
   void Cut(size_t lane) { network_.Cut("client", absl::StrCat("lane-", lane)); }
   SimScheduler& sim() { return sim_; }
 
-  std::vector<LaneCall> calls;  // calls of the client
-  bool unreachable = false;     // whether further lanes fail
+  std::vector<transport::LaneCall> calls;  // calls of the client
+  bool unreachable = false;                // whether further lanes fail
 
  private:
-  struct Host final : StreamAcceptor {
-    Host(LaneAcceptor* of_all, LaneCall made) : acceptor(of_all), call(std::move(made)) {}
-    std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
+  struct Host final : transport::StreamAcceptor {
+    Host(transport::LaneAcceptor* of_all, transport::LaneCall made) : acceptor(of_all), call(std::move(made)) {}
+    std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override {
       return acceptor->Accept(std::move(stream), call);
     }
-    LaneAcceptor* const acceptor;
-    const LaneCall call;
+    transport::LaneAcceptor* const acceptor;
+    const transport::LaneCall call;
   };
 
   SimScheduler sim_;
   SeededRandom random_;
-  const LaneOptions options_;
-  std::unique_ptr<LaneAcceptor> acceptor_;
+  const transport::LaneOptions options_;
+  std::unique_ptr<transport::LaneAcceptor> acceptor_;
   std::vector<std::unique_ptr<Host>> hosts_;
   SimNetwork network_{&sim_, Wide()};
 };
 
-class OnLanes final : public Carrier {
+class OnLanes final : public transport::Carrier {
  public:
-  Transport* transport() override { return &network_; }
-  std::string Listen(StreamAcceptor* acceptor) override {
+  transport::Transport* transport() override { return &network_; }
+  std::string Listen(transport::StreamAcceptor* acceptor) override {
     network_.Listen(acceptor);
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
-  Peer::Kind peer_kind() override { return Peer::Kind::kSimulated; }
+  transport::Peer::Kind peer_kind() override { return transport::Peer::Kind::kSimulated; }
   bool Await(const std::function<bool()>& done) override {
     for (int i = 0; i < 20000; ++i) {
       if (network_.sim().RunUntil(done, network_.sim().clock()->Now() + kMillisecond)) return true;
@@ -109,8 +114,8 @@ class OnLanes final : public Carrier {
   LanedNetwork network_{3};
 };
 
-std::unique_ptr<Carrier> MakeOnLanes() { return std::make_unique<OnLanes>(); }
-INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&MakeOnLanes));
+std::unique_ptr<transport::Carrier> MakeOnLanes() { return std::make_unique<OnLanes>(); }
+INSTANTIATE_TEST_SUITE_P(SimLanes, transport::CarrierContract, ::testing::Values(&MakeOnLanes));
 
 class SimLanesTest : public ::testing::Test {
  protected:
@@ -127,11 +132,11 @@ class SimLanesTest : public ::testing::Test {
     sent_ = 0;
   }
 
-  void Begin(uint64_t seed = 5, const LaneOptions& options = AllLanes(), bool unreachable = false) {
+  void Begin(uint64_t seed = 5, const transport::LaneOptions& options = AllLanes(), bool unreachable = false) {
     network_ = std::make_unique<LanedNetwork>(seed, options);
     network_->unreachable = unreachable;
     network_->Listen(&acceptor_);
-    client_ = std::make_shared<RecordedEnd>();
+    client_ = std::make_shared<transport::RecordedEnd>();
     stream_ = network_->Connect("worker", client_);
     client_->SetStream(stream_);
     client_->ReadAll();
@@ -139,7 +144,7 @@ class SimLanesTest : public ::testing::Test {
     ASSERT_EQ(acceptor_.ends.size(), 1u);
     worker().ReadAll();
   }
-  RecordedEnd& worker() { return *acceptor_.ends[0]; }
+  transport::RecordedEnd& worker() { return *acceptor_.ends[0]; }
   // Writes `messages` more messages and runs for a time in which they arrive.
   void Send(int messages) {
     for (int i = 0; i < messages; ++i) worker().Write(absl::StrCat("message ", sent_++));
@@ -152,9 +157,9 @@ class SimLanesTest : public ::testing::Test {
   }
 
   std::unique_ptr<LanedNetwork> network_;
-  RecordingAcceptor acceptor_;
-  std::shared_ptr<RecordedEnd> client_;
-  std::shared_ptr<MessageStream> stream_;
+  transport::RecordingAcceptor acceptor_;
+  std::shared_ptr<transport::RecordedEnd> client_;
+  std::shared_ptr<transport::MessageStream> stream_;
   size_t sent_ = 0;
 };
 
@@ -227,7 +232,7 @@ TEST_F(SimLanesTest, LanesThatDoNotComeAboutAreDoneWithout) {
 }
 
 TEST_F(SimLanesTest, AWorkerTakesNoMoreThanItMay) {
-  LaneOptions two = AllLanes();
+  transport::LaneOptions two = AllLanes();
   two.most = 2;
   Begin(5, two);
   for (int i = 0; i < 5; ++i) Send(50);
@@ -240,8 +245,8 @@ TEST_F(SimLanesTest, WhoDoesNotKnowTheStreamsNameGetsNoLaneOfIt) {
   Begin();
   Send(10);
   for (const std::string& name : {std::string("none"), std::string(32, '7')}) {
-    auto stranger = std::make_shared<RecordedEnd>();
-    stranger->SetStream(network_->Call(LaneCall{name, true}, stranger));
+    auto stranger = std::make_shared<transport::RecordedEnd>();
+    stranger->SetStream(network_->Call(transport::LaneCall{name, true}, stranger));
     stranger->ReadAll();
     network_->sim().RunFor(kSecond);
     ASSERT_TRUE(stranger->closed());
@@ -254,18 +259,18 @@ TEST_F(SimLanesTest, WhoDoesNotKnowTheStreamsNameGetsNoLaneOfIt) {
 }
 
 TEST_F(SimLanesTest, ALaneThatTheRuleRejectsDoesNotJoin) {
-  LaneOptions options = AllLanes();
-  std::vector<Act> acts;
-  options.may_act = [&acts](const Claim& claim, const Ownership* owned) {
+  transport::LaneOptions options = AllLanes();
+  std::vector<transport::Act> acts;
+  options.may_act = [&acts](const transport::Claim& claim, const transport::Ownership* owned) {
     acts.push_back(claim.act);
     EXPECT_NE(owned, nullptr);
-    EXPECT_EQ(claim.caller.kind, Peer::Kind::kSimulated);
+    EXPECT_EQ(claim.caller.kind, transport::Peer::Kind::kSimulated);
     return absl::PermissionDeniedError("no lane is allowed");
   };
   Begin(5, options);
   for (int i = 0; i < 5; ++i) Send(50);
   ExpectAllInOrder();
-  EXPECT_EQ(acts, std::vector<Act>{Act::kAddLane}) << "a rejected client does not try again";
+  EXPECT_EQ(acts, std::vector<transport::Act>{transport::Act::kAddLane}) << "a rejected client does not try again";
   EXPECT_FALSE(client_->closed());
   Finish();
 }
@@ -273,8 +278,8 @@ TEST_F(SimLanesTest, ALaneThatTheRuleRejectsDoesNotJoin) {
 TEST_F(SimLanesTest, ALaneThatSpeaksOutOfTurnIsClosedAndTheStreamGoesOn) {
   Begin();
   Send(10);
-  auto rude = std::make_shared<RecordedEnd>();
-  rude->SetStream(network_->Call(LaneCall{network_->calls[0].stream, true}, rude));
+  auto rude = std::make_shared<transport::RecordedEnd>();
+  rude->SetStream(network_->Call(transport::LaneCall{network_->calls[0].stream, true}, rude));
   rude->Write("rows, please");
   rude->ReadAll();
   network_->sim().RunFor(kSecond);

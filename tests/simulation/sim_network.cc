@@ -24,7 +24,7 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     sides_[kWorker].host = worker;
   }
 
-  void SetEvents(Side side, std::shared_ptr<StreamEvents> events) {
+  void SetEvents(Side side, std::shared_ptr<transport::StreamEvents> events) {
     sides_[side].events = std::move(events);
     Post([this, side] { Move(side); });
   }
@@ -38,7 +38,7 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     Post([this, side] { Move(side); });
   }
 
-  void StartWrite(Side side, SliceList message) {
+  void StartWrite(Side side, transport::SliceList message) {
     End& end = sides_[side];
     if (end.closing) return;
     PS_CHECK(!end.writing);
@@ -87,8 +87,8 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
  private:
   struct End {
     std::string host;
-    std::shared_ptr<StreamEvents> events;  // null before SetEvents and after the end
-    std::deque<SliceList> inbox;
+    std::shared_ptr<transport::StreamEvents> events;  // null before SetEvents and after the end
+    std::deque<transport::SliceList> inbox;
     size_t bytes_coming = 0;  // bytes in the inbox and on the way to it
     bool reading = false;
     bool writing = false;
@@ -129,11 +129,11 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     if (end.closing || end.events == nullptr) return;
     if (end.reading && !end.inbox.empty()) {
       end.reading = false;
-      SliceList message = std::move(end.inbox.front());
+      transport::SliceList message = std::move(end.inbox.front());
       end.inbox.pop_front();
       end.bytes_coming -= message.bytes();
       LetWrite(Other(side));
-      const std::shared_ptr<StreamEvents> events = end.events;
+      const std::shared_ptr<transport::StreamEvents> events = end.events;
       events->OnMessage(std::move(message));
     }
     if (!end.closing && end.close_after_inbox && end.inbox.empty()) CloseEnd(side, *end.close_after_inbox);
@@ -170,13 +170,15 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
   std::deque<Task> queue_[2];  // by the sending side
 };
 
-class SimNetwork::End final : public MessageStream {
+class SimNetwork::End final : public transport::MessageStream {
  public:
   End(std::shared_ptr<Stream> stream, Side side) : stream_(std::move(stream)), side_(side) {}
   void StartRead() override { stream_->StartRead(side_); }
-  void StartWrite(SliceList message) override { stream_->StartWrite(side_, std::move(message)); }
+  void StartWrite(transport::SliceList message) override { stream_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { stream_->Close(side_, std::move(status)); }
-  Peer peer() const override { return Peer::Simulated(stream_->host(side_ == kClient ? kWorker : kClient)); }
+  transport::Peer peer() const override {
+    return transport::Peer::Simulated(stream_->host(side_ == kClient ? kWorker : kClient));
+  }
   std::string_view carrier() const override { return "simulated"; }
 
  private:
@@ -184,10 +186,11 @@ class SimNetwork::End final : public MessageStream {
   const Side side_;
 };
 
-class SimNetwork::HostTransport final : public Transport {
+class SimNetwork::HostTransport final : public transport::Transport {
  public:
   HostTransport(SimNetwork* network, std::string host) : network_(network), host_(std::move(host)) {}
-  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override {
+  std::shared_ptr<transport::MessageStream> Connect(const transport::WorkerAddress& worker,
+                                                    std::shared_ptr<transport::StreamEvents> events) override {
     return network_->Connect(host_, worker.network, std::move(events));
   }
 
@@ -209,13 +212,13 @@ void SimNetwork::Finish() {
   }
 }
 
-Transport* SimNetwork::TransportOf(const std::string& host) {
+transport::Transport* SimNetwork::TransportOf(const std::string& host) {
   auto& transport = transports_[host];
   if (transport == nullptr) transport = std::make_unique<HostTransport>(this, host);
   return transport.get();
 }
 
-void SimNetwork::Listen(const std::string& host, StreamAcceptor* acceptor) { acceptors_[host] = acceptor; }
+void SimNetwork::Listen(const std::string& host, transport::StreamAcceptor* acceptor) { acceptors_[host] = acceptor; }
 
 void SimNetwork::StopListening(const std::string& host) { acceptors_.erase(host); }
 
@@ -224,8 +227,8 @@ uint64_t SimNetwork::LifeOf(const std::string& host) const {
   return found == lives_.end() ? 0 : found->second;
 }
 
-std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, const std::string& to,
-                                                   std::shared_ptr<StreamEvents> events) {
+std::shared_ptr<transport::MessageStream> SimNetwork::Connect(const std::string& from, const std::string& to,
+                                                              std::shared_ptr<transport::StreamEvents> events) {
   auto stream = std::make_shared<Stream>(this, next_stream_, from, to);
   streams_.emplace(next_stream_++, stream);
   stream->SetEvents(kClient, std::move(events));

@@ -31,9 +31,9 @@ class SimNetwork {
   void Finish();
 
   // Opens streams from `host`. Lives as long as the network.
-  Transport* TransportOf(const std::string& host);
+  transport::Transport* TransportOf(const std::string& host);
   // Passes streams to `host` on to `acceptor`, until the host is killed or StopListening.
-  void Listen(const std::string& host, StreamAcceptor* acceptor);
+  void Listen(const std::string& host, transport::StreamAcceptor* acceptor);
   void StopListening(const std::string& host);
 
   // Runs `task` at `to` after a delay. It runs later if the connection is cut, and never if either host has died
@@ -67,13 +67,13 @@ class SimNetwork {
   };
   void Arrive(Arriving arriving);
   uint64_t LifeOf(const std::string& host) const;
-  std::shared_ptr<MessageStream> Connect(const std::string& from, const std::string& to,
-                                         std::shared_ptr<StreamEvents> events);
+  std::shared_ptr<transport::MessageStream> Connect(const std::string& from, const std::string& to,
+                                                    std::shared_ptr<transport::StreamEvents> events);
 
   SimScheduler* const sim_;
   const Options options_;
   std::map<std::string, std::unique_ptr<HostTransport>> transports_;
-  std::map<std::string, StreamAcceptor*> acceptors_;
+  std::map<std::string, transport::StreamAcceptor*> acceptors_;
   std::map<std::string, uint64_t> lives_;  // number of deaths of each host
   std::map<Way, std::vector<Task>> held_;  // cut connections with their waiting tasks
   // By number: operations on all streams use the order of their opening.

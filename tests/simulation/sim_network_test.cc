@@ -12,16 +12,16 @@
 namespace penstock {
 namespace {
 
-class OnSimNetwork final : public Carrier {
+class OnSimNetwork final : public transport::Carrier {
  public:
   ~OnSimNetwork() override { sim_.RunFor(kSecond); }
-  Transport* transport() override { return network_.TransportOf("client"); }
-  std::string Listen(StreamAcceptor* acceptor) override {
+  transport::Transport* transport() override { return network_.TransportOf("client"); }
+  std::string Listen(transport::StreamAcceptor* acceptor) override {
     network_.Listen("worker", acceptor);
     return "worker";
   }
   std::string Nowhere() override { return "nobody"; }
-  Peer::Kind peer_kind() override { return Peer::Kind::kSimulated; }
+  transport::Peer::Kind peer_kind() override { return transport::Peer::Kind::kSimulated; }
   bool Await(const std::function<bool()>& done) override {
     for (int i = 0; i < 1000; ++i) {
       if (sim_.RunUntil(done, sim_.clock()->Now() + kMillisecond)) return true;
@@ -34,14 +34,14 @@ class OnSimNetwork final : public Carrier {
   SimNetwork network_{&sim_, SimNetwork::Options()};
 };
 
-std::unique_ptr<Carrier> MakeOnSimNetwork() { return std::make_unique<OnSimNetwork>(); }
-INSTANTIATE_TEST_SUITE_P(SimNetwork, CarrierContract, ::testing::Values(&MakeOnSimNetwork));
+std::unique_ptr<transport::Carrier> MakeOnSimNetwork() { return std::make_unique<OnSimNetwork>(); }
+INSTANTIATE_TEST_SUITE_P(SimNetwork, transport::CarrierContract, ::testing::Values(&MakeOnSimNetwork));
 
 class SimNetworkFaults : public ::testing::Test {
  protected:
   void SetUp() override {
     network_.Listen("worker", &acceptor_);
-    client_ = std::make_shared<RecordedEnd>();
+    client_ = std::make_shared<transport::RecordedEnd>();
     client_->SetStream(network_.TransportOf("client")->Connect("worker", client_));
     client_->ReadAll();
     sim_.RunFor(kSecond);
@@ -57,8 +57,8 @@ class SimNetworkFaults : public ::testing::Test {
 
   SimScheduler sim_{5};
   SimNetwork network_{&sim_, SimNetwork::Options()};
-  RecordingAcceptor acceptor_;
-  std::shared_ptr<RecordedEnd> client_;
+  transport::RecordingAcceptor acceptor_;
+  std::shared_ptr<transport::RecordedEnd> client_;
 };
 
 TEST_F(SimNetworkFaults, WhatIsSentDuringAShortCutArrivesInOrderWhenItHeals) {

@@ -26,7 +26,7 @@ SimReader::SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
 
 SimReader::~SimReader() { process_.Kill(); }
 
-void SimReader::Start(OpenedSession opened, Transport* transport) {
+void SimReader::Start(OpenedSession opened, transport::Transport* transport) {
   session_ = std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options), calls_,
                                        SessionRuntime{&process_, &process_, transport});
   asked_at_ = now();

@@ -39,7 +39,7 @@ class SimReader {
   std::string wrong;  // "", or the error in a batch
 
  private:
-  void Start(OpenedSession opened, Transport* transport);
+  void Start(OpenedSession opened, transport::Transport* transport);
   // Takes the next batch, if it is complete and no pause is in progress.
   void Poll();
   void Check(const Batch& batch);

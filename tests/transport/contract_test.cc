@@ -8,7 +8,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 bool AwaitRealTime(const std::function<bool()>& done) {
   const Nanos deadline = Clock::Real()->Now() + 20 * kSecond;
@@ -439,4 +439,4 @@ TEST_P(CarrierContract, StreamsEndAtAnyMoment) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -17,7 +17,7 @@
 #include "transport/message_stream.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // A carrier under test.
 class Carrier {
@@ -119,6 +119,6 @@ class CarrierContract : public ::testing::TestWithParam<CarrierFactory>, public 
   size_t taken_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TESTS_TRANSPORT_CONTRACT_TEST_H_

@@ -10,7 +10,7 @@
 
 #include "penstock/v1/data.pb.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // The bytes as slices cut at random places, including empty slices.
@@ -142,4 +142,4 @@ TEST(SliceCursor, ReadsNothingWhereTooLittleRemains) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -18,7 +18,7 @@
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // A worker with gRPC's own server API: reads messages until the stream ends.
@@ -241,4 +241,4 @@ INSTANTIATE_TEST_SUITE_P(GrpcLanes, CarrierContract, ::testing::Values(&MakeLane
 INSTANTIATE_TEST_SUITE_P(GrpcOneLane, CarrierContract, ::testing::Values(&MakeOneLane));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -10,7 +10,7 @@
 #include "tests/transport/contract_test.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 class OnThreads final : public Carrier {
@@ -61,4 +61,4 @@ INSTANTIATE_TEST_SUITE_P(InProcess, CarrierContract,
                          ::testing::Values(&MakeInProcess<OnThreads>, &MakeInProcess<OnVirtualTime>));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

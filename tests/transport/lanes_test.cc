@@ -14,7 +14,7 @@
 #include "transport/lanes/lane_choice.h"
 #include "transport/lanes/lane_order.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 SliceList Message(const std::string& bytes) { return SliceList({Slice::Of(bytes)}); }
@@ -163,4 +163,4 @@ TEST(LaneChoiceTest, NeverGoesBeyondTheLanesThatAreThere) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

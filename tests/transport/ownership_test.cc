@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr Act kAll[] = {Act::kReport,  Act::kJudge, Act::kClose,  Act::kTakeOver,
@@ -77,4 +77,4 @@ TEST(OwnershipTest, ErrorsNameTheThingTheReasonAndTheRemedy) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 TEST(PeerTest, HasATextOfEachKind) {
@@ -21,4 +21,4 @@ TEST(PeerTest, ParsesTheAddressesOfGrpc) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -21,7 +21,7 @@
 #include "transport/shared_memory/ring.h"
 #include "transport/shared_memory/shared_memory_transport.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 TEST_F(WorkerSide, AClientCanNeitherWriteTheRingNorCutItShort) {
@@ -250,4 +250,4 @@ TEST(Ring, RowsLeaveRoomForCopiesAndBlocksAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -25,7 +25,7 @@
 #include "transport/shared_memory/ring.h"
 #include "transport/shared_memory/shared_memory_transport.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 using ::testing::HasSubstr;
@@ -242,4 +242,4 @@ TEST_F(OtherWay, WhatAWorkerSendsIsReadOnlyAsFarAsItIsSound) {
 // ---- Folders -------------------------------------------------------------------------------------------------------
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

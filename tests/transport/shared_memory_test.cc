@@ -13,7 +13,7 @@
 #include "transport/shared_memory/local_address.h"
 #include "transport/shared_memory/shared_memory_transport.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Both ends in one process. The only fallback is a network without listeners.
@@ -75,4 +75,4 @@ INSTANTIATE_TEST_SUITE_P(SharedMemory, CarrierContract,
                                            &MakeSharedMemory<SharedMemory<4096>>));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -22,7 +22,7 @@
 #include "transport/shared_memory/ring.h"
 #include "transport/shared_memory/shared_memory_transport.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 inline constexpr uint64_t kRing = 4 << 20;
 
@@ -158,6 +158,6 @@ class WorkerSide : public testing::Test {
   std::unique_ptr<SharedMemoryListener> listener_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TESTS_TRANSPORT_SHARED_MEMORY_TESTING_H_

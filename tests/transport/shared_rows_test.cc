@@ -17,7 +17,7 @@
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/ring.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr uint64_t kSharedRowRing = 1 << 20;
@@ -156,4 +156,4 @@ TEST_F(SharedRowMessages, AClientMapsABoundedNumberOfFiles) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 TEST(Slice, TheOwnerIsLetGoWithTheLastCopy) {
@@ -45,4 +45,4 @@ TEST(SliceCursor, ReadsTheSameBytesHoweverTheyAreCut) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Keeps a slice's owner until gRPC releases the slice, on any thread. `made` orders the release after the construction
@@ -49,4 +49,4 @@ absl::StatusOr<SliceList> FromByteBuffer(const grpc::ByteBuffer& buffer) {
   return SliceList(std::move(slices));
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Returns a buffer that keeps the message's slices alive until gRPC has sent them.
 grpc::ByteBuffer ToByteBuffer(const SliceList& message);
@@ -15,6 +15,6 @@ grpc::ByteBuffer ToByteBuffer(const SliceList& message);
 // Returns a message that keeps the buffer's slices alive. Returns Internal if gRPC cannot split the buffer into slices.
 absl::StatusOr<SliceList> FromByteBuffer(const grpc::ByteBuffer& buffer);
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_GRPC_BYTE_BUFFER_H_

@@ -16,7 +16,7 @@
 #include "transport/grpc/lane_metadata.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // One stream. gRPC requires one call of Finish, with no write in flight and no operation after it. Operations start
@@ -226,4 +226,4 @@ std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, E
   return std::make_unique<GrpcStreamService>(acceptor, executor, lanes, std::move(admit));
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

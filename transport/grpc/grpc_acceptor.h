@@ -11,7 +11,7 @@
 #include "transport/message_stream.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Time from Close until the service aborts a stream whose client does not read the remaining messages.
 constexpr Nanos kGrpcCloseGrace = 2 * kSecond;
@@ -26,6 +26,6 @@ constexpr Nanos kGrpcCloseGrace = 2 * kSecond;
 std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor,
                                                      const LaneOptions& lanes = {}, AdmitPeer admit = nullptr);
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_GRPC_GRPC_ACCEPTOR_H_

@@ -18,7 +18,7 @@
 #include "transport/lanes/laned_client.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
@@ -189,4 +189,4 @@ std::shared_ptr<MessageStream> GrpcTransport::Connect(const WorkerAddress& worke
   return ConnectLanes(std::move(connect), std::move(events), &PostToGrpc, Clock::Real(), offer_);
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -8,7 +8,7 @@
 #include "transport/lanes/laned_client.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Opens streams over gRPC. Each stream has its own connection (net/channel.h), and gets more under high throughput if
 // they increase the throughput (transport/lanes). The bytes in flight on a connection are limited by its path's
@@ -23,6 +23,6 @@ class GrpcTransport final : public Transport {
   const LaneOffer offer_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_GRPC_GRPC_TRANSPORT_H_

@@ -2,12 +2,12 @@
 #ifndef PENSTOCK_TRANSPORT_GRPC_LANE_METADATA_H_
 #define PENSTOCK_TRANSPORT_GRPC_LANE_METADATA_H_
 
-namespace penstock {
+namespace penstock::transport {
 
 // Metadata keys of a call. The value is the stream's name.
 inline constexpr char kBeginsStream[] = "penstock-stream";
 inline constexpr char kJoinsStream[] = "penstock-joins-stream";
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_GRPC_LANE_METADATA_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr uint32_t kMark = 0xFF4C414E;
@@ -66,4 +66,4 @@ std::string_view LanedCarrier(std::string_view carrier, size_t lanes) {
   return carrier == "grpc" ? kGrpc[std::min(lanes, kMostLanes)] : carrier;
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -19,7 +19,7 @@
 
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Maximum number of lanes of a stream.
 constexpr size_t kMostLanes = 8;
@@ -53,6 +53,6 @@ std::optional<LanePrefix> TakePrefix(SliceList* message);
 // Returns the carrier's name for display, with the number of connections ("grpc x2"). The text is never freed.
 std::string_view LanedCarrier(std::string_view carrier, size_t lanes);
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_LANES_LANE_H_

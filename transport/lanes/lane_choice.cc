@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::transport {
 
 void LaneChoice::Begin(Nanos now) {
   began_ = now;
@@ -47,4 +47,4 @@ void LaneChoice::Sent(uint64_t bytes, size_t ready, Nanos now) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

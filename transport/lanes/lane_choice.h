@@ -8,7 +8,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Pure: the caller passes the sent bytes and the time. Not thread-safe.
 //
@@ -48,6 +48,6 @@ class LaneChoice {
   Nanos pause_ = kFirstPause;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_LANES_LANE_CHOICE_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::transport {
 
 bool LaneOrder::Add(size_t lane, uint64_t number, SliceList message) {
   Lane& from = lanes_[lane];
@@ -27,4 +27,4 @@ void LaneOrder::Clear() {
   for (Lane& lane : lanes_) lane.held = 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

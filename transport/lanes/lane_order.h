@@ -10,7 +10,7 @@
 #include "transport/lanes/lane.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Pure. Not thread-safe. Message numbers increase on each lane. A reader that reads only from lanes without a held
 // message therefore always finds the next message, and holds at most one message for each lane.
@@ -44,6 +44,6 @@ class LaneOrder {
   uint64_t taken_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_LANES_LANE_ORDER_H_

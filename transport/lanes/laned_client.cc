@@ -9,7 +9,7 @@
 #include "transport/lanes/lane_order.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Events of the lanes run on any threads. Events of the stream run one at a time: a thread that finds none in progress
@@ -353,4 +353,4 @@ std::shared_ptr<MessageStream> ConnectLanes(ConnectLane connect, std::shared_ptr
   return stream;
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

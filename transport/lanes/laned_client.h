@@ -11,7 +11,7 @@
 #include "transport/lanes/lane.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Opens one connection to the worker, with the LaneCall in the call's metadata. Otherwise as Transport::Connect.
 using ConnectLane = std::function<std::shared_ptr<MessageStream>(const LaneCall&, std::shared_ptr<StreamEvents>)>;
@@ -32,6 +32,6 @@ struct LaneOffer {
 std::shared_ptr<MessageStream> ConnectLanes(ConnectLane connect, std::shared_ptr<StreamEvents> events, PostTask post,
                                             const Clock* clock, const LaneOffer& offer = {});
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_LANES_LANED_CLIENT_H_

@@ -7,7 +7,7 @@
 #include "transport/lanes/lane_choice.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Events of a rejected call.
@@ -377,4 +377,4 @@ void LaneAcceptor::Forget(const std::string& name) {
   by_name_.erase(name);
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -14,7 +14,7 @@
 #include "transport/message_stream.h"
 #include "transport/ownership.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 struct LaneOptions {
   size_t most = 4;   // maximum lanes of a stream, up to kMostLanes; 1 disables further lanes, whatever clients offer
@@ -47,6 +47,6 @@ class LaneAcceptor {
   std::map<std::string, std::weak_ptr<LanedServer>> by_name_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_LANES_LANED_SERVER_H_

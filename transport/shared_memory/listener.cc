@@ -21,7 +21,7 @@
 #include "transport/shared_memory/ring.h"
 #include "transport/shared_memory/stream.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Pause after the system had no room for another connection.
@@ -194,4 +194,4 @@ absl::StatusOr<std::unique_ptr<SharedMemoryListener>> SharedMemoryListener::Star
                                         std::move(address));
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -15,7 +15,7 @@
 #include "transport/message_stream.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 struct SharedMemoryListenerOptions {
   std::string dir;                                        // folder of the socket; PrepareSocketDir succeeded
@@ -49,6 +49,6 @@ class SharedMemoryListener {
   virtual void Stop() = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_LISTENER_H_

@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr char kSuffix[] = ".sock";
@@ -156,4 +156,4 @@ std::optional<Peer> PeerOf(const OwnedFd& socket) {
   return Peer::Host(peer.uid, peer.pid);
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

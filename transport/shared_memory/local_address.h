@@ -11,7 +11,7 @@
 #include "base/owned_fd.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // A worker's local address, as registered: BOOT_ID:WORKER:PATH.
 struct LocalAddress {
@@ -51,6 +51,6 @@ void GrowBuffer(const OwnedFd& socket);
 // Returns the process at the other end, as the kernel reports it, or nullopt.
 std::optional<Peer> PeerOf(const OwnedFd& socket);
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_LOCAL_ADDRESS_H_

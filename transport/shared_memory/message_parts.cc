@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Minimum size of a slice to send by reference or copy into the ring. A smaller slice costs less in the packet than a
@@ -177,4 +177,4 @@ void IncomingMessages::FinishText() {
   slices_.push_back(Slice::Of(std::exchange(text_, {})));
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -20,7 +20,7 @@
 #include "transport/shared_memory/ring.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Largest message (message_stream.h), and the largest number of its slices. The second limit keeps tiny slices from
 // filling the memory.
@@ -120,6 +120,6 @@ class IncomingMessages {
   std::shared_ptr<RingUse> use_;  // the current message's use of the ring and of files
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_MESSAGE_PARTS_H_

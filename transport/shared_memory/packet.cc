@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 enum Kind : uint8_t { kWelcome = 1, kParts = 2, kRelease = 3, kClose = 4, kFile = 5 };
@@ -176,4 +176,4 @@ std::string PartsBytes::Take(bool last) {
   return std::exchange(packet_, std::string(kPartsFront, static_cast<char>(kParts)));
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

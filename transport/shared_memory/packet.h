@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 constexpr uint32_t kSharedMemoryVersion = 2;
 // Largest packet to send. A socket buffer of the usual system size holds several.
@@ -88,6 +88,6 @@ class PartsBytes {
   std::string packet_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_PACKET_H_

@@ -12,7 +12,7 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr int kEventsAtOnce = 64;
@@ -147,4 +147,4 @@ void PollLoop::Run() {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

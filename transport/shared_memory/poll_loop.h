@@ -17,7 +17,7 @@
 #include "base/owned_fd.h"
 #include "base/runtime/executor.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // A capability for clang's thread-safety analysis, like Strand: state of the thread is ABSL_GUARDED_BY(loop_), and
 // functions on the thread begin with loop_->AssertHere(). Users hold the loop by shared_ptr.
@@ -83,6 +83,6 @@ class ABSL_LOCKABLE PollLoop {
   std::thread::id id_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_POLL_LOOP_H_

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 absl::StatusOr<std::shared_ptr<Ring>> Ring::Create(uint64_t bytes, std::shared_ptr<const void> charge) {
   PS_ASSIGN_OR_RETURN(SealedMemory memory,
@@ -50,4 +50,4 @@ uint64_t Ring::used_bytes() const {
   return free_.used();
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "base/sealed_memory.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Allocates blocks of the ring. The record of free memory is outside the ring, and this process never reads the ring's
 // contents. Thread-safe. Held by shared_ptr, which its blocks hold too.
@@ -55,6 +55,6 @@ class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring>
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_RING_H_

@@ -17,7 +17,7 @@
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/stream.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 constexpr size_t kMostAvoided = 1024;
@@ -283,4 +283,4 @@ std::shared_ptr<MessageStream> SharedMemoryTransport::Connect(const WorkerAddres
   return stream;
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

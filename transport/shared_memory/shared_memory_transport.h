@@ -13,7 +13,7 @@
 #include "transport/shared_memory/local_address.h"
 #include "transport/shared_memory/poll_loop.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 struct SharedMemoryTransportOptions {
   std::string boot = BootId();                   // boot id of this host
@@ -53,6 +53,6 @@ class SharedMemoryTransport final : public Transport {
   friend class ChoosingStream;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_TRANSPORT_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::transport {
 namespace {
 
 // Maximum size of the queue of a client's messages that no StartRead requested. The worker stops reading from a client
@@ -320,4 +320,4 @@ void SharedMemoryStream::Finish(absl::Status status) {
   events->OnClosed(status);
 }
 
-}  // namespace penstock
+}  // namespace penstock::transport

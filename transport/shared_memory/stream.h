@@ -22,7 +22,7 @@
 #include "transport/shared_memory/poll_loop.h"
 #include "transport/shared_memory/ring.h"
 
-namespace penstock {
+namespace penstock::transport {
 
 // Time from a worker's Close until it aborts a stream whose client does not read the remaining messages.
 constexpr Nanos kSharedMemoryCloseGrace = 2 * kSecond;
@@ -119,6 +119,6 @@ class SharedMemoryStream final : public MessageStream,
   bool over_ ABSL_GUARDED_BY(loop_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_SHARED_MEMORY_STREAM_H_

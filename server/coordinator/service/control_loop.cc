@@ -160,7 +160,7 @@ bool ControlLoop::CanWait(const Request& request) const {
   return std::holds_alternative<v1::HeartbeatRequest>(request) && !tasks_wait_.load(std::memory_order_relaxed);
 }
 
-void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done, Peer caller) {
+void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller) {
   const bool soon = !CanWait(request);
   if (Enqueue(ApplyItem{std::move(request), deadline, done, std::move(caller)}, false, soon)) return;
   Reply none;

@@ -77,7 +77,7 @@ class ControlLoop {
   // Applies a request, unless its deadline has passed before its turn. A session report that names no failed worker is
   // applied with the next tick, and so is a heartbeat while no tasks wait to be fetched: waking a thread for each takes
   // longer than applying them. `caller` is the process that sent the request.
-  void Apply(Request request, Nanos deadline, ApplyDone done, Peer caller = {});
+  void Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller = {});
   // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);
   // Starts a long poll. The answer is the changes or, after `wait_ms` (at most 30 s), an empty reply. The caller
@@ -97,7 +97,7 @@ class ControlLoop {
     Request request;
     Nanos deadline;
     ApplyDone done;
-    Peer caller;
+    transport::Peer caller;
   };
   struct WatchItem {
     uint64_t id;

@@ -69,7 +69,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* con
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
+    loop_->Apply(*request, DeadlineOf(*context), done, transport::Peer::Grpc(context->peer()));
     return reactor;
   });
 }
@@ -166,7 +166,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
       reply->set_sent(clock_->Now());
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, Peer::Grpc(context->peer()));
+    loop_->Apply(*request, DeadlineOf(*context), done, transport::Peer::Grpc(context->peer()));
     return reactor;
   });
 }

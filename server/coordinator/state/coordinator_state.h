@@ -175,20 +175,21 @@ class CoordinatorState {
   // the start. Returns 0 if the job had none.
   Nanos ReadersBackBy(const v1::Job& job) const;
   // `id` is the id of the new session.
-  absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request, const Peer& caller,
-                                                   const std::string& id);
+  absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request,
+                                                   const transport::Peer& caller, const std::string& id);
   absl::StatusOr<v1::ReportSessionReply> ReportSession(Nanos now, const v1::ReportSessionRequest& request,
-                                                       const Peer& caller, Consequences* out);
+                                                       const transport::Peer& caller, Consequences* out);
   void ApplyReport(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session, Consequences* out);
   // Returns OK for a session that is not open.
-  absl::Status CloseSession(Nanos now, const v1::CloseSessionRequest& request, const Peer& caller, Consequences* out);
+  absl::Status CloseSession(Nanos now, const v1::CloseSessionRequest& request, const transport::Peer& caller,
+                            Consequences* out);
   // Returns the time until the next report of `who`, a worker or a session (beat_rhythm.h), in milliseconds, rounded
   // up.
   uint32_t NextBeatMs(Nanos now, Nanos asked, const std::string& who) const;
 
   // state_trace.cc
-  absl::StatusOr<v1::StartTraceReply> StartTrace(Nanos now, const v1::StartTraceRequest& request, const Peer& caller,
-                                                 uint64_t id);
+  absl::StatusOr<v1::StartTraceReply> StartTrace(Nanos now, const v1::StartTraceRequest& request,
+                                                 const transport::Peer& caller, uint64_t id);
   // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
   // no worker is live.
   absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
@@ -222,9 +223,9 @@ class CoordinatorState {
 
   // state_verdicts.cc: damaged copies of records.
   absl::StatusOr<v1::JudgeRecordsReply> JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
-                                                     const Peer& caller, Consequences* out);
+                                                     const transport::Peer& caller, Consequences* out);
   // Answers about the records that a reader asks for, after its own decisions are stored.
-  v1::JudgeRecordsReply AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request, const Peer& caller,
+  v1::JudgeRecordsReply AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request, const transport::Peer& caller,
                                     Consequences* out);
   // Decides the undecided records when their decisions are stored. `by_reader`: a reader found the damage, and no
   // worker has confirmed it yet.

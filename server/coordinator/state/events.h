@@ -51,7 +51,7 @@ struct Event {
   Request request;
   // 128 random bits, if NeedsNewId(request): the id of the session to open, or the id of the trace in the first 64.
   std::array<uint64_t, 2> new_id = {};
-  Peer caller = {};  // the process that sent the request
+  transport::Peer caller = {};  // the process that sent the request
 };
 
 // The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
@@ -99,7 +99,7 @@ struct Consequences {
 
 // Limits, times and rules of the coordinator. Times are nanoseconds.
 struct StateOptions {
-  OwnershipRule may_act = MayActFor;  // for a session or a trace
+  transport::OwnershipRule may_act = transport::MayActFor;  // for a session or a trace
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
   Nanos report = kSecond;  // interval between two reports of a trainer

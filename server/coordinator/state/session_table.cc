@@ -46,13 +46,13 @@ SessionEntry* SessionTable::HolderOf(const Group& group, uint32_t rank) {
 }
 
 absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request,
-                                                 const Peer& caller) const {
+                                                 const transport::Peer& caller) const {
   const std::string& resumes = request.resumes();
   // A reader whose reply was lost resumes the same session again.
   const bool its_own = !resumes.empty() && (holder->id == resumes || holder->open.resumes() == resumes);
   if (its_own || SameProcess(holder->open, request)) {
-    const Ownership owned{holder->id, holder->owner};
-    PS_RETURN_IF_ERROR(options_.may_act({Act::kTakeOver, holder->id, caller}, &owned));
+    const transport::Ownership owned{holder->id, holder->owner};
+    PS_RETURN_IF_ERROR(options_.may_act({transport::Act::kTakeOver, holder->id, caller}, &owned));
     return "";
   }
   if (!Reports(*holder, now)) return "";
@@ -77,8 +77,9 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
 }
 
 absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
-                                                         const v1::OpenSessionRequest& request, const Peer& caller,
-                                                         uint64_t job_uid, Nanos readers_back_by) {
+                                                         const v1::OpenSessionRequest& request,
+                                                         const transport::Peer& caller, uint64_t job_uid,
+                                                         Nanos readers_back_by) {
   if (sessions_.size() >= options_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
@@ -136,15 +137,15 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   return Opening{&(sessions_[id] = std::move(session)), ""};
 }
 
-absl::StatusOr<SessionEntry*> SessionTable::ActFor(const std::string& id, Act act, const Peer& caller,
-                                                   std::string_view named) {
+absl::StatusOr<SessionEntry*> SessionTable::ActFor(const std::string& id, transport::Act act,
+                                                   const transport::Peer& caller, std::string_view named) {
   const auto found = sessions_.find(id);
-  const Claim claim{act, named, caller};
+  const transport::Claim claim{act, named, caller};
   if (found == sessions_.end()) {
     const absl::Status missing = options_.may_act(claim, nullptr);
     return missing.ok() ? absl::NotFoundError("the session is not open") : missing;
   }
-  const Ownership owned{found->second.id, found->second.owner};
+  const transport::Ownership owned{found->second.id, found->second.owner};
   PS_RETURN_IF_ERROR(options_.may_act(claim, &owned));
   return &found->second;
 }

@@ -23,7 +23,7 @@ namespace penstock {
 
 struct SessionEntry {
   std::string id;
-  Peer owner;  // the peer that opened it
+  transport::Peer owner;  // the peer that opened it
   v1::OpenSessionRequest open;
   uint64_t job_uid = 0;
   v1::ReportSessionRequest last;  // progress, without workers
@@ -77,11 +77,12 @@ class SessionTable {
   // `readers_back_by` is the time by which the readers from before a coordinator restart have opened again; 0: the job
   // had none.
   absl::StatusOr<Opening> Open(Nanos now, const std::string& id, const v1::OpenSessionRequest& request,
-                               const Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0);
+                               const transport::Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0);
   // Returns the session `id` if the rule accepts that `caller` acts for it (transport/ownership.h). `named` is the
   // session that the request names for this act. The pointer is valid until a session is closed.
-  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, Act act, const Peer& caller, std::string_view named);
-  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, Act act, const Peer& caller) {
+  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, transport::Act act, const transport::Peer& caller,
+                                       std::string_view named);
+  absl::StatusOr<SessionEntry*> ActFor(const std::string& id, transport::Act act, const transport::Peer& caller) {
     return ActFor(id, act, caller, id);
   }
   // Returns the job of the session, or "" if there is no such session.
@@ -131,7 +132,7 @@ class SessionTable {
   SessionEntry* HolderOf(const Group& group, uint32_t rank);
   // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting.
   absl::StatusOr<std::string> AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request,
-                                     const Peer& caller) const;
+                                     const transport::Peer& caller) const;
 
   static constexpr Nanos kSilent = 3 * kSecond;  // reports come each second
   static constexpr uint64_t kAlive = 2;          // reports; one may have been in flight when its process ended

@@ -15,7 +15,8 @@
 namespace penstock {
 
 absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request,
-                                                                   const Peer& caller, const std::string& id) {
+                                                                   const transport::Peer& caller,
+                                                                   const std::string& id) {
   PS_CHECK(!id.empty());
   PS_RETURN_IF_ERROR(CheckRelease("this client", request.version(), "the coordinator"));
   auto found = jobs_.find(request.job());
@@ -89,8 +90,9 @@ void CoordinatorState::ApplyReport(Nanos now, const v1::ReportSessionRequest& re
 
 absl::StatusOr<v1::ReportSessionReply> CoordinatorState::ReportSession(Nanos now,
                                                                        const v1::ReportSessionRequest& request,
-                                                                       const Peer& caller, Consequences* out) {
-  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), Act::kReport, caller);
+                                                                       const transport::Peer& caller,
+                                                                       Consequences* out) {
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), transport::Act::kReport, caller);
   if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
   v1::ReportSessionReply reply;
   traces_.AddOrders(net::SessionLabel(request.session_id()), now, reply.mutable_traces());
@@ -103,15 +105,15 @@ absl::StatusOr<v1::ReportSessionReply> CoordinatorState::ReportSession(Nanos now
   return reply;
 }
 
-absl::Status CoordinatorState::CloseSession(Nanos now, const v1::CloseSessionRequest& request, const Peer& caller,
-                                            Consequences* out) {
+absl::Status CoordinatorState::CloseSession(Nanos now, const v1::CloseSessionRequest& request,
+                                            const transport::Peer& caller, Consequences* out) {
   const std::string& id = request.session_id();
-  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(id, Act::kClose, caller);
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(id, transport::Act::kClose, caller);
   if (absl::IsNotFound(found.status())) return absl::OkStatus();
   PS_RETURN_IF_ERROR(found.status());
   if (request.has_last()) {
     PS_ASSIGN_OR_RETURN(SessionEntry* const session,
-                        sessions_.ActFor(id, Act::kReport, caller, request.last().session_id()));
+                        sessions_.ActFor(id, transport::Act::kReport, caller, request.last().session_id()));
     ApplyReport(now, request.last(), session, out);
   }
   sessions_.Close(id);

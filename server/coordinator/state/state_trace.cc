@@ -11,7 +11,7 @@
 namespace penstock {
 
 absl::StatusOr<v1::StartTraceReply> CoordinatorState::StartTrace(Nanos now, const v1::StartTraceRequest& request,
-                                                                 const Peer& caller, uint64_t id) {
+                                                                 const transport::Peer& caller, uint64_t id) {
   PS_ASSIGN_OR_RETURN(const std::vector<TraceParty> parties, TraceParties(request.job(), now));
   return traces_.Start(id, request, caller, parties, AllToldWithin(), now);
 }

@@ -20,9 +20,9 @@ constexpr size_t kMostDecisions = 1 << 20;
 }  // namespace
 
 absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
-                                                                     const Peer& caller, Consequences* out) {
+                                                                     const transport::Peer& caller, Consequences* out) {
   v1::JudgeRecordsReply reply;
-  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), Act::kJudge, caller);
+  const absl::StatusOr<SessionEntry*> found = sessions_.ActFor(request.session_id(), transport::Act::kJudge, caller);
   if (absl::IsNotFound(found.status()) || (found.ok() && (*found)->job_uid != request.job_uid())) {
     reply.set_unknown_session(true);
     return reply;
@@ -52,9 +52,9 @@ absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, 
 }
 
 v1::JudgeRecordsReply CoordinatorState::AnswerJudge(Nanos now, const v1::JudgeRecordsRequest& request,
-                                                    const Peer& caller, Consequences* out) {
+                                                    const transport::Peer& caller, Consequences* out) {
   v1::JudgeRecordsReply reply;
-  const absl::StatusOr<SessionEntry*> session = sessions_.ActFor(request.session_id(), Act::kJudge, caller);
+  const absl::StatusOr<SessionEntry*> session = sessions_.ActFor(request.session_id(), transport::Act::kJudge, caller);
   if (!session.ok()) {  // the job has failed because of the decisions
     reply.set_unknown_session(true);
     return reply;

@@ -24,22 +24,22 @@ void TraceDesk::Forget(Nanos now) {
   std::erase_if(traces_, [now](const auto& trace) { return now > trace.second.end + kGrace + kKept; });
 }
 
-absl::StatusOr<TraceDesk::Trace*> TraceDesk::ActFor(uint64_t id, Act act, const Peer& caller) {
+absl::StatusOr<TraceDesk::Trace*> TraceDesk::ActFor(uint64_t id, transport::Act act, const transport::Peer& caller) {
   const std::string name = absl::StrCat(absl::Hex(id, absl::kZeroPad16));
-  const Claim claim{act, name, caller};
+  const transport::Claim claim{act, name, caller};
   const auto found = traces_.find(id);
   if (found == traces_.end()) {
     const absl::Status missing = may_act_(claim, nullptr);
     return missing.ok() ? absl::NotFoundError("the trace does not exist") : missing;
   }
-  const Ownership owned{name, found->second.owner};
+  const transport::Ownership owned{name, found->second.owner};
   PS_RETURN_IF_ERROR(may_act_(claim, &owned));
   return &found->second;
 }
 
 absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::StartTraceRequest& request,
-                                                     const Peer& caller, const std::vector<TraceParty>& parties,
-                                                     Nanos lead, Nanos now) {
+                                                     const transport::Peer& caller,
+                                                     const std::vector<TraceParty>& parties, Nanos lead, Nanos now) {
   Forget(now);
   if (request.seconds() == 0 || request.seconds() > kMostSeconds) {
     return absl::InvalidArgumentError(
@@ -97,9 +97,10 @@ void TraceDesk::AddOrders(const std::string& process, Nanos now,
   }
 }
 
-absl::StatusOr<v1::PutTraceReply> TraceDesk::Put(const v1::PutTraceRequest& request, const Peer& caller, Nanos now) {
+absl::StatusOr<v1::PutTraceReply> TraceDesk::Put(const v1::PutTraceRequest& request, const transport::Peer& caller,
+                                                 Nanos now) {
   Forget(now);
-  PS_ASSIGN_OR_RETURN(Trace* const trace, ActFor(request.trace(), Act::kAddPart, caller));
+  PS_ASSIGN_OR_RETURN(Trace* const trace, ActFor(request.trace(), transport::Act::kAddPart, caller));
   if (!trace->parties.contains(request.process())) {
     if (trace->parties.size() >= kMostLateParties) return absl::ResourceExhaustedError("too many take part");
     trace->parties[request.process()].told = true;
@@ -122,9 +123,10 @@ absl::StatusOr<v1::PutTraceReply> TraceDesk::Put(const v1::PutTraceRequest& requ
   return reply;
 }
 
-absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& request, const Peer& caller, Nanos now) {
+absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& request, const transport::Peer& caller,
+                                                 Nanos now) {
   Forget(now);
-  PS_ASSIGN_OR_RETURN(Trace* const trace, ActFor(request.trace(), Act::kFetch, caller));
+  PS_ASSIGN_OR_RETURN(Trace* const trace, ActFor(request.trace(), transport::Act::kFetch, caller));
   v1::GetTraceReply reply;
   size_t bytes = 0;
   while (!trace->parts.empty() && bytes < kReplyBytes) {

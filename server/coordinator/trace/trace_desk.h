@@ -42,25 +42,26 @@ class TraceDesk {
   static constexpr Nanos kGrace = 5 * kSecond;
   static constexpr Nanos kKept = 60 * kSecond;
 
-  explicit TraceDesk(OwnershipRule may_act = MayActFor) : may_act_(std::move(may_act)) {}
+  explicit TraceDesk(transport::OwnershipRule may_act = transport::MayActFor) : may_act_(std::move(may_act)) {}
 
   // Starts a trace of `caller` with a new, unique id. It begins in `lead`, by which time all processes have received
   // the order.
   //   InvalidArgument      the length is not 1 to kMostSeconds
   //   AlreadyExists        a trace of this job, or of one of these processes, is running
   //   ResourceExhausted    there are too many traces
-  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request, const Peer& caller,
-                                            const std::vector<TraceParty>& parties, Nanos lead, Nanos now);
+  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request,
+                                            const transport::Peer& caller, const std::vector<TraceParty>& parties,
+                                            Nanos lead, Nanos now);
 
   // Adds an order for each trace that has not ended to a reply for the process.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
 
   // Adds a part from a process. The times in the reply, of receipt and of sending, are `now`. Fails as the rule
   // does: NotFound if there is no such trace, for example after it was fetched.
-  absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, const Peer& caller, Nanos now);
+  absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, const transport::Peer& caller, Nanos now);
 
   // Returns parts for the program that started the trace. Fails as Put does.
-  absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, const Peer& caller, Nanos now);
+  absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, const transport::Peer& caller, Nanos now);
 
  private:
   struct Party {
@@ -71,7 +72,7 @@ class TraceDesk {
     bool done = false;
   };
   struct Trace {
-    Peer owner;  // started it
+    transport::Peer owner;  // started it
     std::string job;
     Nanos begin = 0, end = 0;
     uint32_t most_events = 0;
@@ -84,9 +85,9 @@ class TraceDesk {
   static bool AllDone(const Trace& trace);
   void Forget(Nanos now);
   // Returns the trace if the rule accepts that `caller` acts for it.
-  absl::StatusOr<Trace*> ActFor(uint64_t id, Act act, const Peer& caller);
+  absl::StatusOr<Trace*> ActFor(uint64_t id, transport::Act act, const transport::Peer& caller);
 
-  const OwnershipRule may_act_;
+  const transport::OwnershipRule may_act_;
   std::map<uint64_t, Trace> traces_;
 };
 

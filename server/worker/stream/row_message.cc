@@ -55,7 +55,7 @@ class Payload {
     }
   }
 
-  std::vector<Slice> Finish() {
+  std::vector<transport::Slice> Finish() {
     FinishSmall();
     return std::move(slices_);
   }
@@ -78,7 +78,7 @@ class Payload {
     small_rows_.clear();
   }
 
-  std::vector<Slice> slices_;
+  std::vector<transport::Slice> slices_;
   std::string small_;
   std::vector<std::unique_ptr<loader::BudgetLease>> small_rows_;
 };
@@ -136,13 +136,13 @@ RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_
   }
   if (!any_flags) out->clear_flags();
   made.sent_bytes = made.row_bytes;
-  std::vector<Slice> slices = payload.Finish();
+  std::vector<transport::Slice> slices = payload.Finish();
   if (compressed != nullptr) {
     out->set_coding(v1::ROW_CODING_ZSTD);
     slices.emplace_back(compressed->coded.bytes.get(), compressed->coded.size, compressed);
     made.sent_bytes = compressed->coded.size;
   }
-  made.message = MakeFrame(header, std::move(slices));
+  made.message = transport::MakeFrame(header, std::move(slices));
   return made;
 }
 

@@ -18,7 +18,7 @@ constexpr uint64_t kJoinRowsBelow = 8 << 10;
 // the rows: their memory returns to the loader's budget when the carrier releases the message. Each row has at most
 // kMaxRowBytes. If `encoder` is not null, it compresses the payload unless that makes it larger.
 struct RowsMessage {
-  SliceList message;
+  transport::SliceList message;
   uint64_t row_bytes = 0;   // size of the rows, uncompressed
   uint64_t sent_bytes = 0;  // size of the payload; equal to row_bytes unless compressed
 };

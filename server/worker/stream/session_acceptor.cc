@@ -9,9 +9,9 @@ namespace penstock {
 namespace {
 
 // Events of a stream that was closed at once.
-class Refused final : public StreamEvents {
+class Refused final : public transport::StreamEvents {
  public:
-  void OnMessage(SliceList) override {}
+  void OnMessage(transport::SliceList) override {}
   void OnWritten() override {}
   void OnClosed(const absl::Status&) override {}
 };
@@ -35,7 +35,7 @@ bool SessionAcceptor::ReclaimFromSilent() {
   return any;
 }
 
-std::shared_ptr<StreamEvents> SessionAcceptor::Accept(std::shared_ptr<MessageStream> stream) {
+std::shared_ptr<transport::StreamEvents> SessionAcceptor::Accept(std::shared_ptr<transport::MessageStream> stream) {
   // Streams that have not sent their `open` yet are also bounded.
   const size_t most = 2 * size_t{shared_->max_sessions} + 16;
   std::shared_ptr<StreamSession> session;

@@ -15,13 +15,13 @@ namespace penstock {
 
 // Thread-safe. Must outlive its sessions. Only a simulated host may die with open streams; their sessions are then
 // destroyed with the acceptor.
-class SessionAcceptor final : public StreamAcceptor {
+class SessionAcceptor final : public transport::StreamAcceptor {
  public:
   // `shared` must outlive this.
   explicit SessionAcceptor(SessionShared* shared);
   ~SessionAcceptor() override;
 
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
+  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override;
 
   // Notifies all current and future sessions that this worker will leave.
   void SendDraining();

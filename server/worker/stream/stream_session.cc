@@ -57,7 +57,7 @@ void StreamSession::Begin() {
   stream_->StartRead();
 }
 
-void StreamSession::OnMessage(SliceList message) {
+void StreamSession::OnMessage(transport::SliceList message) {
   strand_.Post([self = shared_from_this(), message = std::move(message)] {
     self->strand_.AssertHere();
     self->Handle(message);
@@ -165,19 +165,19 @@ void StreamSession::SendDraining() {
     if (!self->accepted_) return;  // sent directly after Accepted
     v1::ServerHeader header;
     header.mutable_draining();
-    self->control_.push_back(MakeFrame(header));
+    self->control_.push_back(transport::MakeFrame(header));
     self->Write();
   });
 }
 
 void StreamSession::Write() {
   if (over_ || writing_) return;
-  SliceList message;
+  transport::SliceList message;
   if (!control_.empty()) {
     message = std::move(control_.front());
     control_.pop_front();
   } else {
-    std::optional<SliceList> rows = NextRowsMessage();
+    std::optional<transport::SliceList> rows = NextRowsMessage();
     if (!rows.has_value()) return;
     message = *std::move(rows);
   }
@@ -193,7 +193,7 @@ void StreamSession::Write() {
   if (grants || fetches || !unrequested_.empty()) PumpSoon();
 }
 
-std::optional<SliceList> StreamSession::NextRowsMessage() {
+std::optional<transport::SliceList> StreamSession::NextRowsMessage() {
   std::vector<loader::RowResult> rows;
   std::optional<Nanos> due;
   {

@@ -75,13 +75,14 @@ struct SessionShared {
 };
 
 // Thread-safe.
-class StreamSession final : public StreamEvents,
+class StreamSession final : public transport::StreamEvents,
                             public loader::RowSink,
                             public std::enable_shared_from_this<StreamSession> {
  public:
   // Calls `ended` once, on the strand, when the stream has closed and the loader has released this session. Until then
   // the caller must keep the session.
-  StreamSession(SessionShared* shared, std::shared_ptr<MessageStream> stream, std::function<void(StreamSession*)> ended)
+  StreamSession(SessionShared* shared, std::shared_ptr<transport::MessageStream> stream,
+                std::function<void(StreamSession*)> ended)
       : shared_(shared),
         strand_(shared->executor),
         stream_(std::move(stream)),
@@ -98,7 +99,7 @@ class StreamSession final : public StreamEvents,
   bool ReclaimIfSilent();
 
   // Events of the stream.
-  void OnMessage(SliceList message) override;
+  void OnMessage(transport::SliceList message) override;
   void OnWritten() override;
   void OnClosed(const absl::Status& status) override;
 
@@ -109,7 +110,7 @@ class StreamSession final : public StreamEvents,
  private:
   // Functions that run on the strand.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  void Handle(const SliceList& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Handle(const transport::SliceList& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Opens the job. Retries until the coordinator has announced it.
   void TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status HandleOpen(const v1::Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -132,7 +133,7 @@ class StreamSession final : public StreamEvents,
   // Starts the next write if one is due.
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Returns the message of the rows that are due. Returns nullopt if there are none, and may then set a timer.
-  std::optional<SliceList> NextRowsMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  std::optional<transport::SliceList> NextRowsMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Woken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CheckHoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void EndHere(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -151,7 +152,7 @@ class StreamSession final : public StreamEvents,
 
   SessionShared* const shared_;
   Strand strand_;
-  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(strand_);
+  std::shared_ptr<transport::MessageStream> stream_ ABSL_GUARDED_BY(strand_);
   std::function<void(StreamSession*)> ended_ ABSL_GUARDED_BY(strand_);
 
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
@@ -164,7 +165,7 @@ class StreamSession final : public StreamEvents,
   std::vector<std::unique_ptr<loader::BudgetLease>> decided_leases_ ABSL_GUARDED_BY(strand_);
   uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;                         // number of records of the job
   std::vector<loader::RowRequest> unrequested_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
-  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows; they go before all rows
+  std::deque<transport::SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows; they go before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
   size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows from RowsAhead; GrantWindow() has a minimum

@@ -17,13 +17,13 @@ constexpr size_t kFewFetches = 4096;   // a session with at most this many fetch
 constexpr size_t kDecisionBytes = 16;  // size of a decided record in a hash set
 constexpr Nanos kMemoryPoll = 100 * kMillisecond;
 
-loader::LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
+loader::LoaderSessionOptions::Borrow BorrowFor(transport::MessageStream::SendsFrom sends_from) {
   switch (sends_from) {
-    case MessageStream::SendsFrom::kAnywhere:
+    case transport::MessageStream::SendsFrom::kAnywhere:
       return loader::LoaderSessionOptions::Borrow::kAny;
-    case MessageStream::SendsFrom::kSharedRowFiles:
+    case transport::MessageStream::SendsFrom::kSharedRowFiles:
       return loader::LoaderSessionOptions::Borrow::kSharedFiles;
-    case MessageStream::SendsFrom::kNowhere:
+    case transport::MessageStream::SendsFrom::kNowhere:
       break;
   }
   return loader::LoaderSessionOptions::Borrow::kNone;
@@ -31,7 +31,7 @@ loader::LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_fr
 
 }  // namespace
 
-void StreamSession::Handle(const SliceList& bytes) {
+void StreamSession::Handle(const transport::SliceList& bytes) {
   if (over_) return;
   if (bytes.bytes() > shared_->message_bytes) {
     EndHere(absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes.bytes(), " bytes; a worker takes ",
@@ -154,9 +154,9 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
 
   v1::ServerHeader accepted, draining;
   accepted.mutable_accepted()->set_worker_id(shared_->worker_id);
-  control_.push_back(MakeFrame(accepted));
+  control_.push_back(transport::MakeFrame(accepted));
   draining.mutable_draining();
-  if (draining_) control_.push_back(MakeFrame(draining));
+  if (draining_) control_.push_back(transport::MakeFrame(draining));
   accepted_ = true;
   return absl::OkStatus();
 }

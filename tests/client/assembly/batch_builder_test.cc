@@ -32,10 +32,10 @@ std::shared_ptr<const BatchFormat> Format(std::vector<batch::ColumnSpec> columns
   return *format;
 }
 
-SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
-  SliceList message;
-  for (size_t at = 0; at < bytes.size(); at += piece) message.Add(Slice::Of(bytes.substr(at, piece)));
-  return SliceCursor(std::move(message));
+transport::SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
+  transport::SliceList message;
+  for (size_t at = 0; at < bytes.size(); at += piece) message.Add(transport::Slice::Of(bytes.substr(at, piece)));
+  return transport::SliceCursor(std::move(message));
 }
 
 std::shared_ptr<BatchMemory> Memory() { return std::make_shared<BatchMemory>(nullptr, 1 << 20); }
@@ -60,7 +60,7 @@ TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
   auto builder = BatchBuilder::Create(format, 2, Memory());
   const std::string rows(
       "\x01\x00\x02\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x05\x00\x06\x00\x00\x00\x00\x00\x00\x00", 24);
-  SliceCursor cursor = Cursor(rows);
+  transport::SliceCursor cursor = Cursor(rows);
   ASSERT_TRUE(builder->WriteRow(1, 12, &cursor).ok());
   ASSERT_TRUE(builder->WriteRow(0, 12, &cursor).ok());
   ASSERT_TRUE(builder->Seal({{1, 2}, {3, 4}}, {1, 0}).ok());
@@ -157,19 +157,19 @@ TEST(BatchBuilder, RefusesEveryOtherLength) {
   const std::string row = std::string("abc\x01\0\0\0", 7) + "12345678" + std::string("\x01\0\0\0\x02\0\0\0xy", 10);
   auto builder = BatchBuilder::Create(format, 1, Memory());
   for (size_t n = 0; n < row.size() + 3; ++n) {
-    SliceCursor cursor = Cursor(row + "zzz");
+    transport::SliceCursor cursor = Cursor(row + "zzz");
     const absl::Status status = builder->WriteRow(0, n, &cursor);
     EXPECT_EQ(status.ok(), n == row.size()) << n << " " << status;
   }
-  SliceCursor shorter = Cursor(row.substr(0, 10));
+  transport::SliceCursor shorter = Cursor(row.substr(0, 10));
   EXPECT_FALSE(builder->WriteRow(0, row.size(), &shorter).ok());
   for (size_t at = 0; at < row.size(); ++at) {
     std::string hostile = row;
     hostile[at] = '\xff';
-    SliceCursor cursor = Cursor(hostile);
+    transport::SliceCursor cursor = Cursor(hostile);
     builder->WriteRow(0, hostile.size(), &cursor).IgnoreError();  // at most an error
   }
-  SliceCursor cursor = Cursor(row);
+  transport::SliceCursor cursor = Cursor(row);
   ASSERT_TRUE(builder->WriteRow(0, row.size(), &cursor).ok());
   ASSERT_TRUE(builder->Seal({{0, 0}}, {1}).ok());
   const Batch batch = builder->Finish(0, 0, 0);
@@ -197,7 +197,7 @@ TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
     batch::AppendRaggedHeader(static_cast<uint32_t>(strings[row].size()), &bytes);
     for (const std::string& s : strings[row]) batch::AppendRaggedHeader(static_cast<uint32_t>(s.size()), &bytes);
     for (const std::string& s : strings[row]) bytes += s;
-    SliceCursor cursor = Cursor(bytes, 1 + random() % 9);
+    transport::SliceCursor cursor = Cursor(bytes, 1 + random() % 9);
     ASSERT_TRUE(builder->WriteRow(row, bytes.size(), &cursor).ok());
   }
   ASSERT_TRUE(builder->Seal(std::vector<RowId>(kRows), std::vector<uint8_t>(kRows, 1)).ok());

@@ -53,9 +53,9 @@ std::string Payload(uint64_t row, int64_t label) {
 std::string Payload(uint64_t row) { return Payload(row, static_cast<int64_t>(row % kClasses)); }
 
 void Write(BatchBuilder& builder, size_t row, const std::string& payload, bool valid = true) {
-  SliceList message;
-  message.Add(Slice::Of(payload));
-  SliceCursor cursor(std::move(message));
+  transport::SliceList message;
+  message.Add(transport::Slice::Of(payload));
+  transport::SliceCursor cursor(std::move(message));
   ASSERT_TRUE(builder.WriteRow(row, payload.size(), &cursor).ok());
   builder.RowDone(row, valid);
 }

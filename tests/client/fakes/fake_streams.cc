@@ -26,9 +26,9 @@ struct FakeStreams::Shared {
 };
 
 // Reads one message, queues its answers, reads the next. The worker's lock guards all state of the stream.
-class FakeStreams::Stream final : public StreamEvents {
+class FakeStreams::Stream final : public transport::StreamEvents {
  public:
-  Stream(std::string id, std::shared_ptr<Shared> shared, std::shared_ptr<MessageStream> stream)
+  Stream(std::string id, std::shared_ptr<Shared> shared, std::shared_ptr<transport::MessageStream> stream)
       : id_(std::move(id)), shared_(std::move(shared)), stream_(std::move(stream)) {
     {
       MutexLock lock(&shared_->mutex);
@@ -38,7 +38,7 @@ class FakeStreams::Stream final : public StreamEvents {
     stream_->StartRead();
   }
 
-  void OnMessage(SliceList bytes) override {
+  void OnMessage(transport::SliceList bytes) override {
     v1::ClientMessage message;
     PS_CHECK(message.ParseFromString(bytes.Joined()));
     const absl::Status status = Handle(message);
@@ -63,7 +63,7 @@ class FakeStreams::Stream final : public StreamEvents {
   void SayDraining() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     v1::ServerHeader header;
     header.mutable_draining();
-    queue_.push_back(MakeFrame(header));
+    queue_.push_back(transport::MakeFrame(header));
     StartNext();
   }
   void Break() { stream_->Close(absl::UnavailableError("the worker was killed")); }
@@ -73,7 +73,7 @@ class FakeStreams::Stream final : public StreamEvents {
     if (writing_) return;
     if (!queue_.empty()) {
       writing_ = true;
-      SliceList next = std::move(queue_.front());
+      transport::SliceList next = std::move(queue_.front());
       queue_.pop_front();
       stream_->StartWrite(std::move(next));
     } else if (ending_.has_value()) {
@@ -90,7 +90,7 @@ class FakeStreams::Stream final : public StreamEvents {
           open_ = message.open();
           v1::ServerHeader header;
           header.mutable_accepted()->set_worker_id(id_);
-          if (!shared_->how.silent) queue_.push_back(MakeFrame(header));
+          if (!shared_->how.silent) queue_.push_back(transport::MakeFrame(header));
           break;
         }
         case v1::ClientMessage::kUseView:
@@ -146,7 +146,7 @@ class FakeStreams::Stream final : public StreamEvents {
         ending_ = absl::UnavailableError("the worker broke");
         return;
       }
-      const SliceList frame = MakeRows(epoch, {rows.begin() + at, rows.begin() + end});
+      const transport::SliceList frame = MakeRows(epoch, {rows.begin() + at, rows.begin() + end});
       queue_.push_back(frame);
       if (how.twice) queue_.push_back(frame);
       sent_ += static_cast<int64_t>(end - at);
@@ -154,7 +154,8 @@ class FakeStreams::Stream final : public StreamEvents {
     }
   }
 
-  SliceList MakeRows(uint64_t epoch, std::vector<uint64_t> numbers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+  transport::SliceList MakeRows(uint64_t epoch, std::vector<uint64_t> numbers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
     Misbehavior how = shared_->how;
     how.decided.insert(decided_.begin(), decided_.end());
     std::map<uint64_t, uint64_t> damaged;  // record by row
@@ -212,21 +213,22 @@ class FakeStreams::Stream final : public StreamEvents {
     }
     if (how.truncated) payload.pop_back();
     if (how.garbage) {
-      return SliceList({Slice::Of(std::string("\x05\x00\x00\x00\xff\xff\xff\xff\xff no protobuf", 21))});
+      return transport::SliceList(
+          {transport::Slice::Of(std::string("\x05\x00\x00\x00\xff\xff\xff\xff\xff no protobuf", 21))});
     }
     // Slices of odd sizes, as if the rows were computed one by one.
-    std::vector<Slice> slices;
-    for (size_t at = 0; at < payload.size(); at += 37) slices.push_back(Slice::Of(payload.substr(at, 37)));
-    return MakeFrame(header, std::move(slices));
+    std::vector<transport::Slice> slices;
+    for (size_t at = 0; at < payload.size(); at += 37) slices.push_back(transport::Slice::Of(payload.substr(at, 37)));
+    return transport::MakeFrame(header, std::move(slices));
   }
 
   const std::string id_;
   const std::shared_ptr<Shared> shared_;
-  const std::shared_ptr<MessageStream> stream_;
+  const std::shared_ptr<transport::MessageStream> stream_;
   v1::Open open_ ABSL_GUARDED_BY(shared_->mutex);
   std::set<uint64_t> decided_ ABSL_GUARDED_BY(shared_->mutex);  // from fetches
   std::map<uint64_t, v1::View> views_ ABSL_GUARDED_BY(shared_->mutex);
-  std::deque<SliceList> queue_ ABSL_GUARDED_BY(shared_->mutex);
+  std::deque<transport::SliceList> queue_ ABSL_GUARDED_BY(shared_->mutex);
   int64_t sent_ ABSL_GUARDED_BY(shared_->mutex) = 0;
   std::optional<absl::Status> ending_ ABSL_GUARDED_BY(shared_->mutex);  // closes the stream once the queue is empty
   bool writing_ ABSL_GUARDED_BY(shared_->mutex) = false;
@@ -237,7 +239,7 @@ FakeStreams::FakeStreams(std::string id, FakeJob job)
 
 FakeStreams::~FakeStreams() = default;
 
-std::shared_ptr<StreamEvents> FakeStreams::Accept(std::shared_ptr<MessageStream> stream) {
+std::shared_ptr<transport::StreamEvents> FakeStreams::Accept(std::shared_ptr<transport::MessageStream> stream) {
   return std::make_shared<Stream>(id_, shared_, std::move(stream));
 }
 

@@ -39,12 +39,12 @@ struct Misbehavior {
 };
 
 // Thread-safe.
-class FakeStreams final : public StreamAcceptor {
+class FakeStreams final : public transport::StreamAcceptor {
  public:
   FakeStreams(std::string id, FakeJob job);
   ~FakeStreams() override;
 
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
+  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override;
 
   const std::string& id() const { return id_; }
   void Behave(Misbehavior how);

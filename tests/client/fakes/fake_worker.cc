@@ -10,7 +10,7 @@ FakeWorker::FakeWorker(std::string id, FakeJob job) : streams_(std::move(id), st
 FakeWorker::~FakeWorker() { Kill(); }
 
 void FakeWorker::Restart() {
-  service_ = MakeGrpcStreamService(&streams_, &timers_);
+  service_ = transport::MakeGrpcStreamService(&streams_, &timers_);
   auto running = net::StartServer(address_, {service_.get()});
   PS_CHECK(running.ok());
   address_ = running->address;

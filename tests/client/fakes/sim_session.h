@@ -102,7 +102,7 @@ class SimSession {
 
   const FakeJob job;
   SimScheduler scheduler;
-  InProcessTransport transport{&scheduler};
+  transport::InProcessTransport transport{&scheduler};
   std::shared_ptr<SimCoordinator> coordinator;
   std::vector<std::unique_ptr<FakeStreams>> workers;
   std::unique_ptr<Session> session;

@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kMiB = 1 << 20;
 
 // The worker's end. Records the begins of grants, if it reads at all, and sends `replies` messages of a MiB each.
-class Worker final : public StreamAcceptor {
+class Worker final : public transport::StreamAcceptor {
  public:
-  class End final : public StreamEvents {
+  class End final : public transport::StreamEvents {
    public:
     explicit End(Worker* worker) : worker_(worker) {}
-    void OnMessage(SliceList message) override {
+    void OnMessage(transport::SliceList message) override {
       v1::ClientMessage parsed;
       EXPECT_TRUE(parsed.ParseFromString(message.Joined()));
       worker_->begins.push_back(parsed.grant().begin());
@@ -32,7 +32,7 @@ class Worker final : public StreamAcceptor {
     Worker* const worker_;
   };
 
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> accepted) override {
+  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> accepted) override {
     stream = std::move(accepted);
     if (reads) stream->StartRead();
     SendNext();
@@ -41,18 +41,18 @@ class Worker final : public StreamAcceptor {
   void SendNext() {
     if (sent == replies) return;
     ++sent;
-    stream->StartWrite(SliceList({Slice::Of(std::string(kMiB, 'w'))}));
+    stream->StartWrite(transport::SliceList({transport::Slice::Of(std::string(kMiB, 'w'))}));
   }
 
   int replies = 0, sent = 0;
   bool reads = true;
   std::vector<uint64_t> begins;
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
 };
 
 class Events final : public LinkEvents {
  public:
-  void OnLinkMessage(const std::shared_ptr<WorkerLink>&, SliceList message) override {
+  void OnLinkMessage(const std::shared_ptr<WorkerLink>&, transport::SliceList message) override {
     received.push_back(message.bytes());
   }
   void OnLinkClosed(const std::shared_ptr<WorkerLink>&, const absl::Status& status) override {
@@ -76,7 +76,7 @@ class WorkerLinkTest : public testing::Test {
   }
 
   SimScheduler scheduler_{1};
-  InProcessTransport transport_{&scheduler_};
+  transport::InProcessTransport transport_{&scheduler_};
   Worker worker_;
   const std::shared_ptr<Events> events_ = std::make_shared<Events>();
 };

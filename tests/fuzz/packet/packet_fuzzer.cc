@@ -22,16 +22,16 @@
 
 namespace {
 
-using penstock::FilePacket;
-using penstock::IncomingMessages;
-using penstock::OutgoingMessage;
-using penstock::Packet;
-using penstock::ParsePacket;
-using penstock::PartsPacket;
-using penstock::Ring;
 using penstock::SealedMemory;
-using penstock::Slice;
-using penstock::SliceList;
+using penstock::transport::FilePacket;
+using penstock::transport::IncomingMessages;
+using penstock::transport::OutgoingMessage;
+using penstock::transport::Packet;
+using penstock::transport::ParsePacket;
+using penstock::transport::PartsPacket;
+using penstock::transport::Ring;
+using penstock::transport::Slice;
+using penstock::transport::SliceList;
 
 constexpr uint64_t kRing = 1 << 16;
 
@@ -88,7 +88,7 @@ void SendAndReceive(std::string_view input) {
   OutgoingMessage outgoing(std::move(message), ring.get());
   std::vector<std::string> packets;
   for (std::string packet = outgoing.NextPacket(); !packet.empty(); packet = outgoing.NextPacket()) {
-    PS_CHECK(packet.size() <= penstock::kMostPacketBytes);
+    PS_CHECK(packet.size() <= penstock::transport::kMostPacketBytes);
     packets.push_back(std::move(packet));
   }
   const OutgoingMessage::Kept kept = outgoing.TakeKept();
@@ -97,7 +97,7 @@ void SendAndReceive(std::string_view input) {
   for (const std::string& bytes : packets) {
     const absl::StatusOr<Packet> packet = ParsePacket(bytes);
     PS_CHECK(packet.ok());
-    for (const penstock::MessagePart& part : std::get<PartsPacket>(*packet).parts) {
+    for (const penstock::transport::MessagePart& part : std::get<PartsPacket>(*packet).parts) {
       if (!part.bytes.empty()) {
         got += part.bytes;
         continue;

@@ -55,11 +55,11 @@ TEST(RpcTableTest, HasOneLineForEachRpc) {
   EXPECT_EQ(lines, std::multiset<std::string>(declared.begin(), declared.end()));
 }
 
-class CountingAcceptor final : public StreamAcceptor {
+class CountingAcceptor final : public transport::StreamAcceptor {
  public:
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
-    class Ignored final : public StreamEvents {
-      void OnMessage(SliceList) override {}
+  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override {
+    class Ignored final : public transport::StreamEvents {
+      void OnMessage(transport::SliceList) override {}
       void OnWritten() override {}
       void OnClosed(const absl::Status&) override {}
     };
@@ -73,10 +73,10 @@ class CountingAcceptor final : public StreamAcceptor {
 class RpcGateTest : public ::testing::Test {
  protected:
   RpcGateTest() {
-    const RpcRule rule = [this](const RpcLine& line, const Peer& peer) {
+    const RpcRule rule = [this](const RpcLine& line, const transport::Peer& peer) {
       MutexLock lock(&mutex_);
       seen_.emplace_back(line.method);
-      EXPECT_EQ(peer.kind, Peer::Kind::kNetwork);
+      EXPECT_EQ(peer.kind, transport::Peer::Kind::kNetwork);
       EXPECT_EQ(peer.address.find("127.0.0.1:"), 0u) << peer.address;
       return rejects_ ? absl::PermissionDeniedError("no call is allowed") : absl::OkStatus();
     };
@@ -88,7 +88,7 @@ class RpcGateTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
-    service_ = MakeGrpcStreamService(&acceptor_, &executor_, {}, RpcGate(rule).ForStreams(Rpc::kStream));
+    service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {}, RpcGate(rule).ForStreams(Rpc::kStream));
     absl::StatusOr<net::RunningServer> worker =
         net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
     EXPECT_TRUE(worker.ok()) << worker.status();

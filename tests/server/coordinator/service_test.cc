@@ -343,11 +343,11 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
 
 TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTraces) {
   Mutex mutex;
-  std::vector<Act> acts;  // guarded by mutex
-  options_.may_act = [&](const Claim& claim, const Ownership*) {
+  std::vector<transport::Act> acts;  // guarded by mutex
+  options_.may_act = [&](const transport::Claim& claim, const transport::Ownership*) {
     MutexLock lock(&mutex);
     acts.push_back(claim.act);
-    EXPECT_EQ(claim.caller.kind, Peer::Kind::kNetwork);
+    EXPECT_EQ(claim.caller.kind, transport::Peer::Kind::kNetwork);
     EXPECT_THAT(claim.caller.address, StartsWith("127.0.0.1:"));
     return absl::PermissionDeniedError("no act is allowed");
   };
@@ -368,7 +368,8 @@ TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTrac
     EXPECT_THAT(std::string(end.message()), HasSubstr("no act is allowed"));
   }
   MutexLock lock(&mutex);
-  EXPECT_THAT(acts, ElementsAre(Act::kReport, Act::kJudge, Act::kClose, Act::kAddPart, Act::kFetch));
+  EXPECT_THAT(acts, ElementsAre(transport::Act::kReport, transport::Act::kJudge, transport::Act::kClose,
+                                transport::Act::kAddPart, transport::Act::kFetch));
 }
 
 TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnOneStateDirIsRefused) {

@@ -155,7 +155,7 @@ class StateHarness {
   }
 
   Nanos now = kSecond;
-  Peer caller;  // sender of the next requests
+  transport::Peer caller;  // sender of the next requests
   FakeStore store;
   std::vector<v1::StoreEvent> last_facts;  // facts of the last event
   std::optional<CoordinatorState> state;

@@ -51,8 +51,8 @@ v1::GetTraceRequest GetOf(uint64_t trace) {
 class StateOwnershipTest : public ::testing::Test {
  protected:
   struct Asked {
-    Act act;
-    Peer caller, owner;
+    transport::Act act;
+    transport::Peer caller, owner;
     bool exists = false;
   };
 
@@ -71,9 +71,9 @@ class StateOwnershipTest : public ::testing::Test {
 
   StateOptions Options() {
     StateOptions options;
-    options.may_act = [this](const Claim& claim, const Ownership* owned) {
-      asked.push_back({claim.act, claim.caller, owned == nullptr ? Peer() : owned->owner, owned != nullptr});
-      return verdict.ok() ? MayActFor(claim, owned) : verdict;
+    options.may_act = [this](const transport::Claim& claim, const transport::Ownership* owned) {
+      asked.push_back({claim.act, claim.caller, owned == nullptr ? transport::Peer() : owned->owner, owned != nullptr});
+      return verdict.ok() ? transport::MayActFor(claim, owned) : verdict;
     };
     return options;
   }
@@ -95,7 +95,8 @@ class StateOwnershipTest : public ::testing::Test {
     return 0;
   }
 
-  const Peer owner = Peer::Network("10.0.0.7:5123"), caller = Peer::Network("192.0.2.1:443");
+  const transport::Peer owner = transport::Peer::Network("10.0.0.7:5123"),
+                        caller = transport::Peer::Network("192.0.2.1:443");
   absl::Status verdict;
   std::vector<Asked> asked;
   StateHarness h{Options()};
@@ -107,14 +108,14 @@ TEST_F(StateOwnershipTest, EachActOfARequestIsRejectedAndChangesNothing) {
   v1::JudgeRecordsRequest judge;
   judge.set_session_id(session);
   judge.set_job_uid(h.Job("train").uid());
-  const std::vector<std::pair<Act, Request>> requests = {
-      {Act::kReport, ReportOf(session, 50)},
-      {Act::kJudge, judge},
-      {Act::kClose, CloseOf(session)},
-      {Act::kTakeOver, OpenOf(0, 1)},
-      {Act::kTakeOver, OpenOf(0, 3, session)},
-      {Act::kAddPart, PutOf(trace)},
-      {Act::kFetch, GetOf(trace)},
+  const std::vector<std::pair<transport::Act, Request>> requests = {
+      {transport::Act::kReport, ReportOf(session, 50)},
+      {transport::Act::kJudge, judge},
+      {transport::Act::kClose, CloseOf(session)},
+      {transport::Act::kTakeOver, OpenOf(0, 1)},
+      {transport::Act::kTakeOver, OpenOf(0, 3, session)},
+      {transport::Act::kAddPart, PutOf(trace)},
+      {transport::Act::kFetch, GetOf(trace)},
   };
   verdict = absl::PermissionDeniedError("no act is allowed");
   for (const auto& [act, request] : requests) {
@@ -132,7 +133,7 @@ TEST_F(StateOwnershipTest, EachActOfARequestIsRejectedAndChangesNothing) {
   // The same requests are accepted from another address, because an address is no identity.
   verdict = absl::OkStatus();
   for (const auto& [act, request] : requests) {
-    if (act == Act::kClose) continue;
+    if (act == transport::Act::kClose) continue;
     EXPECT_TRUE(h.Apply(request).status.ok()) << static_cast<int>(act);
   }
   const int before = h.JobStatus("train").sessions_size();
@@ -143,9 +144,9 @@ TEST_F(StateOwnershipTest, EachActOfARequestIsRejectedAndChangesNothing) {
 TEST_F(StateOwnershipTest, TheLastReportOfACloseIsAnActOfItsOwn) {
   asked.clear();
   EXPECT_TRUE(h.Apply(CloseWithReport(session, session)).status.ok());
-  std::vector<Act> acts;
+  std::vector<transport::Act> acts;
   for (const Asked& each : asked) acts.push_back(each.act);
-  EXPECT_THAT(acts, ElementsAre(Act::kClose, Act::kReport));
+  EXPECT_THAT(acts, ElementsAre(transport::Act::kClose, transport::Act::kReport));
 }
 
 TEST_F(StateOwnershipTest, ACloseReportsForNoOtherSession) {

@@ -17,8 +17,8 @@ class TraceDeskTest : public ::testing::Test {
     v1::StartTraceRequest request;
     request.set_job(job);
     request.set_seconds(seconds);
-    return desk.Start(id, request, Peer(), {{worker, true, "0.3.0"}, {session, false, "0.3.0"}}, 1500 * kMillisecond,
-                      now);
+    return desk.Start(id, request, transport::Peer(), {{worker, true, "0.3.0"}, {session, false, "0.3.0"}},
+                      1500 * kMillisecond, now);
   }
   std::vector<v1::TraceOrder> Orders(const std::string& process) {
     google::protobuf::RepeatedPtrField<v1::TraceOrder> orders;
@@ -31,12 +31,12 @@ class TraceDeskTest : public ::testing::Test {
     request.set_process(process);
     request.set_last(last);
     if (part) request.mutable_part()->set_host(std::string(bytes, 'x'));
-    return desk.Put(request, Peer(), now).status();
+    return desk.Put(request, transport::Peer(), now).status();
   }
   absl::StatusOr<v1::GetTraceReply> Get(uint64_t id) {
     v1::GetTraceRequest request;
     request.set_trace(id);
-    return desk.Get(request, Peer(), now);
+    return desk.Get(request, transport::Peer(), now);
   }
 
   TraceDesk desk;

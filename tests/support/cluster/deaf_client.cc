@@ -4,10 +4,10 @@
 
 namespace penstock {
 
-std::shared_ptr<DeafClient> DeafClient::Connect(Transport* transport, const std::string& address,
+std::shared_ptr<DeafClient> DeafClient::Connect(transport::Transport* transport, const std::string& address,
                                                 std::vector<v1::ClientMessage> messages) {
   const std::shared_ptr<DeafClient> client(new DeafClient(std::move(messages)));
-  std::shared_ptr<MessageStream> stream = transport->Connect(address, client);
+  std::shared_ptr<transport::MessageStream> stream = transport->Connect(address, client);
   {
     MutexLock lock(&client->mutex_);
     if (!client->ended_.has_value()) client->stream_ = std::move(stream);
@@ -17,7 +17,7 @@ std::shared_ptr<DeafClient> DeafClient::Connect(Transport* transport, const std:
 }
 
 void DeafClient::Close() {
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
   {
     MutexLock lock(&mutex_);
     stream = stream_;
@@ -44,14 +44,14 @@ void DeafClient::OnWritten() {
 }
 
 void DeafClient::OnClosed(const absl::Status& status) {
-  std::shared_ptr<MessageStream> dropped;  // destroyed after the lock is released
+  std::shared_ptr<transport::MessageStream> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   ended_ = status;
   dropped.swap(stream_);
 }
 
 void DeafClient::WriteNext() {
-  std::shared_ptr<MessageStream> stream;
+  std::shared_ptr<transport::MessageStream> stream;
   const v1::ClientMessage* next = nullptr;
   {
     MutexLock lock(&mutex_);
@@ -59,7 +59,7 @@ void DeafClient::WriteNext() {
     stream = stream_;
     next = &messages_[started_++];
   }
-  stream->StartWrite(SliceList({Slice::Of(next->SerializeAsString())}));
+  stream->StartWrite(transport::SliceList({transport::Slice::Of(next->SerializeAsString())}));
 }
 
 v1::ClientMessage OpenMessage(const v1::Job& job, const std::string& session) {

@@ -17,10 +17,10 @@
 namespace penstock {
 
 // Thread-safe.
-class DeafClient final : public StreamEvents {
+class DeafClient final : public transport::StreamEvents {
  public:
   // Opens a stream to `address` and writes the messages. Each waits until the worker has accepted its predecessor.
-  static std::shared_ptr<DeafClient> Connect(Transport* transport, const std::string& address,
+  static std::shared_ptr<DeafClient> Connect(transport::Transport* transport, const std::string& address,
                                              std::vector<v1::ClientMessage> messages);
 
   void Close();
@@ -29,7 +29,7 @@ class DeafClient final : public StreamEvents {
   // The stream's final status, or nullopt while it is open.
   std::optional<absl::Status> ended() const;
 
-  void OnMessage(SliceList) override {}
+  void OnMessage(transport::SliceList) override {}
   void OnWritten() override;
   void OnClosed(const absl::Status& status) override;
 
@@ -39,7 +39,7 @@ class DeafClient final : public StreamEvents {
 
   const std::vector<v1::ClientMessage> messages_;
   mutable Mutex mutex_;
-  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<transport::MessageStream> stream_ ABSL_GUARDED_BY(mutex_);
   size_t started_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t written_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);

@@ -20,9 +20,9 @@ namespace penstock {
 
 // A carrier's stream. Writes stay in flight until the test accepts them. Notifies the session of a close by either
 // side.
-class FakeStream : public MessageStream {
+class FakeStream : public transport::MessageStream {
  public:
-  void SetEvents(const std::shared_ptr<StreamEvents>& events) {
+  void SetEvents(const std::shared_ptr<transport::StreamEvents>& events) {
     bool finished = false;
     {
       MutexLock lock(&mutex_);
@@ -38,38 +38,39 @@ class FakeStream : public MessageStream {
     ++reads_;
     changed_.NotifyAll();
   }
-  void StartWrite(SliceList message) override {
+  void StartWrite(transport::SliceList message) override {
     MutexLock lock(&mutex_);
     if (finished_) return;
     EXPECT_FALSE(writing_) << "two writes at once";
     writing_ = true;
     v1::ServerHeader header;
-    SliceCursor payload;
-    EXPECT_TRUE(ParseFrame(message, &header, &payload).ok());
+    transport::SliceCursor payload;
+    EXPECT_TRUE(transport::ParseFrame(message, &header, &payload).ok());
     headers_.push_back(header);
     in_flight_ = std::move(message);
     changed_.NotifyAll();
   }
   void Close(absl::Status status) override { Finish(std::move(status)); }
-  Peer peer() const override { return Peer(); }
+  transport::Peer peer() const override { return transport::Peer(); }
   std::string_view carrier() const override { return "fake"; }
 
   // The client's side.
   void Send(const v1::ClientMessage& message) { SendBytes(message.SerializeAsString()); }
   void SendBytes(std::string bytes) {
-    if (const auto events = this->events()) events->OnMessage(SliceList({Slice::Of(std::move(bytes))}));
+    if (const auto events = this->events())
+      events->OnMessage(transport::SliceList({transport::Slice::Of(std::move(bytes))}));
   }
   void Leave() { Finish(absl::OkStatus()); }
   // Accepts the write in flight.
   void Take() {
-    SliceList gone;
+    transport::SliceList gone;
     {
       MutexLock lock(&mutex_);
       if (finished_ || !writing_) return;
       writing_ = false;
       std::swap(gone, in_flight_);
     }
-    gone = SliceList();
+    gone = transport::SliceList();
     if (const auto events = this->events()) events->OnWritten();
   }
 
@@ -105,13 +106,13 @@ class FakeStream : public MessageStream {
   }
 
  private:
-  std::shared_ptr<StreamEvents> events() {
+  std::shared_ptr<transport::StreamEvents> events() {
     MutexLock lock(&mutex_);
     return events_;
   }
   void Finish(absl::Status status) {
-    std::shared_ptr<StreamEvents> events;
-    SliceList gone;
+    std::shared_ptr<transport::StreamEvents> events;
+    transport::SliceList gone;
     {
       MutexLock lock(&mutex_);
       if (finished_) return;
@@ -140,8 +141,8 @@ class FakeStream : public MessageStream {
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);
-  SliceList in_flight_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<transport::StreamEvents> events_ ABSL_GUARDED_BY(mutex_);
+  transport::SliceList in_flight_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ServerHeader> headers_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -162,8 +162,8 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
   EXPECT_EQ(purse_->taken, 100015u);
   {
     v1::ServerHeader header;
-    SliceCursor payload;
-    ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
+    transport::SliceCursor payload;
+    ASSERT_TRUE(transport::ParseFrame(made.message, &header, &payload).ok());
     const v1::Rows& out = header.rows();
     EXPECT_EQ(out.epoch(), 3u);
     EXPECT_THAT(out.positions(), ElementsAre('a', 'b', 'c', 'd', 'e'));
@@ -178,7 +178,7 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
     ASSERT_TRUE(payload.Read(bytes.data(), bytes.size()));
     EXPECT_EQ(bytes, std::string(10, 'a') + std::string(100000, 'b') + std::string(5, 'e'));
   }
-  made.message = SliceList();
+  made.message = transport::SliceList();
   EXPECT_EQ(purse_->taken, 0u);
 }
 
@@ -197,8 +197,8 @@ TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilI
   EXPECT_EQ(purse_->taken, 100010u);
   {
     v1::ServerHeader header;
-    SliceCursor payload;
-    ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
+    transport::SliceCursor payload;
+    ASSERT_TRUE(transport::ParseFrame(made.message, &header, &payload).ok());
     const v1::Rows& out = header.rows();
     EXPECT_EQ(out.coding(), v1::ROW_CODING_ZSTD);
     EXPECT_THAT(out.payload_bytes(), ElementsAre(10, 0, 100000));
@@ -211,7 +211,7 @@ TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilI
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->get()), 100010),
               std::string(10, 'a') + std::string(100000, 'b'));
   }
-  made.message = SliceList();
+  made.message = transport::SliceList();
   EXPECT_EQ(purse_->taken, 0u);
 }
 
@@ -223,8 +223,8 @@ TEST_F(OutboxTest, RowsThatDoNotGetSmallerGoAsTheyAre) {
   const RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);
   EXPECT_EQ(made.sent_bytes, 3u);
   v1::ServerHeader header;
-  SliceCursor payload;
-  ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
+  transport::SliceCursor payload;
+  ASSERT_TRUE(transport::ParseFrame(made.message, &header, &payload).ok());
   EXPECT_EQ(header.rows().coding(), v1::ROW_CODING_NONE);
   EXPECT_EQ(payload.remaining(), 3u);
 }

@@ -42,7 +42,7 @@ class StreamSessionTest : public PreparedJobTest {
   };
   Client NewClient() {
     auto stream = std::make_shared<FakeStream>();
-    const std::shared_ptr<StreamEvents> session = acceptor_.Accept(stream);
+    const std::shared_ptr<transport::StreamEvents> session = acceptor_.Accept(stream);
     stream->SetEvents(session);
     streams_.push_back(stream);
     sessions_.push_back(session);
@@ -121,7 +121,7 @@ class StreamSessionTest : public PreparedJobTest {
   std::unique_ptr<ThreadPool> executor_;
   SessionAcceptor acceptor_{&shared_};
   std::vector<std::shared_ptr<FakeStream>> streams_;
-  std::vector<std::shared_ptr<StreamEvents>> sessions_;
+  std::vector<std::shared_ptr<transport::StreamEvents>> sessions_;
 };
 
 }  // namespace penstock
