@@ -27,7 +27,7 @@ namespace penstock {
 // Forks, so it must be constructed before gRPC starts.
 class CoordinatorProcess {
  public:
-  explicit CoordinatorProcess(const CoordinatorOptions& asked) {
+  explicit CoordinatorProcess(const coordinator::CoordinatorOptions& asked) {
     rlimit files = {};
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
@@ -78,10 +78,10 @@ class CoordinatorProcess {
   }
 
  private:
-  int Run(CoordinatorOptions options, int told) const {
+  int Run(coordinator::CoordinatorOptions options, int told) const {
     options.listen = "127.0.0.1:0";
     options.state_dir = dir_;
-    auto coordinator = Coordinator::Start(options);
+    auto coordinator = coordinator::Coordinator::Start(options);
     if (!coordinator.ok()) {
       std::fprintf(stderr, "%s\n", coordinator.status().ToString().c_str());
       return 1;
@@ -118,7 +118,7 @@ class MadeUpWorkers {
   static std::string Name(int i) { return "worker-" + std::to_string(i); }
   void set_shards(int shards) { shards_ = shards; }
   void Register(int i, int home) {
-    v1::RegisterWorkerRequest hello = WorkerCalled(Name(i));
+    v1::RegisterWorkerRequest hello = coordinator::WorkerCalled(Name(i));
     hello.set_address("host-" + std::to_string(home) + ".example:7071");
     v1::RegisterWorkerReply reply;
     Call(stub_, &Stub::RegisterWorker, hello, &reply);
@@ -126,13 +126,13 @@ class MadeUpWorkers {
   void Beat() {
     for (int i = 0; i < workers_; ++i) {
       v1::HeartbeatReply beat;
-      Call(stub_, &Stub::Heartbeat, BeatOf(Name(i)), &beat);
-      std::vector<v1::Task> tasks = TasksIn(beat);
+      Call(stub_, &Stub::Heartbeat, coordinator::BeatOf(Name(i)), &beat);
+      std::vector<v1::Task> tasks = coordinator::TasksIn(beat);
       while (!tasks.empty()) {
         const v1::Task task = tasks.back();
         tasks.pop_back();
         v1::ReportTaskReply next;
-        Call(stub_, &Stub::ReportTask, DoneBy(Name(i), task, shards_, 1000), &next);
+        Call(stub_, &Stub::ReportTask, coordinator::DoneBy(Name(i), task, shards_, 1000), &next);
         for (const v1::Task& more : next.tasks()) {
           const auto same = [&](const v1::Task& known) { return known.id() == more.id(); };
           if (std::none_of(tasks.begin(), tasks.end(), same)) tasks.push_back(more);
@@ -143,7 +143,7 @@ class MadeUpWorkers {
   // Submits the job and sends heartbeats until it is READY.
   void Prepare(const std::string& job) {
     v1::SubmitReply submitted;
-    Call(stub_, &Stub::Submit, SubmitOf(SimpleSpec(job)), &submitted);
+    Call(stub_, &Stub::Submit, coordinator::SubmitOf(coordinator::SimpleSpec(job)), &submitted);
     for (;;) {
       Beat();
       v1::StatusReply status;

@@ -84,7 +84,7 @@ struct Member {
 };
 
 v1::HeartbeatRequest MakeBeat(const Member& member, double now) {
-  v1::HeartbeatRequest beat = BeatOf(MadeUpWorkers::Name(member.number));
+  v1::HeartbeatRequest beat = coordinator::BeatOf(MadeUpWorkers::Name(member.number));
   const auto rows = static_cast<uint64_t>(1000 * now);
   v1::WorkerLoad* const load = beat.mutable_load();
   load->set_rows(rows);
@@ -241,8 +241,8 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     member.stub = v1::Coordinator::NewStub(net::MakeChannel(coordinator.address()));
     member.poll = std::make_unique<Poll>(member.stub.get(), member.worker ? "" : "train");
     if (!member.worker) {
-      v1::OpenSessionRequest open =
-          SessionOn("train", static_cast<uint32_t>(member.number), static_cast<uint32_t>(options.trainers));
+      v1::OpenSessionRequest open = coordinator::SessionOn("train", static_cast<uint32_t>(member.number),
+                                                           static_cast<uint32_t>(options.trainers));
       open.set_host("host-" + std::to_string(member.number));
       open.set_batch_size(static_cast<uint32_t>(options.trainers));
       v1::OpenSessionReply opened;
@@ -294,7 +294,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "unknown flag %s\n", argv[i]);
     return 2;
   }
-  CoordinatorOptions coordinator_options;
+  coordinator::CoordinatorOptions coordinator_options;
   coordinator_options.dead_after_ms = 600'000;  // a busy machine must not make members count as dead
   const CoordinatorProcess coordinator(coordinator_options);
   return coordinator.address().empty() ? 1 : Measure(options, coordinator);

@@ -169,7 +169,7 @@ Options Parse(int argc, char** argv) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  CoordinatorOptions coordinator_options;
+  coordinator::CoordinatorOptions coordinator_options;
   coordinator_options.heartbeat_ms = 60'000;  // a busy machine must not make workers count as dead
   coordinator_options.dead_after_ms = 600'000;
   const CoordinatorProcess coordinator(coordinator_options);

@@ -12,7 +12,7 @@
 #include "config/flags.h"
 #include "pipeline/storage/files.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 const std::vector<std::string>& RoleNames() {
@@ -230,4 +230,4 @@ std::string DaemonHelp(const std::string& role) {
       "`penstock check-config FILE` lists all mistakes in a configuration file.\n");
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

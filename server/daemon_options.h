@@ -11,7 +11,7 @@
 #include "penstock/v1/config.pb.h"
 #include "pipeline/sources/dataset_files.h"
 
-namespace penstock {
+namespace penstock::server {
 
 struct DaemonOptions {
   config::DaemonRole role = config::DaemonRole::kStandalone;
@@ -35,6 +35,6 @@ std::string DaemonHelp(const std::string& role);
 // Returns the default state folder: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, ~/.local/state/penstock.
 std::string DefaultStateDir();
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_DAEMON_OPTIONS_H_

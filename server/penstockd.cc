@@ -27,7 +27,7 @@
 #include "server/worker/worker.h"
 #include "transport/shared_memory/local_address.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
@@ -75,8 +75,8 @@ class Ending {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, Ending* ending) {
-  CoordinatorOptions out;
+coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, Ending* ending) {
+  coordinator::CoordinatorOptions out;
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
@@ -139,7 +139,7 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 }
 
 absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options, ending)));
+  PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
   ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
@@ -175,7 +175,7 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
 }
 
 absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options, ending)));
+  PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
   ending->Begin();
   WorkerOptions worker_options = WorkerOptionsOf(options);
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
@@ -249,13 +249,13 @@ int Main(const std::vector<std::string>& args) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::server
 
 int main(int argc, char** argv) {
   penstock::RaiseOpenFileLimit();
   penstock::IgnoreFileSizeSignal();
   penstock::KeepFreedMemory(size_t{16} << 20);
-  penstock::BlockSignals();  // before anything starts a thread
+  penstock::server::BlockSignals();  // before anything starts a thread
   penstock::net::QuietGrpcLog();
-  return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));
+  return penstock::server::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -4,7 +4,7 @@
 #include "base/status_macros.h"
 #include "net/address.h"
 
-namespace penstock {
+namespace penstock::server {
 
 absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
   PS_ASSIGN_OR_RETURN(const net::Address address, net::ParseAddress(listen));
@@ -14,4 +14,4 @@ absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
       address.port, ", or allow it on a network that you trust with --insecure (insecure: true in the configuration)"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::server {
 
 // Plaintext binds only to loopback, unless `insecure`. Returns FailedPrecondition, which names the address and the
 // remedies, or InvalidArgument if `listen` is not an address.
 absl::Status CheckPlaintextBind(const std::string& listen, bool insecure);
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_COMMON_BIND_CHECK_H_

@@ -12,7 +12,7 @@
 #include <google/protobuf/stubs/logging.h>
 #endif
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 void SayOfGrpc(net::GrpcLogLevel level, const char* file, int line, const char* text) {
@@ -40,4 +40,4 @@ void RouteLibraryLogs() {
 #endif
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 // spdlog's %v does not escape, so JSON lines have their own flag.
@@ -51,4 +51,4 @@ absl::Status SetUpLogging(const std::string& level, bool json) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

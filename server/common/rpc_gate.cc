@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <iterator>
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 constexpr unsigned kByCommand = RpcLine::kCommand, kByTrainer = RpcLine::kTrainer, kByWorker = RpcLine::kWorker;
@@ -51,4 +51,4 @@ transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   return [rule = rule_, line = LineOf(rpc)](const transport::Peer& peer) { return rule(line, peer); };
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

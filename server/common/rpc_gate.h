@@ -14,7 +14,7 @@
 #include "net/grpc_status.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::server {
 
 // The RPCs of coordinator and worker, in the order of their table.
 enum class Rpc {
@@ -86,6 +86,6 @@ class RpcGate {
   const RpcRule rule_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_COMMON_RPC_GATE_H_

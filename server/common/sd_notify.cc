@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::server {
 
 absl::Status SdNotify(const std::string& state) {
   const char* name = std::getenv("NOTIFY_SOCKET");
@@ -38,4 +38,4 @@ absl::Status SdNotify(const std::string& state) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

@@ -6,13 +6,13 @@
 
 #include "absl/status/status.h"
 
-namespace penstock {
+namespace penstock::server {
 
 // Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names (a
 // path, or '@' and a name in the abstract namespace). If the variable is unset, systemd did not start the daemon, and
 // the function returns OK without doing anything.
 absl::Status SdNotify(const std::string& state);
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 // SIGUSR2, which is sent only to the waiting thread, ends it.
@@ -52,4 +52,4 @@ void SignalWaiter::Run() {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-namespace penstock {
+namespace penstock::server {
 
 // Blocks the two signals for the calling thread and all threads that it starts. Call it first in main(). A thread that
 // already exists would receive them in place of a waiter, and they would end the process.
@@ -28,6 +28,6 @@ class SignalWaiter {
   std::thread thread_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_COMMON_SIGNALS_H_

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock {
+namespace penstock::server {
 
 sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
   sources::SnapshotShard out;
@@ -24,4 +24,4 @@ absl::StatusOr<sources::Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
   return sources::Snapshot::Create(std::move(shards));
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 absl::Status MakeFolders(const std::string& path) {
@@ -66,4 +66,4 @@ absl::StatusOr<StateDir> StateDir::Open(const std::string& path, const std::stri
   return dir;
 }
 
-}  // namespace penstock
+}  // namespace penstock::server

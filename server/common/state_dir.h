@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::server {
 
 // Holds a lock on a folder for one role ("coordinator", "worker"). A standalone daemon has both roles in one folder.
 // Two daemons of the same role cannot share one. The lock is released on destruction and when the process ends in any
@@ -30,6 +30,6 @@ class StateDir {
   int fd_ = -1;
 };
 
-}  // namespace penstock
+}  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_COMMON_STATE_DIR_H_

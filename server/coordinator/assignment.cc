@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "server/coordinator/assignment_layout.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // A contiguous layout is simpler, so it is used if it moves at most this many times the minimum. It is used regardless
@@ -306,4 +306,4 @@ absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previou
   return view;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

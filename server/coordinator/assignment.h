@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // The weights of the key space: piecewise uniform, strictly increasing.
 class KeyWeights {
@@ -65,6 +65,6 @@ absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previou
                                         const std::vector<AssignWorker>& workers, const KeyWeights& weights,
                                         const AssignOptions& options);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Moves keys of a layout by weight. Keys are whole records, so amounts are rounded to the nearest border.
@@ -25,7 +25,7 @@ class Patcher {
   }
 
  private:
-  using Runs = std::vector<penstock::Run>;
+  using Runs = std::vector<penstock::coordinator::Run>;
 
   double Ratio(size_t w) const {
     return shares_[w].ideal > 0 ? layout_.load(w) / shares_[w].ideal : std::numeric_limits<double>::infinity();
@@ -65,7 +65,7 @@ class Patcher {
 
   // Assigns `amount` of a run to another owner, from its left or right end. Returns false if that is less than half a
   // record.
-  bool Cut(const penstock::Run& run, double amount, bool left, int to) {
+  bool Cut(const penstock::coordinator::Run& run, double amount, bool left, int to) {
     const uint64_t key =
         left ? weights_.KeyAt(weights_.Before(run.begin) + amount) : weights_.KeyAt(weights_.Before(run.end) - amount);
     const uint64_t border = std::clamp(key, run.begin, run.end);
@@ -105,7 +105,7 @@ class Patcher {
         layout_.Assign(runs[smallest].begin, runs[smallest].end, Layout::kFree);
         continue;
       }
-      const penstock::Run run = runs[best];
+      const penstock::coordinator::Run run = runs[best];
       const double taken = std::min(amount, layout_.Weight(run));
       if (!Cut(run, taken, best_left, Layout::kFree)) return;
       amount -= taken;
@@ -150,7 +150,7 @@ class Patcher {
       const double need = Need(w);
       const std::optional<size_t> piece = PieceFor(w, need);
       if (!piece) return;
-      const penstock::Run run = layout_.runs()[*piece];
+      const penstock::coordinator::Run run = layout_.runs()[*piece];
       const double size = layout_.Weight(run);
       const double slack = std::max(0.0, TotalFree() - TotalNeed());
       double take = std::min(size, need + std::min(slack, shares_[w].ideal - shares_[w].low));
@@ -187,7 +187,7 @@ class Patcher {
   void ExtendNeighbors() {
     const Runs runs = layout_.runs();  // a copy; free pieces and their neighbors stay the same during the loop
     for (size_t i = 0; i < runs.size(); ++i) {
-      const penstock::Run& run = runs[i];
+      const penstock::coordinator::Run& run = runs[i];
       if (run.owner != Layout::kFree) continue;
       const int left = i > 0 ? runs[i - 1].owner : Layout::kFree;
       int right = i + 1 < runs.size() ? runs[i + 1].owner : Layout::kFree;
@@ -220,7 +220,7 @@ class Patcher {
       size_t i = 0;
       while (i < layout_.runs().size() && layout_.runs()[i].owner != Layout::kFree) ++i;
       if (i == layout_.runs().size()) return;
-      const penstock::Run run = layout_.runs()[i];
+      const penstock::coordinator::Run run = layout_.runs()[i];
       size_t idle = 0;
       for (size_t w = 1; w < shares_.size(); ++w) {
         if (Ratio(w) < Ratio(idle)) idle = w;
@@ -331,4 +331,4 @@ Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, c
   return layout;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -8,7 +8,7 @@
 
 #include "server/coordinator/assignment.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Keys [begin, end) of one owner, or free keys.
 struct Run {
@@ -57,6 +57,6 @@ void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* 
 Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, const std::vector<int>& order,
                   const Layout& before);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_LAYOUT_H_

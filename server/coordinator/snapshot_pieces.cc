@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Bytes of a part. Zstandard adds at most a 256th and some header.
@@ -56,4 +56,4 @@ absl::StatusOr<std::string> JoinPieces(const std::vector<std::string>& names,
   return wire;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

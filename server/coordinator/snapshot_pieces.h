@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A part of the shards in wire format, as one Zstandard frame.
 struct SnapshotPiece {
@@ -29,6 +29,6 @@ std::vector<SnapshotPiece> CutIntoPieces(std::string_view wire);
 absl::StatusOr<std::string> JoinPieces(const std::vector<std::string>& names,
                                        absl::FunctionRef<const std::string*(const std::string& name)> find);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SNAPSHOT_PIECES_H_

@@ -108,7 +108,7 @@ void AddTuning(const loader::SelfTuning& tuning, v1::Tuning* out) {
 // In order of construction; each part uses earlier ones.
 struct Worker::Parts {
   WorkerOptions options;
-  std::optional<StateDir> dir;
+  std::optional<server::StateDir> dir;
   std::string id;
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<ShardIndexes> indexes;
@@ -242,7 +242,7 @@ struct Worker::Parts {
       listener.files = host->shared_row_files();
       listener.rings_bytes = host->memory().rings;
       listener.ring_bytes = host->memory().ring;
-      listener.admit = RpcGate(options.rule).ForStreams(Rpc::kStream);
+      listener.admit = server::RpcGate(options.rule).ForStreams(server::Rpc::kStream);
       auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);
@@ -312,7 +312,7 @@ Worker::~Worker() {
 }
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
-  PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
+  PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(net::ParseAddress(options.advertise).status());
 
@@ -320,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   if (loader.threads == 0) loader.threads = AvailableCpus();
   PS_RETURN_IF_ERROR(CheckThreads(ThreadsNeeded(options), "a worker with these settings"));
   auto parts = std::make_unique<Parts>();
-  PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
+  PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "worker"));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);
@@ -373,7 +373,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
       transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
-                                       RpcGate(options.rule).ForStreams(Rpc::kStream));
+                                       server::RpcGate(options.rule).ForStreams(server::Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running,
                       net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;

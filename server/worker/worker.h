@@ -36,7 +36,7 @@ struct WorkerOptions {
   uint32_t wire_connections = 0;  // for each stream to another host; 0: as many as increase the rate, up to a few
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
-  RpcRule rule = nullptr;  // decides about each stream
+  server::RpcRule rule = nullptr;  // decides about each stream
 };
 
 // Thread-safe.

@@ -32,7 +32,7 @@ Fleet::Fleet(const FleetOptions& options)
       offsets_(*plan::ShardOffsets::Create(std::vector<uint64_t>(kShards, options.records / kShards))),
       plan_(SmallChunks()),
       steps_(*plan::Steps::Create(offsets_->num_records(), options.batch, plan::LastBatch::kDrop, 1)),
-      state_(std::make_unique<CoordinatorState>(*CoordinatorState::Restore({}, now_, 1, {}))),
+      state_(std::make_unique<coordinator::CoordinatorState>(*coordinator::CoordinatorState::Restore({}, now_, 1, {}))),
       workers_(options.workers),
       readers_(options.readers) {
   for (Worker& worker : workers_) worker.rate = options.rate;
@@ -44,7 +44,7 @@ Fleet::Fleet(const FleetOptions& options)
     tracker.offsets = offsets_;
     tracker.plan = plan_;
     readers_[i].tracker = std::make_unique<DeliveryTracker>(steps_, tracker);
-    v1::OpenSessionRequest open = SessionOn("train");
+    v1::OpenSessionRequest open = coordinator::SessionOn("train");
     open.set_process(static_cast<uint64_t>(i) + 1);
     readers_[i].session = std::get<v1::OpenSessionReply>(Apply(open).reply).session_id();
     readers_[i].tracker->ViewChanged(ViewOfJob(), now_);
@@ -52,26 +52,27 @@ Fleet::Fleet(const FleetOptions& options)
   known_view_ = view_number();
 }
 
-Effects Fleet::Apply(Request request) {
+coordinator::Effects Fleet::Apply(coordinator::Request request) {
   std::vector<v1::StoreEvent> facts;
-  Effects effects = ApplyAndStore(state_.get(), {now_, std::move(request), {++events_, 0}}, &facts);
+  coordinator::Effects effects =
+      coordinator::ApplyAndStore(state_.get(), {now_, std::move(request), {++events_, 0}}, &facts);
   if (!effects.status.ok()) wrong_ = effects.status.ToString();
   return effects;
 }
 
 void Fleet::Prepare() {
   for (int i = 0; i < options_.workers; ++i) {
-    v1::RegisterWorkerRequest hello = WorkerCalled(NameOf(i));
+    v1::RegisterWorkerRequest hello = coordinator::WorkerCalled(NameOf(i));
     hello.set_threads(static_cast<uint32_t>(options_.threads));
     Apply(hello);
   }
-  Apply(SubmitOf(SimpleSpec("train", static_cast<uint32_t>(options_.batch))));
+  Apply(coordinator::SubmitOf(coordinator::SimpleSpec("train", static_cast<uint32_t>(options_.batch))));
   for (bool any = true; any;) {
     any = false;
     for (int i = 0; i < options_.workers; ++i) {
-      const auto reply = std::get<v1::HeartbeatReply>(Apply(BeatOf(NameOf(i))).reply);
-      for (const v1::Task& task : TasksIn(reply)) {
-        Apply(DoneBy(NameOf(i), task, kShards, options_.records / kShards));
+      const auto reply = std::get<v1::HeartbeatReply>(Apply(coordinator::BeatOf(NameOf(i))).reply);
+      for (const v1::Task& task : coordinator::TasksIn(reply)) {
+        Apply(coordinator::DoneBy(NameOf(i), task, kShards, options_.records / kShards));
         any = true;
       }
     }
@@ -154,11 +155,11 @@ void Fleet::Coordinate() {
     Worker& worker = workers_[i];
     if (now_ < worker.next_beat || worker.hole) continue;
     worker.next_beat = now_ + kSecond;
-    v1::HeartbeatRequest beat = BeatOf(NameOf(i));
+    v1::HeartbeatRequest beat = coordinator::BeatOf(NameOf(i));
     *beat.mutable_load() = worker.meter.Measure(worker.stats, 0, 1, now_);
     Apply(beat);
   }
-  Apply(Tick());
+  Apply(coordinator::Tick());
   for (Reader& reader : readers_) {
     if (now_ < reader.next_report) continue;
     reader.next_report = now_ + kSecond;

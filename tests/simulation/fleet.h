@@ -109,7 +109,7 @@ class Fleet {
   };
 
   void Prepare();
-  Effects Apply(Request request);
+  coordinator::Effects Apply(coordinator::Request request);
   std::shared_ptr<const plan::View> ViewOfJob();
   void Coordinate();
   void Work(int worker);
@@ -126,7 +126,7 @@ class Fleet {
   plan::Steps steps_;
   Nanos now_ = kSecond;
   uint64_t events_ = 0;
-  std::unique_ptr<CoordinatorState> state_;
+  std::unique_ptr<coordinator::CoordinatorState> state_;
   std::vector<Worker> workers_;
   std::vector<Reader> readers_;
   std::map<uint64_t, plan::EpochPlan> plans_;

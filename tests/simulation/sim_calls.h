@@ -52,30 +52,32 @@ class SimCalls {
   // Sends a request that the coordinator's state answers.
   template <typename Rep, typename Req, typename Done>
   void Apply(const Req& request, Nanos timeout, Done done) {
-    Call<Rep>(timeout, std::move(done), [request, host = host_](ControlLoop* loop, Nanos deadline, auto answer) {
-      const auto applied = [answer](absl::Status status, Reply* made) {
-        if (status.ok()) {
-          answer(std::get<Rep>(*made));
-        } else {
-          answer(std::move(status));
-        }
-      };
-      loop->Apply(request, deadline, applied, transport::Peer::Simulated(host));
-    });
+    Call<Rep>(timeout, std::move(done),
+              [request, host = host_](coordinator::ControlLoop* loop, Nanos deadline, auto answer) {
+                const auto applied = [answer](absl::Status status, coordinator::Reply* made) {
+                  if (status.ok()) {
+                    answer(std::get<Rep>(*made));
+                  } else {
+                    answer(std::move(status));
+                  }
+                };
+                loop->Apply(request, deadline, applied, transport::Peer::Simulated(host));
+              });
   }
 
   template <typename Done>
   void Watch(const v1::WatchRequest& request, Done done) {
     Call<v1::WatchReply>(request.wait_ms() * kMillisecond + 5 * kSecond, std::move(done),
-                         [request, id = coordinator_->NextWatch()](ControlLoop* loop, Nanos, auto answer) {
-                           loop->Watch(id, request,
-                                       [answer](const absl::StatusOr<std::shared_ptr<const WatchAnswer>>& told) {
-                                         if (told.ok()) {
-                                           answer((*told)->reply);
-                                         } else {
-                                           answer(told.status());
-                                         }
-                                       });
+                         [request, id = coordinator_->NextWatch()](coordinator::ControlLoop* loop, Nanos, auto answer) {
+                           loop->Watch(
+                               id, request,
+                               [answer](const absl::StatusOr<std::shared_ptr<const coordinator::WatchAnswer>>& told) {
+                                 if (told.ok()) {
+                                   answer((*told)->reply);
+                                 } else {
+                                   answer(told.status());
+                                 }
+                               });
                          });
   }
 

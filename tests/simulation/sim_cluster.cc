@@ -97,7 +97,7 @@ SimCluster::Answer SimCluster::BeginSubmit(const v1::JobSpec& spec) {
 
 bool SimCluster::HasJob(const std::string& name) {
   bool has = false;
-  coordinator_.loop()->Read([&](const CoordinatorState& state, Nanos at) {
+  coordinator_.loop()->Read([&](const coordinator::CoordinatorState& state, Nanos at) {
     const v1::StatusReply status = state.Status(at);
     has = std::any_of(status.jobs().begin(), status.jobs().end(), [&](const auto& job) { return job.name() == name; });
   });
@@ -110,10 +110,10 @@ bool SimCluster::SubmitJob(int owners) {
   *request.mutable_spec() = dataset_.job;
   absl::Status submitted = absl::UnknownError("no answer");
   coordinator_.loop()->Apply(request, now() + kCallTimeout,
-                             [&submitted](absl::Status status, Reply*) { submitted = std::move(status); });
+                             [&submitted](absl::Status status, coordinator::Reply*) { submitted = std::move(status); });
   int found = -1;
   const auto ready = [&] {
-    coordinator_.loop()->Read([&](const CoordinatorState& state, Nanos at) {
+    coordinator_.loop()->Read([&](const coordinator::CoordinatorState& state, Nanos at) {
       found = 0;
       const v1::StatusReply status = state.Status(at);
       if (status.jobs().empty() || status.jobs(0).state() != v1::READY) return;
@@ -131,14 +131,14 @@ bool SimCluster::SubmitJob(int owners) {
 template <typename Rep, typename Req>
 absl::StatusOr<Rep> SimCluster::Ask(const Req& request) {
   std::optional<absl::StatusOr<Rep>> answer;
-  const auto done = [&answer](const absl::Status& status, Reply* made) {
+  const auto done = [&answer](const absl::Status& status, coordinator::Reply* made) {
     if (status.ok()) {
       answer = std::get<Rep>(*made);
     } else {
       answer = status;
     }
   };
-  coordinator_.loop()->Apply(request, ControlLoop::kNoDeadline, done, transport::Peer::Simulated("admin"));
+  coordinator_.loop()->Apply(request, coordinator::ControlLoop::kNoDeadline, done, transport::Peer::Simulated("admin"));
   sim_.RunUntil([&answer] { return answer.has_value(); }, INT64_MAX);
   return *answer;
 }

@@ -11,7 +11,7 @@ namespace penstock {
 struct SimCoordinatorHost::Process {
   explicit Process(SimScheduler* sim) : executor(sim) {}
   SimProcess executor;
-  std::unique_ptr<ControlLoop> loop;
+  std::unique_ptr<coordinator::ControlLoop> loop;
 };
 
 SimCoordinatorHost::SimCoordinatorHost(SimScheduler* sim, SimNetwork* network, uint64_t seed)
@@ -23,11 +23,12 @@ void SimCoordinatorHost::Start() {
   const v1::StoredState stored = *store_.Load();
   std::vector<v1::StoreEvent> begin(1);
   begin[0].set_begin_term(stored.term() + 1);
-  PS_CHECK(CommitFacts(&store_, begin, stored.revision()).kind == CommitOutcome::kStored);
-  auto state = CoordinatorState::Restore(StateOptions(), sim_->clock()->Now(), stored.term() + 1, stored);
+  PS_CHECK(CommitFacts(&store_, begin, stored.revision()).kind == coordinator::CommitOutcome::kStored);
+  auto state = coordinator::CoordinatorState::Restore(coordinator::StateOptions(), sim_->clock()->Now(),
+                                                      stored.term() + 1, stored);
   PS_CHECK(state.ok());
   process_ = std::make_unique<Process>(sim_);
-  ControlLoop::Options options;
+  coordinator::ControlLoop::Options options;
   options.random = &random_;
   options.on_superseded = [this, of = process_.get()](const absl::Status& why) {
     exits_.push_back(why);
@@ -36,8 +37,8 @@ void SimCoordinatorHost::Start() {
       if (process_.get() == of) Kill();
     });
   };
-  process_->loop =
-      std::make_unique<ControlLoop>(*std::move(state), &store_, stored.revision() + 1, &process_->executor, options);
+  process_->loop = std::make_unique<coordinator::ControlLoop>(*std::move(state), &store_, stored.revision() + 1,
+                                                              &process_->executor, options);
 }
 
 void SimCoordinatorHost::Kill() {
@@ -49,6 +50,8 @@ void SimCoordinatorHost::Kill() {
 
 void SimCoordinatorHost::End() { process_.reset(); }
 
-ControlLoop* SimCoordinatorHost::loop() const { return process_ == nullptr ? nullptr : process_->loop.get(); }
+coordinator::ControlLoop* SimCoordinatorHost::loop() const {
+  return process_ == nullptr ? nullptr : process_->loop.get();
+}
 
 }  // namespace penstock

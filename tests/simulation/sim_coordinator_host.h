@@ -30,7 +30,7 @@ class SimCoordinatorHost {
   // Destroys the process, if one runs, without events on the network.
   void End();
   // Returns null if no process runs.
-  ControlLoop* loop() const;
+  coordinator::ControlLoop* loop() const;
 
   FakeStore& store() { return store_; }
   // Why processes have ended by themselves.

@@ -13,22 +13,25 @@
 namespace penstock {
 
 // Returns a commit of copies of the facts. Its id follows from the expected revision.
-inline StoreCommit CommitOf(const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
-  StoreCommit commit{absl::StrCat("commit ", expected_revision + 1), expected_revision, {}};
+inline coordinator::StoreCommit CommitOf(const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
+  coordinator::StoreCommit commit{absl::StrCat("commit ", expected_revision + 1), expected_revision, {}};
   for (const v1::StoreEvent& fact : facts) commit.events.push_back(std::make_shared<const v1::StoreEvent>(fact));
   return commit;
 }
 
-inline CommitOutcome CommitAndWait(Store* store, const StoreCommit& commit) {
-  return WaitForOutcome([&](Store::Done done) { store->Commit(commit, std::move(done)); });
+inline coordinator::CommitOutcome CommitAndWait(coordinator::Store* store, const coordinator::StoreCommit& commit) {
+  return coordinator::WaitForOutcome([&](coordinator::Store::Done done) { store->Commit(commit, std::move(done)); });
 }
 
-inline CommitOutcome SettleAndWait(Store* store, const std::string& id, uint64_t expected_revision) {
-  return WaitForOutcome([&](Store::Done done) { store->Settle(id, expected_revision, std::move(done)); });
+inline coordinator::CommitOutcome SettleAndWait(coordinator::Store* store, const std::string& id,
+                                                uint64_t expected_revision) {
+  return coordinator::WaitForOutcome(
+      [&](coordinator::Store::Done done) { store->Settle(id, expected_revision, std::move(done)); });
 }
 
 // Commits the facts and waits for the outcome.
-inline CommitOutcome CommitFacts(Store* store, const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
+inline coordinator::CommitOutcome CommitFacts(coordinator::Store* store, const std::vector<v1::StoreEvent>& facts,
+                                              uint64_t expected_revision) {
   return CommitAndWait(store, CommitOf(facts, expected_revision));
 }
 

@@ -76,19 +76,20 @@ void FakeStore::Write(const v1::StoreEvent& event) {
   }
 }
 
-CommitOutcome FakeStore::CommitNow(const StoreCommit& commit) {
+coordinator::CommitOutcome FakeStore::CommitNow(const coordinator::StoreCommit& commit) {
   ++commits_;
-  if (!failure_.ok()) return {CommitOutcome::kNotStored, failure_};
+  if (!failure_.ok()) return {coordinator::CommitOutcome::kNotStored, failure_};
   if (commit.expected_revision != revision_) {
-    return {CommitOutcome::kSuperseded,
+    return {coordinator::CommitOutcome::kSuperseded,
             absl::AbortedError(absl::StrCat("the revision is ", revision_, ", expected ", commit.expected_revision))};
   }
   const bool lost = std::exchange(lose_next_, false);
-  const CommitOutcome unknown = {CommitOutcome::kUnknown, absl::UnavailableError("the store does not answer")};
+  const coordinator::CommitOutcome unknown = {coordinator::CommitOutcome::kUnknown,
+                                              absl::UnavailableError("the store does not answer")};
   if (lost && !lost_is_stored_) return unknown;
   for (const auto& event : commit.events) {
     if (event->event_case() == v1::StoreEvent::EVENT_NOT_SET) {
-      return {CommitOutcome::kNotStored, absl::InternalError("an event without content")};
+      return {coordinator::CommitOutcome::kNotStored, absl::InternalError("an event without content")};
     }
   }
   last_commit_bytes_ = 0;
@@ -102,11 +103,11 @@ CommitOutcome FakeStore::CommitNow(const StoreCommit& commit) {
   commit_id_ = commit.id;
   ++revision_;
   if (lost) return unknown;
-  return {CommitOutcome::kStored, absl::OkStatus()};
+  return {coordinator::CommitOutcome::kStored, absl::OkStatus()};
 }
 
-void FakeStore::Commit(StoreCommit commit, Done done) {
-  CommitOutcome outcome;
+void FakeStore::Commit(coordinator::StoreCommit commit, Done done) {
+  coordinator::CommitOutcome outcome;
   {
     MutexLock lock(&mutex_);
     outcome = CommitNow(commit);
@@ -115,25 +116,25 @@ void FakeStore::Commit(StoreCommit commit, Done done) {
 }
 
 void FakeStore::Settle(std::string id, uint64_t expected_revision, Done done) {
-  CommitOutcome outcome;
+  coordinator::CommitOutcome outcome;
   {
     MutexLock lock(&mutex_);
     if (lost_settles_ > 0) {
       --lost_settles_;
-      outcome = {CommitOutcome::kUnknown, absl::UnavailableError("the store does not answer")};
+      outcome = {coordinator::CommitOutcome::kUnknown, absl::UnavailableError("the store does not answer")};
     } else if (commit_id_ == id) {
-      outcome = {CommitOutcome::kStored, absl::OkStatus()};
+      outcome = {coordinator::CommitOutcome::kStored, absl::OkStatus()};
     } else if (revision_ == expected_revision) {
-      outcome = {CommitOutcome::kNotStored, absl::UnavailableError("the commit was lost")};
+      outcome = {coordinator::CommitOutcome::kNotStored, absl::UnavailableError("the commit was lost")};
     } else {
-      outcome = {CommitOutcome::kSuperseded,
+      outcome = {coordinator::CommitOutcome::kSuperseded,
                  absl::AbortedError(absl::StrCat("the revision is ", revision_, ", expected ", expected_revision))};
     }
   }
   Report(std::move(outcome), std::move(done));
 }
 
-void FakeStore::Report(CommitOutcome outcome, Done done) {
+void FakeStore::Report(coordinator::CommitOutcome outcome, Done done) {
   {
     MutexLock lock(&mutex_);
     if (held_) {
@@ -145,7 +146,7 @@ void FakeStore::Report(CommitOutcome outcome, Done done) {
 }
 
 void FakeStore::Hold(bool hold) {
-  std::deque<std::pair<CommitOutcome, Done>> outcomes;
+  std::deque<std::pair<coordinator::CommitOutcome, Done>> outcomes;
   {
     MutexLock lock(&mutex_);
     held_ = hold;

@@ -15,10 +15,10 @@
 namespace penstock {
 
 // Reports outcomes inside the call, unless they are held. Thread-safe, so that a test may fail it while it is used.
-class FakeStore final : public Store {
+class FakeStore final : public coordinator::Store {
  public:
   absl::StatusOr<v1::StoredState> Load() override;
-  void Commit(StoreCommit commit, Done done) override;
+  void Commit(coordinator::StoreCommit commit, Done done) override;
   void Settle(std::string id, uint64_t expected_revision, Done done) override;
 
   // Later commits store nothing and have this error; OK ends that.
@@ -37,8 +37,8 @@ class FakeStore final : public Store {
 
  private:
   void Write(const v1::StoreEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  CommitOutcome CommitNow(const StoreCommit& commit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Report(CommitOutcome outcome, Done done);
+  coordinator::CommitOutcome CommitNow(const coordinator::StoreCommit& commit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Report(coordinator::CommitOutcome outcome, Done done);
 
   mutable Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
@@ -46,7 +46,7 @@ class FakeStore final : public Store {
   bool lost_is_stored_ ABSL_GUARDED_BY(mutex_) = false;
   int lost_settles_ ABSL_GUARDED_BY(mutex_) = 0;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::pair<CommitOutcome, Done>> outcomes_ ABSL_GUARDED_BY(mutex_);  // held ones
+  std::deque<std::pair<coordinator::CommitOutcome, Done>> outcomes_ ABSL_GUARDED_BY(mutex_);  // held ones
   size_t commits_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t last_commit_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;

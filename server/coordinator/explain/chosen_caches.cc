@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "server/coordinator/explain/number_text.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 void AddSize(const CacheInput& cache, absl::string_view name, std::vector<std::string>* sizes) {
@@ -45,4 +45,4 @@ std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records) 
   return said;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -6,7 +6,7 @@
 
 #include "server/coordinator/explain/explain_input.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Decoded images take about this many times the bytes of their files (docs/performance.md).
 constexpr double kDecodedBytes = 10;
@@ -21,6 +21,6 @@ inline double BudgetFor(double caches) { return caches / (1 - kRowsPartOfBudget)
 // job's images or records would help, so the text also states why not all of them are cached.
 std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_CHOSEN_CACHES_H_

@@ -15,7 +15,7 @@
 #include "server/coordinator/explain/number_text.h"
 #include "server/coordinator/explain/shares.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using Limit = v1::Explanation;
@@ -377,4 +377,4 @@ class Explainer {
 
 v1::Explanation Explain(const ExplainInput& input) { return Explainer(input).Run(); }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -5,7 +5,7 @@
 #include "penstock/v1/explain.pb.h"
 #include "server/coordinator/explain/explain_input.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Minimum time of observation before a reader is judged.
 constexpr double kLeastSeconds = 3;
@@ -24,6 +24,6 @@ constexpr double kLeastWait = 0.05;
 // reader, all of them current readers of the job.
 v1::Explanation Explain(const ExplainInput& input);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_H_

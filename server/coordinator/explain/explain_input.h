@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A stage of a row, in milliseconds of thread time.
 struct StageTime {
@@ -86,6 +86,6 @@ struct ExplainInput {
 
 inline const std::string& NameOf(const WorkerInput& worker) { return worker.name.empty() ? worker.id : worker.name; }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_INPUT_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr double kMostOfTheWaiting = 0.6;
@@ -78,4 +78,4 @@ bool IsSlow(const ExplainInput& input, const WorkerInput& worker) {
   return PerThread(worker) < kSlow * *middle;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -8,7 +8,7 @@
 
 #include "server/coordinator/explain/explain_input.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct FleetUse {
   std::vector<const WorkerInput*> workers;  // workers with known counters
@@ -34,6 +34,6 @@ const WorkerInput* Straggler(const ExplainInput& input, const SessionInput& trai
 // Returns whether the worker is far slower per thread than the others.
 bool IsSlow(const ExplainInput& input, const WorkerInput& worker);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_FLEET_USE_H_

@@ -11,7 +11,7 @@
 #include "server/coordinator/explain/number_text.h"
 #include "server/coordinator/explain/shares.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Fractions of the decoding time that a change saves (docs/explain.md has the measurements).
@@ -244,4 +244,4 @@ void AddGains(const ExplainInput& input, const SessionInput& trainer, const Flee
   gains.Finish();
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -9,7 +9,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Keeps few of the added values, fewer of the older ones. For each age up to kMostAge it keeps a value that is at most
 // a third older or younger. Not thread-safe.
@@ -56,6 +56,6 @@ class History {
   std::vector<Point> points_;  // oldest first
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_HISTORY_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Threads that get a smaller fraction of a CPU while they make rows are short of CPUs.
 constexpr double kShortOfCpu = 0.75;
@@ -33,6 +33,6 @@ inline std::string BytesPerSecond(double bytes) {
   return bytes >= 1e6 ? absl::StrFormat("%.0f MB/s", bytes / 1e6) : absl::StrFormat("%.0f kB/s", bytes / 1e3);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_NUMBER_TEXT_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 double Grown(double then, double now) { return now >= then ? now - then : now; }
@@ -152,4 +152,4 @@ void AddTails(std::string_view path, std::set<std::string_view>* tails) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

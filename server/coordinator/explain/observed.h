@@ -10,7 +10,7 @@
 #include "penstock/v1/control.pb.h"
 #include "server/coordinator/explain/explain_input.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Returns the part of a heartbeat's load to keep for explanations: only counts.
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load);
@@ -29,6 +29,6 @@ std::string_view FileOf(std::string_view line);
 // Adds all suffixes that may be the path below a data root: "a/b/c", "b/c", "c".
 void AddTails(std::string_view path, std::set<std::string_view>* tails);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_OBSERVED_H_

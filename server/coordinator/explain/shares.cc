@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr double kSmall = 0.01;
@@ -83,4 +83,4 @@ double WorkerShare(const v1::Explanation& explanation, const std::string& stage)
   return all > 0 ? own / all : 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

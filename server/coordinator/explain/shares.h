@@ -5,7 +5,7 @@
 #include "penstock/v1/explain.pb.h"
 #include "server/coordinator/explain/explain_input.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Adds the means over workers and readers, weighted by their rows, in the order in which a row passes them. Stages that
 // take less than a hundredth of the total are combined in "other".
@@ -14,6 +14,6 @@ void AddShares(const ExplainInput& input, v1::Explanation* out);
 // Returns the stage's fraction of a worker thread's time for a row, or 0 if there is no such stage.
 double WorkerShare(const v1::Explanation& explanation, const std::string& stage);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_EXPLAIN_SHARES_H_

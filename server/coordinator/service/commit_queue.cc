@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Pauses between two attempts to settle a commit.
@@ -112,4 +112,4 @@ void CommitQueue::Ended(CommitOutcome outcome) {
   ended_(std::move(result));
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -17,7 +17,7 @@
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/store/store.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Only tasks of the strand may use it.
 class CommitQueue {
@@ -82,6 +82,6 @@ class CommitQueue {
   StrandTimer settle_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/heap.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr uint32_t kMaxWaitMs = 30'000;
@@ -420,4 +420,4 @@ void ControlLoop::FailWatches(const absl::Status& status) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -27,7 +27,7 @@
 #include "server/coordinator/store/store.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A reply to watchers. All watchers with the same reply share one object.
 struct WatchAnswer {
@@ -180,6 +180,6 @@ class ControlLoop {
   CommitQueue commits_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_

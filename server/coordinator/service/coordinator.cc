@@ -19,7 +19,7 @@
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
@@ -51,7 +51,7 @@ void StoreTheRest(ControlLoop* loop) {
 
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
-  std::optional<StateDir> dir;
+  std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
   std::unique_ptr<IndexBlobs> blobs;
@@ -74,12 +74,12 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                    ") must be at least twice heartbeat_ms (", options.heartbeat_ms,
                                                    "), which must be positive"));
   }
-  PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
+  PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
   auto parts = std::make_unique<Parts>();
-  PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "coordinator"));
+  PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "coordinator"));
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
   parts->disk = std::make_unique<ThreadPool>(1, "store");
   PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path, parts->disk.get()));
@@ -146,4 +146,4 @@ void Coordinator::Shutdown() {
   parts_->dir.reset();
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -12,7 +12,7 @@
 #include "server/common/rpc_gate.h"
 #include "transport/ownership.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct CoordinatorOptions {
   std::string listen = "127.0.0.1:7070";  // HOST:PORT; port 0: any free port
@@ -21,7 +21,7 @@ struct CoordinatorOptions {
   bool insecure = false;  // allow plaintext on addresses other than loopback
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;                            // at least twice heartbeat_ms
-  RpcRule rule = nullptr;                                   // decides about each call
+  server::RpcRule rule = nullptr;                           // decides about each call
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
   // all calls, and the owner must shut it down. Must not block or call the coordinator.
@@ -52,6 +52,6 @@ class Coordinator {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_H_

@@ -7,7 +7,7 @@
 
 #include "net/grpc_status.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 absl::Status Busy() { return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"); }
@@ -62,7 +62,8 @@ Nanos CoordinatorService::DeadlineOf(const Context& context) const {
 
 // Request and reply live until the reactor is finished.
 template <typename Req, typename Rep>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply) {
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Context* context, const Req* request,
+                                                           Rep* reply) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
@@ -75,7 +76,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Rpc rpc, Context* con
 }
 
 template <typename Ask>
-grpc::ServerUnaryReactor* CoordinatorService::ReadState(Rpc rpc, Context* context, Ask ask) {
+grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context* context, Ask ask) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     const bool queued = loop_->Read(
@@ -86,7 +87,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ReadState(Rpc rpc, Context* contex
 }
 
 template <typename Work>
-grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Rpc rpc, Context* context, Work work) {
+grpc::ServerUnaryReactor* CoordinatorService::WithFiles(server::Rpc rpc, Context* context, Work work) {
   return gate_.Enter(rpc, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     auto call = std::make_shared<FileCall>(reactor, DeadlineOf(*context));
@@ -97,22 +98,22 @@ grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Rpc rpc, Context* contex
 
 grpc::ServerUnaryReactor* CoordinatorService::Submit(Context* context, const v1::SubmitRequest* request,
                                                      v1::SubmitReply* reply) {
-  return ApplyToState(Rpc::kSubmit, context, request, reply);
+  return ApplyToState(server::Rpc::kSubmit, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1::CancelRequest* request,
                                                      v1::CancelReply* reply) {
-  return ApplyToState(Rpc::kCancel, context, request, reply);
+  return ApplyToState(server::Rpc::kCancel, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
                                                      v1::DeleteReply* reply) {
-  return ApplyToState(Rpc::kDelete, context, request, reply);
+  return ApplyToState(server::Rpc::kDelete, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
-  return ReadState(Rpc::kGetStatus, context, [reply](const CoordinatorState& state, Nanos now) {
+  return ReadState(server::Rpc::kGetStatus, context, [reply](const CoordinatorState& state, Nanos now) {
     *reply = state.Status(now);
     return absl::OkStatus();
   });
@@ -120,7 +121,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const 
 
 grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const v1::ListShardsRequest* request,
                                                          v1::ListShardsReply* reply) {
-  return ReadState(Rpc::kListShards, context, [request, reply](const CoordinatorState& state, Nanos) {
+  return ReadState(server::Rpc::kListShards, context, [request, reply](const CoordinatorState& state, Nanos) {
     absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
     if (shards.ok()) *reply = *std::move(shards);
     return shards.status();
@@ -129,7 +130,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, const v1::QuarantineRequest* request,
                                                             v1::QuarantineReply* reply) {
-  return ReadState(Rpc::kGetQuarantine, context, [request, reply](const CoordinatorState& state, Nanos) {
+  return ReadState(server::Rpc::kGetQuarantine, context, [request, reply](const CoordinatorState& state, Nanos) {
     absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
     if (quarantine.ok()) *reply = *std::move(quarantine);
     return quarantine.status();
@@ -138,7 +139,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, co
 
 grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
                                                       v1::ExplainReply* reply) {
-  return ReadState(Rpc::kExplain, context, [request, reply](const CoordinatorState& state, Nanos now) {
+  return ReadState(server::Rpc::kExplain, context, [request, reply](const CoordinatorState& state, Nanos now) {
     absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
     if (explained.ok()) *reply = *std::move(explained);
     return explained.status();
@@ -147,18 +148,18 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
 
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
                                                          v1::StartTraceReply* reply) {
-  return ApplyToState(Rpc::kStartTrace, context, request, reply);
+  return ApplyToState(server::Rpc::kStartTrace, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
                                                        v1::GetTraceReply* reply) {
-  return ApplyToState(Rpc::kGetTrace, context, request, reply);
+  return ApplyToState(server::Rpc::kGetTrace, context, request, reply);
 }
 
 // The times in the reply are those of receipt and sending, which include the time in the queue of the loop.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
-  return gate_.Enter(Rpc::kPutTrace, context, [&] {
+  return gate_.Enter(server::Rpc::kPutTrace, context, [&] {
     Reactor* reactor = context->DefaultReactor();
     const Nanos received = clock_->Now();
     const auto done = [this, reactor, reply, received](const absl::Status& status, Reply*) {
@@ -173,12 +174,12 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
 
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
-  return ApplyToState(Rpc::kDrain, context, request, reply);
+  return ApplyToState(server::Rpc::kDrain, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
-  return gate_.Enter(Rpc::kWatch, context, [&]() -> Reactor* {
+  return gate_.Enter(server::Rpc::kWatch, context, [&]() -> Reactor* {
     const uint64_t id = next_watch_.fetch_add(1);
     Reactor* reactor = new WatchReactor(loop_, id);
     v1::WatchRequest asked;
@@ -197,22 +198,22 @@ grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc
 
 grpc::ServerUnaryReactor* CoordinatorService::RegisterWorker(Context* context, const v1::RegisterWorkerRequest* request,
                                                              v1::RegisterWorkerReply* reply) {
-  return ApplyToState(Rpc::kRegisterWorker, context, request, reply);
+  return ApplyToState(server::Rpc::kRegisterWorker, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
-  return ApplyToState(Rpc::kHeartbeat, context, request, reply);
+  return ApplyToState(server::Rpc::kHeartbeat, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
                                                          v1::ReportTaskReply* reply) {
-  return ApplyToState(Rpc::kReportTask, context, request, reply);
+  return ApplyToState(server::Rpc::kReportTask, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportRecords(Context* context, const v1::ReportRecordsRequest* request,
                                                             v1::ReportRecordsReply* reply) {
-  return ApplyToState(Rpc::kReportRecords, context, request, reply);
+  return ApplyToState(server::Rpc::kReportRecords, context, request, reply);
 }
 
 void CoordinatorService::EndTurn(uint64_t key, const absl::Status& status, std::shared_ptr<FileCall> call) {
@@ -229,7 +230,7 @@ void CoordinatorService::PutIndexFile(const v1::PutIndexRequest& request, std::s
 
 grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
                                                        v1::PutIndexReply*) {
-  return WithFiles(Rpc::kPutIndex, context,
+  return WithFiles(server::Rpc::kPutIndex, context,
                    [this, request](std::shared_ptr<FileCall> call) { PutIndexFile(*request, std::move(call)); });
 }
 
@@ -260,29 +261,29 @@ void CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIn
 
 grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,
                                                        v1::GetIndexReply* reply) {
-  return WithFiles(Rpc::kGetIndex, context, [this, request, reply](std::shared_ptr<FileCall> call) {
+  return WithFiles(server::Rpc::kGetIndex, context, [this, request, reply](std::shared_ptr<FileCall> call) {
     FindIndex(*request, reply, std::move(call));
   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, const v1::OpenSessionRequest* request,
                                                           v1::OpenSessionReply* reply) {
-  return ApplyToState(Rpc::kOpenSession, context, request, reply);
+  return ApplyToState(server::Rpc::kOpenSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
                                                             v1::ReportSessionReply* reply) {
-  return ApplyToState(Rpc::kReportSession, context, request, reply);
+  return ApplyToState(server::Rpc::kReportSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,
                                                            v1::CloseSessionReply* reply) {
-  return ApplyToState(Rpc::kCloseSession, context, request, reply);
+  return ApplyToState(server::Rpc::kCloseSession, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::JudgeRecords(Context* context, const v1::JudgeRecordsRequest* request,
                                                            v1::JudgeRecordsReply* reply) {
-  return ApplyToState(Rpc::kJudgeRecords, context, request, reply);
+  return ApplyToState(server::Rpc::kJudgeRecords, context, request, reply);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -15,14 +15,14 @@
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/store/index_blobs.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Watch is raw, so that one encoded answer serves all watchers with the same reply.
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
   // server. `rule` decides about each call.
-  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, RpcRule rule)
+  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcRule rule)
       : gate_(std::move(rule)), loop_(loop), clock_(clock), blobs_(blobs), files_(files) {}
 
   using Context = grpc::CallbackServerContext;
@@ -53,12 +53,12 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
  private:
   // Each handler starts in one of these functions, or in gate_.Enter itself.
   template <typename Req, typename Rep>
-  Reactor* ApplyToState(Rpc rpc, Context* context, const Req* request, Rep* reply);
+  Reactor* ApplyToState(server::Rpc rpc, Context* context, const Req* request, Rep* reply);
   template <typename Ask>
-  Reactor* ReadState(Rpc rpc, Context* context, Ask ask);
+  Reactor* ReadState(server::Rpc rpc, Context* context, Ask ask);
   // Runs `work` on the thread for files. It gets the call, which it finishes.
   template <typename Work>
-  Reactor* WithFiles(Rpc rpc, Context* context, Work work);
+  Reactor* WithFiles(server::Rpc rpc, Context* context, Work work);
   class FileCall;
   void PutIndexFile(const v1::PutIndexRequest& request, std::shared_ptr<FileCall> call);
   void FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply, std::shared_ptr<FileCall> call);
@@ -67,7 +67,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Returns the caller's deadline as a time of the loop's clock.
   Nanos DeadlineOf(const Context& context) const;
 
-  const RpcGate gate_;
+  const server::RpcGate gate_;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;
@@ -75,6 +75,6 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   std::atomic<uint64_t> next_watch_{1};
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_

@@ -1,6 +1,6 @@
 #include "server/coordinator/service/watch_table.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 void WatchTable::Add(uint64_t id, const std::string& job, Nanos due) {
   watches_[id] = {job, due, false};
@@ -66,4 +66,4 @@ bool WatchTable::IsDue(uint64_t id, Nanos now) const {
   return found != watches_.end() && found->second.due <= now;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -14,7 +14,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 class WatchTable {
  public:
@@ -51,6 +51,6 @@ class WatchTable {
   std::deque<uint64_t> concerned_;               // also has some removed ones
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_WATCH_TABLE_H_

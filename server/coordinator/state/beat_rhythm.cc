@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 Nanos BeatPeriod(size_t speakers, Nanos asked, Nanos dead_after) {
   if (speakers <= kManySpeakers) return asked;
@@ -21,4 +21,4 @@ Nanos UntilNextBeat(Nanos now, Nanos period, size_t speakers, std::string_view w
   return until > period / 4 ? until : until + period;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

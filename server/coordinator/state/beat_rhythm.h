@@ -9,7 +9,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Processes that share one report time. A larger fleet gets several report times, evenly spaced within the period.
 inline constexpr size_t kSpeakersAtOnce = 500;
@@ -27,6 +27,6 @@ Nanos BeatPeriod(size_t speakers, Nanos asked, Nanos dead_after);
 // time waits one period. `period` is positive.
 Nanos UntilNextBeat(Nanos now, Nanos period, size_t speakers, std::string_view who);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_BEAT_RHYTHM_H_

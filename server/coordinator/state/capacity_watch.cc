@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Time constant of the average over the measurements of a worker that became faster.
@@ -123,4 +123,4 @@ std::map<std::string, double> CapacityWatch::Look(Nanos now, const std::vector<W
   return capacities;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -10,7 +10,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct CapacityOptions {
   // A worker is out of balance if its ratio of measured capacity to share capacity differs from that of the others by
@@ -66,6 +66,6 @@ class CapacityWatch {
   uint64_t looks_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_CAPACITY_WATCH_H_

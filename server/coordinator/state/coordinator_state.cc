@@ -16,7 +16,7 @@
 #include "net/view_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr size_t kRememberedRemovals = 1024;
@@ -304,4 +304,4 @@ void CoordinatorState::RemoveJob(const std::string& name) {
   if (removed_.size() > kRememberedRemovals) removed_.pop_front();
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

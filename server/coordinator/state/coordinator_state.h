@@ -35,7 +35,7 @@
 #include "server/coordinator/state/worker_table.h"
 #include "server/coordinator/trace/trace_desk.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 class CoordinatorState {
  public:
@@ -262,6 +262,6 @@ class CoordinatorState {
   Nanos last_check_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_

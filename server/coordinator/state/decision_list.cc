@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace penstock {
+namespace penstock::coordinator {
 
 bool DecisionList::Add(uint64_t record) {
   if (!set_.insert(record).second) return false;
@@ -30,4 +30,4 @@ void DecisionList::Tell(uint64_t known, v1::JobUpdate* update) const {
   update->mutable_decided()->mutable_records()->Add(order_.begin() + static_cast<int64_t>(known), order_.end());
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Pure state.
 class DecisionList {
@@ -34,6 +34,6 @@ class DecisionList {
   std::vector<std::pair<uint64_t, uint64_t>> published_;  // (revision, number of decisions), both growing
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_DECISION_LIST_H_

@@ -18,7 +18,7 @@
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // The passage of time. The caller applies one every few tens of milliseconds.
 struct Tick {};
@@ -125,6 +125,6 @@ struct StateOptions {
   int max_task_attempts = 3;  // on different workers, if the worker is at fault
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr size_t kNamed = 3;
@@ -55,4 +55,4 @@ std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::Repea
   return absl::StrJoin(parts, ", ");
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

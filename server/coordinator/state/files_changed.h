@@ -6,12 +6,12 @@
 
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Describes the changes, for example "2 new (data/a, data/b), 1 gone (data/c), 1 of another size (data/d: 100 bytes,
 // 120 now)". Returns "" if nothing changed. `now` is ordered by (root, path), as snapshots are.
 std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::RepeatedPtrField<v1::Shard>& now);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_FILES_CHANGED_H_

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 uint64_t IndexTurns::KeyOf(uint64_t content_hash, const FileInfo& file) {
   return Fingerprint().Add(content_hash).Add(file.size).Add(static_cast<uint64_t>(file.mtime_ns)).Add(file.tag).value();
@@ -22,4 +22,4 @@ IndexTurns::Answer IndexTurns::Ask(uint64_t key, const std::string& worker, uint
   return {.build = true, .ask_again = 0, .builder = worker};
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Time is passed in. Not thread-safe. Not stored: after a restart, two workers may index the same file.
 class IndexTurns {
@@ -48,6 +48,6 @@ class IndexTurns {
   std::unordered_map<uint64_t, Build> builds_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_INDEX_TURNS_H_

@@ -17,7 +17,7 @@
 #include "server/coordinator/state/shard_list.h"
 #include "server/coordinator/state/view_history.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct JobEntry {
   v1::Job job;                      // the job for workers and trainers; with the view, without the snapshot's shards
@@ -73,6 +73,6 @@ inline v1::Job WholeJob(const JobEntry& entry) {
   return job;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_

@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/utf8.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 std::optional<v1::BadRecord> Quarantine::Add(v1::BadRecord record) {
   if (!records_.insert(record.record()).second) return std::nullopt;
@@ -47,4 +47,4 @@ std::string Quarantine::Describe() const {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

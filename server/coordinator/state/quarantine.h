@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Pure state. It counts every record once, independent of the number of reports. The list is bounded. When it is full,
 // further records are only counted.
@@ -43,6 +43,6 @@ class Quarantine {
   std::map<uint64_t, v1::BadRecord> listed_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_QUARANTINE_H_

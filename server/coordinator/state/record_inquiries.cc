@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "server/coordinator/state/quarantine.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 using Check = v1::RecordCheck;
 
@@ -228,4 +228,4 @@ bool RecordInquiries::Answer(Nanos now, const std::string& id, uint64_t batch_id
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

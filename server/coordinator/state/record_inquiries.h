@@ -27,7 +27,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Pure state; the caller passes the time.
 class RecordInquiries {
@@ -132,6 +132,6 @@ class RecordInquiries {
   size_t unfetched_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_RECORD_INQUIRIES_H_

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "net/session_label.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 namespace {
 
@@ -242,4 +242,4 @@ std::string SessionTable::NoteOf(const SessionEntry& session, Nanos now) const {
                       RankOf(session.open), " and is refused while this one reports");
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

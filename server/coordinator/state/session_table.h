@@ -19,7 +19,7 @@
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct SessionEntry {
   std::string id;
@@ -150,6 +150,6 @@ class SessionTable {
   Nanos next_look_ = 0;  // for expired sessions
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_SESSION_TABLE_H_

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
@@ -59,4 +59,4 @@ void ShardList::ForEach(const std::function<bool(const v1::Shard&)>& f) const {
 
 void ShardList::AddTo(v1::Snapshot* snapshot) const { PS_CHECK(snapshot->MergeFromString(wire_)); }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

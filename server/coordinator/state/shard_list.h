@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A value. Not thread-safe.
 class ShardList {
@@ -45,6 +45,6 @@ class ShardList {
   uint64_t records_ = 0, data_bytes_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_SHARD_LIST_H_

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 void CoordinatorState::BeginChange(std::vector<std::string> jobs, bool ends, Change change, Consequences* out) {
   for (const std::string& job : jobs) PS_CHECK(changing_.emplace(job, ends).second);
@@ -77,4 +77,4 @@ Effects CoordinatorState::End(Nanos now, Change change, const absl::Status& stor
   return Settle(now, std::move(effects), &out);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -14,7 +14,7 @@
 #include "server/coordinator/explain/observed.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Jobs in one answer to a request that names no job.
@@ -164,7 +164,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     }
     in.owned_bytes = keys / static_cast<double>(entry.view->key_space) * input.data_bytes;
   }
-  return penstock::Explain(input);
+  return penstock::coordinator::Explain(input);
 }
 
 absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequest& request, Nanos now) const {
@@ -203,4 +203,4 @@ absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string&
   return &found->second;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

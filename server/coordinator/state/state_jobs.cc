@@ -16,7 +16,7 @@
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -291,4 +291,4 @@ v1::StoredJob CoordinatorState::ToStored(const JobEntry& entry, const JobEntry* 
   return stored;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -3,7 +3,7 @@
 
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 uint64_t CoordinatorState::LookAtFiles(JobEntry* entry, Consequences* out) {
   if (entry->look != 0) return entry->look;
@@ -24,4 +24,4 @@ void CoordinatorState::EndLook(JobEntry* entry, const std::string& changed, cons
   TouchJob(entry);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -17,7 +17,7 @@
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/state/files_changed.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr uint64_t kMaxTasksOfWorker = 64;
@@ -229,7 +229,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     entry->roots.insert(shard.root());
     records.push_back(shard.records());
     bytes.push_back(shard.data_bytes());
-    shards.push_back(SnapshotShardOf(shard));
+    shards.push_back(server::SnapshotShardOf(shard));
     return true;
   });
   PS_ASSIGN_OR_RETURN(const sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
@@ -365,4 +365,4 @@ void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

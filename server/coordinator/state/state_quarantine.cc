@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Accepts reports only from registered workers, which have read the record.
 v1::ReportRecordsReply CoordinatorState::ReportRecords(const v1::ReportRecordsRequest& request, Consequences* out) {
@@ -117,4 +117,4 @@ absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::Qu
   return reply;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -12,7 +12,7 @@
 #include "server/coordinator/state/beat_rhythm.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request,
                                                                    const transport::Peer& caller,
@@ -132,4 +132,4 @@ Nanos CoordinatorState::ReadersBackBy(const v1::Job& job) const {
   return started_ + 2 * BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

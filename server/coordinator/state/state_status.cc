@@ -10,7 +10,7 @@
 #include "net/session_label.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 struct Owned {
@@ -142,4 +142,4 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
   return reply;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

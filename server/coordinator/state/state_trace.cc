@@ -8,7 +8,7 @@
 #include "server/coordinator/state/beat_rhythm.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 absl::StatusOr<v1::StartTraceReply> CoordinatorState::StartTrace(Nanos now, const v1::StartTraceRequest& request,
                                                                  const transport::Peer& caller, uint64_t id) {
@@ -42,4 +42,4 @@ Nanos CoordinatorState::AllToldWithin() const {
   return period + period / 2;  // a quarter of the period is for the transfer
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

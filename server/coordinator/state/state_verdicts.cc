@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr int kMostInRequest = 4096;  // records of each kind
@@ -190,4 +190,4 @@ bool CoordinatorState::HasWaitingTasks() const {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

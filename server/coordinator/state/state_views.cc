@@ -9,7 +9,7 @@
 #include "net/view_proto.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr double kCloseTolerance = 0.02;
@@ -112,4 +112,4 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -6,7 +6,7 @@
 
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // The ranges of a job that one worker owns.
@@ -70,4 +70,4 @@ bool CoordinatorState::MayVoteOut(absl::FunctionRef<bool(const WorkerEntry&)> co
   return 2 * (voted_out + 1) <= live + voted_out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

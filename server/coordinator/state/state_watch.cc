@@ -7,7 +7,7 @@
 #include "net/job_mirror.h"
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 v1::JobMetadata WholeMetadata(const JobEntry& entry) {
@@ -111,4 +111,4 @@ absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::
   return std::optional<v1::WatchReply>(std::move(reply));
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 template <typename Key>
@@ -139,4 +139,4 @@ std::vector<uint64_t> TaskBoard::WaitingRetries() const {
   return result;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -11,7 +11,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct BoardTask {
   v1::Task task;
@@ -76,6 +76,6 @@ class TaskBoard {
   std::set<uint64_t> retries_;                      // tasks with a non-empty `tried`
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_TASK_BOARD_H_

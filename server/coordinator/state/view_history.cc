@@ -4,7 +4,7 @@
 
 #include "net/view_delta.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 void ViewHistory::Add(const v1::View& before, const v1::View& next, uint64_t revision) {
   if (before.number() != 0) {
@@ -45,4 +45,4 @@ void ViewHistory::Tell(const v1::View& now, uint64_t base_revision, const v1::He
   for (auto step = first.base() - 1; step != steps_.end(); ++step) *update->add_view_deltas() = step->delta;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

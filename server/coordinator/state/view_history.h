@@ -8,7 +8,7 @@
 
 #include "penstock/v1/submitted_job.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Keeps only as many steps as take less room than a whole view. Older steps would save nothing.
 class ViewHistory {
@@ -33,6 +33,6 @@ class ViewHistory {
   uint64_t since_ = 0;  // revision at which the current view was made
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_VIEW_HISTORY_H_

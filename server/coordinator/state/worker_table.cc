@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "server/coordinator/explain/observed.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 using State = v1::WorkerStatus;
 
@@ -308,4 +308,4 @@ size_t WorkerRegister::CountLive() const {
   return std::count_if(workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.live(); });
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -13,7 +13,7 @@
 #include "server/coordinator/explain/history.h"
 #include "server/coordinator/state/events.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 struct WorkerEntry {
   v1::RegisterWorkerRequest info;
@@ -115,6 +115,6 @@ class WorkerRegister {
   Nanos last_look_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_

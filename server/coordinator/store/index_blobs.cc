@@ -13,7 +13,7 @@
 #include "base/temporaries.h"
 #include "pipeline/sources/shard_index.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ uint64_t IndexBlobs::total_bytes() const {
   return total_;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

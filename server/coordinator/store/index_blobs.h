@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Thread-safe. Files are replaced atomically, so a crash leaves only complete files.
 class IndexBlobs {
@@ -52,6 +52,6 @@ class IndexBlobs {
   uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 constexpr int kBusyTimeoutMs = 2000;
@@ -128,4 +128,4 @@ absl::Status SqliteFile::Error(std::string_view what) const {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

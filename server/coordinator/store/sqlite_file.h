@@ -16,7 +16,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A row of a result. Its values are valid during the call that gets it.
 class SqliteRow {
@@ -70,6 +70,6 @@ class SqliteFile {
   sqlite3* db_ = nullptr;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_FILE_H_

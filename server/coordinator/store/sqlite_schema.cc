@@ -17,7 +17,7 @@
 #include "penstock/v1/store.pb.h"
 #include "server/coordinator/snapshot_pieces.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // "PENS": SQLite's application_id, which identifies foreign databases
@@ -124,4 +124,4 @@ absl::Status OpenWithSchema(SqliteFile* file) {
   return version == kSchemaVersion ? absl::OkStatus() : Migrate(file, version);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

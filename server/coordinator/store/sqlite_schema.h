@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "server/coordinator/store/sqlite_file.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Opens the file with the tables of this release. Creates them in a new file. Migrates an older file after it has
 // copied it to `path`.schema-N, where N is the version of its tables.
@@ -14,6 +14,6 @@ namespace penstock {
 //   others              it cannot be opened, copied or migrated; it is unchanged
 absl::Status OpenWithSchema(SqliteFile* file);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_SCHEMA_H_

@@ -9,7 +9,7 @@
 #include "server/coordinator/store/sqlite_file.h"
 #include "server/coordinator/store/sqlite_schema.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // A blob, because the column would turn some ids into numbers. Older releases stored no id.
@@ -230,4 +230,4 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, 
   return store;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -9,7 +9,7 @@
 #include "base/runtime/executor.h"
 #include "server/coordinator/store/store.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Opens or creates the file at `path`. SQLite also creates `path`-wal and `path`-shm. Commits run on `executor` and
 // block its thread as long as the disk does. It must outlive the store, and stop before the store is destroyed.
@@ -19,6 +19,6 @@ namespace penstock {
 //   others              it cannot be opened
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, Executor* executor);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_STORE_H_

@@ -6,7 +6,7 @@
 
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 CommitOutcome WaitForOutcome(absl::FunctionRef<void(Store::Done)> begin) {
   struct Ended {
@@ -25,4 +25,4 @@ CommitOutcome WaitForOutcome(absl::FunctionRef<void(Store::Done)> begin) {
   return *std::move(ended->outcome);
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

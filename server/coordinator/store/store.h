@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/store.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A list of facts to store, all or none. The facts are shared, so that a failed commit can be repeated without a copy.
 struct StoreCommit {
@@ -63,6 +63,6 @@ class Store {
 // tests use it. The store must not need the calling thread.
 CommitOutcome WaitForOutcome(absl::FunctionRef<void(Store::Done)> begin);
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_STORE_STORE_H_

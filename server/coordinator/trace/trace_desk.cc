@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Processes may join a trace after its start until it has this many.
@@ -154,4 +154,4 @@ absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& requ
   return reply;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -18,7 +18,7 @@
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // A process that serves or reads the job when the trace begins. Processes that join later take part too.
 struct TraceParty {
@@ -91,6 +91,6 @@ class TraceDesk {
   std::map<uint64_t, Trace> traces_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_

@@ -42,7 +42,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;
-    const absl::Status fetched = provider(SnapshotShardOf(shard), *path, {}).status();
+    const absl::Status fetched = provider(server::SnapshotShardOf(shard), *path, {}).status();
     if (fetched.ok()) done_.insert(key);
     if (absl::IsUnavailable(fetched)) complete = false;
   }

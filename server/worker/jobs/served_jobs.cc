@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Sto
                                                                     const std::vector<sources::DataRoot>& roots,
                                                                     loader::IndexProvider indexes,
                                                                     loader::DatasetReader::Options options) {
-  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, SnapshotOf(job.snapshot()));
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, server::SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   options.features = loader::RequestedFeaturesOf(snapshot.container(), job.spec());
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,

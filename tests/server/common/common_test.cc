@@ -23,7 +23,7 @@
 #include "server/common/signals.h"
 #include "server/common/state_dir.h"
 
-namespace penstock {
+namespace penstock::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -178,4 +178,4 @@ TEST(BindCheck, PlaintextIsForLoopbackUnlessAllowed) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::server

@@ -9,7 +9,7 @@
 
 #include "server/coordinator/state/coordinator_state.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 // Applies the event and ends its changes, and those that follow, as stored. Appends the facts in the order of storing.
 // The result has the last reply, and no hints or changes.
@@ -32,6 +32,6 @@ inline Effects ApplyAndStore(CoordinatorState* state, const Event& event, std::v
   return effects;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_APPLY_AND_STORE_H_

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/philox.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // The weight whose owner differs between two views of one key space.
@@ -314,4 +314,4 @@ TEST(AssignRanges, RefusesBadInputAndNamesIt) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

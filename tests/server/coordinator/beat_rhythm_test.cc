@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 TEST(BeatRhythm, IsNeverSoonerThanAQuarterOfThePeriodNorLaterThanFive) {
@@ -55,4 +55,4 @@ TEST(BeatRhythm, ManySpeakMoreSeldomButTwiceInTheTimeOfDeathAndNeverMoreOftenTha
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using Capacities = std::map<std::string, double>;
@@ -146,4 +146,4 @@ TEST(CapacityWatch, AWorkersNonsenseDoesNoHarm) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -16,7 +16,7 @@
 #include "tests/server/coordinator/job_specs.h"
 #include "tests/support/fake_store.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 using WatchResult = absl::StatusOr<std::shared_ptr<const WatchAnswer>>;
 
@@ -119,6 +119,6 @@ class ControlLoopTest : public ::testing::Test {
   uint64_t term_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_CONTROL_LOOP_HARNESS_H_

@@ -5,7 +5,7 @@
 
 #include "tests/server/coordinator/control_loop_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -371,4 +371,4 @@ TEST_F(ControlLoopStoreTest, AConfirmedRequestIsStored) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

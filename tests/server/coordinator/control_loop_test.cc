@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "tests/server/coordinator/control_loop_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -264,4 +264,4 @@ TEST(ControlLoopRuns, OneSeedIsOneRun) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

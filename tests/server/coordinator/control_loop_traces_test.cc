@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/coordinator/control_loop_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::Contains;
@@ -129,4 +129,4 @@ TEST_F(ControlLoopTracesTest, ABuilderOfAnIndexThatDiedIsReplacedOnVirtualTime) 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using Limit = v1::Explanation;
@@ -370,4 +370,4 @@ TEST(Explain, StagesAreARowsWholeWay) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

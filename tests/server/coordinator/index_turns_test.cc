@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 TEST(IndexTurns, OneBuildsAndTheOthersAskAgain) {
@@ -41,4 +41,4 @@ TEST(IndexTurns, NoMoreFilesAreWalkedAtATimeThanTheLimit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -8,7 +8,7 @@
 #include "base/version.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 inline v1::JobSpec SimpleSpec(const std::string& name, uint32_t batch = 10) {
   v1::JobSpec spec;
@@ -89,6 +89,6 @@ inline v1::ReportTaskRequest DoneBy(const std::string& worker, const v1::Task& t
   return report;
 }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_JOB_SPECS_H_

@@ -8,7 +8,7 @@
 
 #include "server/coordinator/explain/history.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 TEST(History, HasForEachAgeUpToAMinuteWhatWasSaidAboutThenAndKeepsLittle) {
@@ -149,4 +149,4 @@ TEST(Observed, TheFileOfAnErrorIsKnownByItsPathBelowARoot) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -4,7 +4,7 @@
 
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 v1::BadRecord Bad(uint64_t number, const std::string& reason, const std::string& message) {
@@ -161,4 +161,4 @@ TEST_F(CoordinatorQuarantine, OfAnUnknownJobIsAnErrorThatListsTheJobs) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -6,7 +6,7 @@
 
 #include "tests/server/coordinator/verdicts_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST_F(RecordDecisions, AReadersDecisionIsConfirmedAfterARestartToo) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

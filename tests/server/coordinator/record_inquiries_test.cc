@@ -7,7 +7,7 @@
 
 #include "tests/server/coordinator/verdicts_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST_F(RecordInquiries, QuestionsThatNobodyRepeatsEnd) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -27,7 +27,7 @@
 #include "transport/message_stream.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 // Returns "service/method" of each RPC.
@@ -47,7 +47,7 @@ std::set<std::string> DeclaredRpcs() {
 
 TEST(RpcTableTest, HasOneLineForEachRpc) {
   std::multiset<std::string> lines;
-  for (const RpcLine& line : RpcTable()) {
+  for (const server::RpcLine& line : server::RpcTable()) {
     lines.emplace(line.method);
     EXPECT_NE(line.callers, 0u) << line.method;
   }
@@ -73,7 +73,7 @@ class CountingAcceptor final : public transport::StreamAcceptor {
 class RpcGateTest : public ::testing::Test {
  protected:
   RpcGateTest() {
-    const RpcRule rule = [this](const RpcLine& line, const transport::Peer& peer) {
+    const server::RpcRule rule = [this](const server::RpcLine& line, const transport::Peer& peer) {
       MutexLock lock(&mutex_);
       seen_.emplace_back(line.method);
       EXPECT_EQ(peer.kind, transport::Peer::Kind::kNetwork);
@@ -88,7 +88,8 @@ class RpcGateTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
-    service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {}, RpcGate(rule).ForStreams(Rpc::kStream));
+    service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {},
+                                                server::RpcGate(rule).ForStreams(server::Rpc::kStream));
     absl::StatusOr<net::RunningServer> worker =
         net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
     EXPECT_TRUE(worker.ok()) << worker.status();
@@ -169,4 +170,4 @@ TEST_F(RpcGateTest, ChecksAStreamOnceAndPassesAnAcceptedOne) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -21,7 +21,7 @@
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -413,4 +413,4 @@ TEST_F(CoordinatorServiceTest, TimesThatContradictAreRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

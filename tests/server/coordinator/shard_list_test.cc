@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 v1::Snapshot MadeUp(int shards) {
@@ -58,4 +58,4 @@ TEST(ShardList, OfNoneHasNone) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -20,7 +20,7 @@
 #include "tests/support/commit_facts.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -150,4 +150,4 @@ TEST(SnapshotPieces, CancellingOneOfTwoLargeJobsWritesAtMost64KiB) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -6,7 +6,7 @@
 
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::Contains;
@@ -159,4 +159,4 @@ TEST_F(CoordinatorExplains, StatusDoesNotRepeatTheCounts) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

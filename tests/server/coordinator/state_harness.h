@@ -18,7 +18,7 @@
 #include "tests/support/fake_store.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 class StateHarness {
  public:
@@ -176,6 +176,6 @@ inline void Complain(StateHarness* h, const std::string& session, const std::str
 
 inline std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_

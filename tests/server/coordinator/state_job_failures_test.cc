@@ -6,7 +6,7 @@
 
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST(CoordinatorJobFailures, ReportsThatContradictThemselvesFailTheJobWithTheFil
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

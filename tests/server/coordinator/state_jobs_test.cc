@@ -7,7 +7,7 @@
 #include "server/coordinator/snapshot_pieces.h"
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -471,4 +471,4 @@ TEST(CoordinatorJobs, ThatMissingKeysAreMeantStaysWithTheJob) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -9,7 +9,7 @@
 #include "tests/server/coordinator/state_harness.h"
 #include "transport/ownership.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST_F(StateOwnershipTest, WhatIsMissingIsAskedForTooAndAnsweredAsBefore) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

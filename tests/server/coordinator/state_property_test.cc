@@ -14,7 +14,7 @@
 #include "net/view_proto.h"
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 class RandomRun {
@@ -339,4 +339,4 @@ TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -8,7 +8,7 @@
 #include "net/session_label.h"
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -454,4 +454,4 @@ TEST_F(CoordinatorSessions, OneThatOpensAgainIsNotSentWhatItHas) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

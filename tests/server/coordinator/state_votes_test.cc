@@ -10,7 +10,7 @@
 
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -206,4 +206,4 @@ TEST(CoordinatorVotes, SessionsVoteOnlyOnWorkersThatServeThem) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -9,7 +9,7 @@
 #include "net/job_mirror.h"
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using Code = absl::StatusCode;
@@ -174,4 +174,4 @@ TEST(CoordinatorWatch, WhoHoldsAnEarlierSubmissionIsToldTheNewOneWhole) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

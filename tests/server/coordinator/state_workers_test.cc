@@ -7,7 +7,7 @@
 
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -406,4 +406,4 @@ TEST(CoordinatorWorkers, AWorkerThatHasLeftRegistersAgainToComeBack) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

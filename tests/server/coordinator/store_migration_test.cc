@@ -15,7 +15,7 @@
 #include "tests/support/commit_facts.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreAsItWas) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -20,7 +20,7 @@
 #include "tests/support/commit_facts.h"
 #include "tests/support/fake_store.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -460,11 +460,11 @@ TEST_F(SqliteFileTest, BlobsStayWithinTheirLimits) {
 
 bool SyncsFail() { return FailingSyncs::failing(); }
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 // Replaces libc's function, which SQLite calls.
 extern "C" int fdatasync(int fd) {
-  if (!penstock::SyncsFail()) return static_cast<int>(syscall(SYS_fdatasync, fd));
+  if (!penstock::coordinator::SyncsFail()) return static_cast<int>(syscall(SYS_fdatasync, fd));
   errno = EIO;
   return -1;
 }

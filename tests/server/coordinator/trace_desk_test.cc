@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST_F(TraceDeskTest, KeepsABoundedNumberOfBytesAndOfTraces) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

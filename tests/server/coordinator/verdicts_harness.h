@@ -12,7 +12,7 @@
 #include "net/job_mirror.h"
 #include "tests/server/coordinator/state_harness.h"
 
-namespace penstock {
+namespace penstock::coordinator {
 
 class VerdictsHarness : public ::testing::Test {
  protected:
@@ -135,6 +135,6 @@ class VerdictsHarness : public ::testing::Test {
   std::map<std::pair<std::string, uint64_t>, Check::Copy> copies;  // exceptions for single records
 };
 
-}  // namespace penstock
+}  // namespace penstock::coordinator
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_VERDICTS_HARNESS_H_

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace penstock {
+namespace penstock::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(WatchTable, OneThatIsRemovedIsNotHeardOfAgain) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::coordinator

@@ -189,9 +189,9 @@ TEST(Conformance, IsAHashThatDoesNotChangeFromCallToCall) {
 
 TEST(DaemonOptions, FlagsAloneAreEnough) {
   TempFolder folder;
-  const auto options = ParseDaemonCommandLine({"worker", "--coordinator", "host:7070", "--data-root",
-                                               "data=" + folder.path(), "--memory-budget=1GiB", "--threads", "3",
-                                               "--record-cache", "0", "--state-dir", folder.path()});
+  const auto options = server::ParseDaemonCommandLine({"worker", "--coordinator", "host:7070", "--data-root",
+                                                       "data=" + folder.path(), "--memory-budget=1GiB", "--threads",
+                                                       "3", "--record-cache", "0", "--state-dir", folder.path()});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->role, config::DaemonRole::kWorker);
   EXPECT_EQ(options->config.listen(), "127.0.0.1:0");
@@ -210,25 +210,25 @@ TEST(DaemonOptions, TheMemoryBudgetNamesItsSource) {
   TempFolder folder;
   const MemoryLimit memory{uint64_t{512} << 20, "/sys/fs/cgroup/job/memory.high"};
   const std::vector<std::string> arguments = {"worker", "--data-root", folder.path()};
-  const auto found = ParseDaemonCommandLine(arguments, memory);
+  const auto found = server::ParseDaemonCommandLine(arguments, memory);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->config.worker_settings().memory_budget_bytes(), uint64_t{256} << 20);
   EXPECT_EQ(found->memory_budget_source, "half of 512 MiB, /sys/fs/cgroup/job/memory.high");
   std::vector<std::string> given = arguments;
   given.insert(given.end(), {"--memory-budget", "1GiB"});
-  EXPECT_EQ(ParseDaemonCommandLine(given, memory)->memory_budget_source, "--memory-budget");
+  EXPECT_EQ(server::ParseDaemonCommandLine(given, memory)->memory_budget_source, "--memory-budget");
   const std::string file = folder.File("d.textproto");
   ASSERT_TRUE(WriteFileAtomically(file, "worker_settings { memory_budget_bytes: 1000000000 }\n").ok());
   given = arguments;
   given.insert(given.end(), {"--config", file});
-  EXPECT_EQ(ParseDaemonCommandLine(given, memory)->memory_budget_source, "memory_budget_bytes in " + file);
+  EXPECT_EQ(server::ParseDaemonCommandLine(given, memory)->memory_budget_source, "memory_budget_bytes in " + file);
 }
 
 TEST(DaemonOptions, FlagsOverrideTheFile) {
   TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("d.textproto"), "listen: '127.0.0.1:5'\nstate_dir: '/s'\n").ok());
-  const auto options =
-      ParseDaemonCommandLine({"coordinator", "--config", folder.File("d.textproto"), "--listen", "127.0.0.1:6"});
+  const auto options = server::ParseDaemonCommandLine(
+      {"coordinator", "--config", folder.File("d.textproto"), "--listen", "127.0.0.1:6"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->config.listen(), "127.0.0.1:6");
   EXPECT_EQ(options->config.state_dir(), "/s");
@@ -236,7 +236,7 @@ TEST(DaemonOptions, FlagsOverrideTheFile) {
 
 TEST(DaemonOptions, MistakesAreNamedWithTheWayOut) {
   const auto message = [](const std::vector<std::string>& arguments) {
-    return std::string(ParseDaemonCommandLine(arguments).status().message());
+    return std::string(server::ParseDaemonCommandLine(arguments).status().message());
   };
   EXPECT_THAT(message({}), HasSubstr("standalone | coordinator | worker"));
   EXPECT_THAT(message({"wroker"}), HasSubstr("did you mean 'worker'?"));
@@ -251,8 +251,8 @@ TEST(DaemonOptions, MistakesAreNamedWithTheWayOut) {
 
 TEST(DaemonOptions, HelpShowsEveryFlag) {
   for (const char* role : {"", "worker", "coordinator", "standalone"}) {
-    EXPECT_THAT(DaemonHelp(role), HasSubstr("--port-file"));
-    EXPECT_THAT(DaemonHelp(role), HasSubstr("--data-root"));
+    EXPECT_THAT(server::DaemonHelp(role), HasSubstr("--port-file"));
+    EXPECT_THAT(server::DaemonHelp(role), HasSubstr("--data-root"));
   }
 }
 

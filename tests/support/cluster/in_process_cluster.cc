@@ -21,12 +21,12 @@ InProcessCluster::InProcessCluster(const ClusterOptions& options, std::vector<so
     : options_(options), roots_(std::move(roots)) {
   spdlog::set_level(spdlog::level::warn);
   folders_.push_back(std::make_unique<TempFolder>());
-  CoordinatorOptions coordinator;
+  coordinator::CoordinatorOptions coordinator;
   coordinator.listen = "127.0.0.1:0";
   coordinator.state_dir = folders_.back()->path();
   coordinator.heartbeat_ms = options_.heartbeat_ms;
   coordinator.dead_after_ms = options_.dead_after_ms;
-  coordinator_ = ValueOrExit(Coordinator::Start(coordinator), "coordinator");
+  coordinator_ = ValueOrExit(coordinator::Coordinator::Start(coordinator), "coordinator");
   control_ = std::make_unique<Control>(coordinator_->address());
   for (int i = 0; i < options_.workers; ++i) AddWorker();
 }

@@ -47,7 +47,7 @@ class InProcessCluster {
   const ClusterOptions options_;
   const std::vector<sources::DataRoot> roots_;
   std::vector<std::unique_ptr<TempFolder>> folders_;
-  std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<coordinator::Coordinator> coordinator_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Control> control_;
 };

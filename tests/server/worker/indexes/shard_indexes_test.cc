@@ -31,13 +31,13 @@ using ::testing::HasSubstr;
 // The coordinator's side of indexes. A test can make it unreachable.
 class Coordinator {
  public:
-  Coordinator() : blobs_(*IndexBlobs::Open(folder_.path(), IndexBlobs::Limits())) {}
+  Coordinator() : blobs_(*coordinator::IndexBlobs::Open(folder_.path(), coordinator::IndexBlobs::Limits())) {}
 
   absl::StatusOr<v1::GetIndexReply> Get(const v1::GetIndexRequest& request) {
     calls.fetch_add(1);
     if (away.load()) return absl::UnavailableError("connection refused");
     const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
-    const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
+    const uint64_t key = coordinator::IndexTurns::KeyOf(request.content_hash(), file);
     MutexLock lock(&mutex_);  // one call at a time, like the service's single thread for files
     absl::StatusOr<std::string> blob = blobs_->Get(request.content_hash(), file);
     v1::GetIndexReply reply;
@@ -46,7 +46,7 @@ class Coordinator {
     } else if (request.give_up()) {
       turns_.End(key);
     } else {
-      const IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, 0);
+      const coordinator::IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, 0);
       reply.set_build(answer.build);
       reply.set_ask_again_ms(static_cast<uint32_t>(answer.ask_again / kMillisecond));
       reply.set_builder(answer.builder);
@@ -58,7 +58,7 @@ class Coordinator {
     FileInfo file;
     MutexLock lock(&mutex_);
     const absl::Status put = blobs_->Put(content_hash, blob, &file);
-    turns_.End(IndexTurns::KeyOf(content_hash, file));
+    turns_.End(coordinator::IndexTurns::KeyOf(content_hash, file));
     return put;
   }
 
@@ -67,9 +67,9 @@ class Coordinator {
 
  private:
   TempFolder folder_;
-  const std::unique_ptr<IndexBlobs> blobs_;
+  const std::unique_ptr<coordinator::IndexBlobs> blobs_;
   Mutex mutex_;
-  IndexTurns turns_ ABSL_GUARDED_BY(mutex_);
+  coordinator::IndexTurns turns_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Link final : public CoordinatorLink {

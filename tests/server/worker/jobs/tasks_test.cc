@@ -107,7 +107,7 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
 }
 
 TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
-  const sources::SnapshotShard shard = SnapshotOf(job_.snapshot())->shards()[0];
+  const sources::SnapshotShard shard = server::SnapshotOf(job_.snapshot())->shards()[0];
   WriteShard(dataset_.files[0], {"another"});
   const auto index = indexes_.Get(shard, dataset_.files[0], sources::IndexOptions());
   EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
