@@ -88,9 +88,9 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   return out;
 }
 
-WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
+worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   const v1::WorkerConfig& settings = options.config.worker_settings();
-  WorkerOptions out;
+  worker::WorkerOptions out;
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
   out.name = options.config.worker_settings().name();
@@ -116,9 +116,9 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.index_beside_shards = settings.index_beside_shards();
   out.socket_dir_guessed = !settings.has_socket_dir();
   out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : transport::DefaultSocketDir();
-  out.wire_compression = settings.wire_compression() == v1::WIRE_COMPRESSION_OFF  ? WireCompression::kOff
-                         : settings.wire_compression() == v1::WIRE_COMPRESSION_ON ? WireCompression::kOn
-                                                                                  : WireCompression::kAuto;
+  out.wire_compression = settings.wire_compression() == v1::WIRE_COMPRESSION_OFF  ? worker::WireCompression::kOff
+                         : settings.wire_compression() == v1::WIRE_COMPRESSION_ON ? worker::WireCompression::kOn
+                                                                                  : worker::WireCompression::kAuto;
   out.wire_connections = settings.wire_connections();
   out.max_sessions = settings.max_sessions();
   out.drain_timeout = std::chrono::milliseconds(settings.drain_timeout_ms());
@@ -149,7 +149,7 @@ absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
 }
 
 // Serves until the worker has left, because of a signal or because an operator drained it.
-absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
+absl::Status ServeAsWorker(worker::Worker* worker, Ending* ending) {
   PS_ASSIGN_OR_RETURN(std::thread drainer, StartThread("ps-drain", [worker, ending] {
                         ending->Wait();
                         SdNotify("STOPPING=1").IgnoreError();
@@ -163,7 +163,7 @@ absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
 }
 
 absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(WorkerOptionsOf(options)));
+  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options)));
   ending->Begin();
   // The worker already serves. It reports "ready" when trainers are able to find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
@@ -177,13 +177,13 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
 absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
   ending->Begin();
-  WorkerOptions worker_options = WorkerOptionsOf(options);
+  worker::WorkerOptions worker_options = WorkerOptionsOf(options);
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
   const std::string& listen = options.config.listen();
   worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");
   worker_options.advertise = "";
   worker_options.coordinator = coordinator->address();
-  PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(worker_options));
+  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(worker_options));
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
   if (!ending->asked()) {

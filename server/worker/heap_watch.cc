@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // The process is close to its budget when less than one part in kNear of it is left. Free memory is returned if it may
@@ -29,4 +29,4 @@ Nanos HeapWatch::Look() {
   return kRest;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

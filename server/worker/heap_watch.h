@@ -9,7 +9,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Used by one thread at a time.
 class HeapWatch {
@@ -32,6 +32,6 @@ class HeapWatch {
   uint64_t stays_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_HEAP_WATCH_H_

@@ -44,7 +44,7 @@
 #include "transport/shared_memory/listener.h"
 #include "transport/shared_memory/local_address.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Threads for the strands of sessions and of the coordinator link, which never block.
@@ -465,4 +465,4 @@ void Worker::Stop() {
 
 loader::LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }
 
-}  // namespace penstock
+}  // namespace penstock::worker

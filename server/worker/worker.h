@@ -14,7 +14,7 @@
 #include "server/common/rpc_gate.h"
 #include "server/worker/stream/wire_compression.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 struct WorkerOptions {
   std::string listen = "127.0.0.1:0";
@@ -76,6 +76,6 @@ class Worker {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_WORKER_H_

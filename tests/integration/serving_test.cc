@@ -264,7 +264,7 @@ TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveThePlainDigest) {
   ClusterOptions options;
   options.workers = 2;
   options.shared_memory = false;
-  options.wire_compression = WireCompression::kOn;
+  options.wire_compression = worker::WireCompression::kOn;
   for (const TestDataset& dataset :
        {dataset_, MakeDetectionDataset(boxes.path()), MakeNumberDataset({.shards = 3}, numbers.path())}) {
     InProcessCluster cluster(options, dataset.roots);

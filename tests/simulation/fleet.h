@@ -87,7 +87,7 @@ class Fleet {
     std::map<std::pair<int, uint64_t>, Queue> sessions;  // by reader and stream
     std::pair<int, uint64_t> turn;
     loader::LoaderStats stats;
-    LoadMeter meter;
+    worker::LoadMeter meter;
     Nanos next_beat = 0;
     std::vector<std::function<void()>> held_up;
   };

@@ -113,7 +113,7 @@ class SimCalls {
 };
 
 // Calls of a worker.
-class SimWorkerCalls final : public CoordinatorLink {
+class SimWorkerCalls final : public worker::CoordinatorLink {
  public:
   SimWorkerCalls(SimNetwork* network, SimCoordinatorHost* coordinator, const std::string& host, SimProcess* process)
       : calls_(network, coordinator, host, process) {}

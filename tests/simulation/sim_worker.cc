@@ -18,8 +18,8 @@ v1::TracePart TracePartOf(const std::string& host) {
   return part;
 }
 
-AgentOptions AgentOptionsOf(const SimWorker::Options& worker) {
-  AgentOptions options;
+worker::AgentOptions AgentOptionsOf(const SimWorker::Options& worker) {
+  worker::AgentOptions options;
   options.registration.set_id(worker.host);
   options.registration.set_incarnation(worker.incarnation);
   options.registration.set_address(worker.host);
@@ -51,19 +51,19 @@ SimWorker::SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
   shared_.jobs = &jobs_;
   shared_.executor = &process_;
   shared_.trace = trace_.get();
-  AgentHooks hooks;
+  worker::AgentHooks hooks;
   hooks.load = [this] {
     return meter_.Measure(loader_.Stats(), shared_.bytes_sent.load(), shared_.open_sessions.load(),
                           process_.clock()->Now());
   };
   hooks.jobs_changed = [this](const net::JobChanges& changes) { jobs_.Update(changes); };
   hooks.run_task = [this, host = options.host, roots = options.roots](const v1::Task& task) {
-    return RunTask(task, host, {storage::LocalFiles(), roots, &indexes_, &link_});
+    return worker::RunTask(task, host, {storage::LocalFiles(), roots, &indexes_, &link_});
   };
   hooks.drain = [this] { Drain(); };
   hooks.trace = [this](const v1::TraceOrder& order) { traces_.Take(order, host()); };
   hooks.ready = [] {};
-  agent_ = std::make_shared<Agent>(AgentOptionsOf(options), std::move(hooks), &link_, &process_, &process_);
+  agent_ = std::make_shared<worker::Agent>(AgentOptionsOf(options), std::move(hooks), &link_, &process_, &process_);
   agent_->Start();
   network_->Listen(options.host, &acceptor_);
 }

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/common/snapshot_proto.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;  // record ranges
@@ -49,4 +49,4 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
   return complete;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

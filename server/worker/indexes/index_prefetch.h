@@ -11,7 +11,7 @@
 #include "pipeline/sources/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Returns the shards of a ready job of which its view makes this worker owner or backup, by number and in order. Pure.
 std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id);
@@ -34,6 +34,6 @@ class IndexPrefetch {
   std::set<std::string> done_;  // paths with their content hashes
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_INDEXES_INDEX_PREFETCH_H_

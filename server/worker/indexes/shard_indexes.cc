@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Pauses between calls to a coordinator that does not answer.
@@ -234,4 +234,4 @@ loader::IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
   };
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

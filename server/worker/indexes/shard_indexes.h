@@ -18,7 +18,7 @@
 #include "pipeline/sources/index_store.h"
 #include "server/worker/link/coordinator_link.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Thread-safe.
 class ShardIndexes {
@@ -90,6 +90,6 @@ class ShardIndexes {
   Nanos pause_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_INDEXES_SHARD_INDEXES_H_

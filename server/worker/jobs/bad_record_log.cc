@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 bool BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, bool masked,
                          absl::FunctionRef<std::string()> what) {
@@ -36,4 +36,4 @@ void BadRecordLog::Keep(const std::vector<std::string>& jobs) {
   std::erase_if(said_, [&](const auto& said) { return std::find(jobs.begin(), jobs.end(), said.first) == jobs.end(); });
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -14,7 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Thread-safe.
 class BadRecordLog {
@@ -44,6 +44,6 @@ class BadRecordLog {
   std::map<std::string, Said> said_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_

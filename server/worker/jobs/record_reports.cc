@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace penstock {
+namespace penstock::worker {
 
 RecordReports::RecordReports(const v1::RegisterWorkerRequest& registration, CoordinatorLink* link, Executor* executor)
     : worker_(registration.id()), incarnation_(registration.incarnation()), link_(link), strand_(executor) {}
@@ -113,4 +113,4 @@ void RecordReports::EndFlush() {
   if (flushed.has_value()) (*std::move(flushed))();
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

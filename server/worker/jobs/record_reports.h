@@ -16,7 +16,7 @@
 #include "penstock/v1/control.pb.h"
 #include "server/worker/link/coordinator_link.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Keeps records until the coordinator has stored them, and retries failed reports. A strand: it has no threads, and no
 // call blocks. Thread-safe. Calls in flight keep it alive.
@@ -69,6 +69,6 @@ class RecordReports : public std::enable_shared_from_this<RecordReports> {
   bool posted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_JOBS_RECORD_REPORTS_H_

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Threads that fetch indexes and open files. They wait for storage and the coordinator, not for a CPU.
@@ -134,4 +134,4 @@ std::vector<std::string> ServedJobs::names() const {
   return out;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

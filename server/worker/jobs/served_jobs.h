@@ -21,7 +21,7 @@
 #include "server/common/snapshot_proto.h"
 #include "server/worker/indexes/shard_indexes.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Builds a job's data set and pipeline from the coordinator's description and this machine's roots. Reads nothing yet.
 // Returns InvalidArgument, or NotFound for a root that this worker does not have. `options` name the executor for slow
@@ -91,6 +91,6 @@ class ServedJobs {
   std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_

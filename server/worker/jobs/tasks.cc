@@ -21,7 +21,7 @@
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_dataset.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr uint64_t kProbeRecords = 8;
@@ -273,4 +273,4 @@ v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id
   return report;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -11,7 +11,7 @@
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/link/coordinator_link.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Tools for tasks. All pointers must outlive the tasks.
 struct TaskTools {
@@ -27,6 +27,6 @@ struct TaskTools {
 // thread-safe.
 v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id, const TaskTools& tools);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace penstock {
+namespace penstock::worker {
 
 Agent::Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link, Executor* executor, Executor* tasks)
     : options_(std::move(options)),
@@ -264,4 +264,4 @@ void Agent::Watched(const absl::StatusOr<v1::WatchReply>& reply) {
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

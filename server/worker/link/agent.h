@@ -17,7 +17,7 @@
 #include "penstock/v1/control.pb.h"
 #include "server/worker/link/coordinator_link.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 struct AgentOptions {
   v1::RegisterWorkerRequest registration;  // complete
@@ -109,6 +109,6 @@ class Agent : public std::enable_shared_from_this<Agent> {
   StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_LINK_AGENT_H_

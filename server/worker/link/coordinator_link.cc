@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "net/coordinator_calls.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr absl::Duration kShortCall = absl::Seconds(2);  // a heartbeat that takes longer has no value
@@ -65,4 +65,4 @@ std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address
   return std::make_unique<GrpcLink>(address);
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Thread-safe. Each call has its own deadline. After Cancel(), calls in flight and later calls fail with Cancelled.
 // Cancel() returns when no `done` is running; objects that `done` uses may then be destroyed. Must not be called inside
@@ -44,6 +44,6 @@ class CoordinatorLink {
 // Returns a link over gRPC to the coordinator at host:port. Returns at once. Errors begin with "coordinator host:port".
 std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_LINK_COORDINATOR_LINK_H_

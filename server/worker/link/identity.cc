@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr size_t kMaxIdBytes = 128;
@@ -41,4 +41,4 @@ absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir, Ran
 
 uint64_t NewIncarnation(RandomSource* random) { return std::max<uint64_t>(1, random->Next()); }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/random_source.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Returns the id in `state_dir`/worker_id. At the first start it generates an id (host name and random digits) and
 // writes it. Returns DataLoss if the file has no valid id; the error names the remedy.
@@ -17,6 +17,6 @@ absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir, Ran
 // Returns a random number other than 0, a different one at every start.
 uint64_t NewIncarnation(RandomSource* random);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_LINK_IDENTITY_H_

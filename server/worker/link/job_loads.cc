@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
@@ -62,4 +62,4 @@ void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std:
   for (const v1::JobLoad* of : busiest) *load->add_jobs() = *of;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

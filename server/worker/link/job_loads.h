@@ -10,7 +10,7 @@
 #include "pipeline/loader/job_times.h"
 #include "server/worker/stream/send_times.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Limits of jobs and stages in a heartbeat: those that took most time. The time of further stages is added up as
 // "other".
@@ -22,6 +22,6 @@ constexpr size_t kMostStages = 24;
 void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
                  v1::WorkerLoad* load);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_LINK_JOB_LOADS_H_

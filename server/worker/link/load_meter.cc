@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr Nanos kRateWindow = 5 * kSecond;
@@ -95,4 +95,4 @@ v1::WorkerLoad LoadMeter::Measure(const loader::LoaderStats& stats, uint64_t byt
   return load;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

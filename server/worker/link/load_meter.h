@@ -9,7 +9,7 @@
 #include "penstock/v1/control.pb.h"
 #include "pipeline/loader/loader_stats.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Not thread-safe.
 class LoadMeter {
@@ -37,6 +37,6 @@ class LoadMeter {
   double capacity_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_LINK_LOAD_METER_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace penstock {
+namespace penstock::worker {
 
 void CompressionTrial::GoTo(State state, Nanos now) {
   state_ = state;
@@ -61,4 +61,4 @@ bool CompressionTrial::Sent(uint64_t row_bytes, Nanos busy, bool held_up, Nanos 
   return was != pays;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -7,7 +7,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Pure: the caller reports each message and the time. Not thread-safe.
 //
@@ -66,6 +66,6 @@ class CompressionTrial {
   Nanos not_before_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_COMPRESSION_TRIAL_H_

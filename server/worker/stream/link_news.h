@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Pure. Not thread-safe.
 class LinkNews {
@@ -39,6 +39,6 @@ class LinkNews {
   Nanos since_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_LINK_NEWS_H_

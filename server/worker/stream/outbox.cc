@@ -6,7 +6,7 @@
 
 #include "server/worker/stream/session_core.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 uint64_t PayloadBytes(const loader::RowResult& row, uint64_t fixed_bytes) {
   if (!row.status.ok() || row.masked) return 0;
@@ -88,4 +88,4 @@ void Outbox::Clear() {
   bytes_ = 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

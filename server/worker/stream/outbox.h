@@ -12,7 +12,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/loader.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 struct OutboxLimits {
   // Flush as soon as this many bytes are ready. A message ends with the row that reaches this size.
@@ -79,6 +79,6 @@ class Outbox {
   uint64_t head_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_OUTBOX_H_

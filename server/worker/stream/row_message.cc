@@ -13,7 +13,7 @@
 #include "server/worker/stream/session_core.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Limit for the message of one failed row, because the header must stay small.
@@ -146,4 +146,4 @@ RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_
   return made;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

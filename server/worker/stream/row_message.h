@@ -9,7 +9,7 @@
 #include "pipeline/loader/loader.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Smaller rows are joined into one piece of a message, because a slice costs more than copying them.
 constexpr uint64_t kJoinRowsBelow = 8 << 10;
@@ -25,6 +25,6 @@ struct RowsMessage {
 RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_bytes,
                             batch::RowEncoder* encoder = nullptr);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_ROW_MESSAGE_H_

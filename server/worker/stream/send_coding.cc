@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 void SendCoding::Opened(WireCompression mode, const v1::Open& open, const batch::RowSchema& schema, bool over_network) {
   const bool reads_it = std::count(open.codings().begin(), open.codings().end(), v1::ROW_CODING_ZSTD) > 0;
@@ -34,4 +34,4 @@ std::string SendCoding::Written(bool held_up, Nanos now) {
                          trial_.gain());
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

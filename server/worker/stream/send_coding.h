@@ -12,7 +12,7 @@
 #include "server/worker/stream/compression_trial.h"
 #include "server/worker/stream/wire_compression.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Not thread-safe.
 class SendCoding {
@@ -39,6 +39,6 @@ class SendCoding {
   uint64_t row_bytes_ = 0;  // 0: no message of rows is being written
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SEND_CODING_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr size_t kMostIdleJobs = 64;
@@ -49,4 +49,4 @@ std::map<std::string, JobSends::Sums> SendTimes::Get(Nanos now) const {
   return sums;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Counters of all streams of one job. Thread-safe; times must not decrease.
 class JobSends {
@@ -53,6 +53,6 @@ class SendTimes {
   std::map<std::string, std::shared_ptr<JobSends>> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SEND_TIMES_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 void SendTrace::Opened(std::string job, std::string session) {
   job_ = std::move(job);
@@ -49,4 +49,4 @@ void SendTrace::Written(Nanos now) {
   track_ = nullptr;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

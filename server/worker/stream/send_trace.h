@@ -9,7 +9,7 @@
 #include "base/trace/trace_recorder.h"
 #include "pipeline/loader/loader.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Used by one stream, on its strand.
 class SendTrace {
@@ -36,6 +36,6 @@ class SendTrace {
   TraceEvent send_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SEND_TRACE_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Events of a stream that was closed at once.
@@ -113,4 +113,4 @@ void SessionAcceptor::WhenIdle(Task idle) {
   shared_->executor->Post(std::move(idle));
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -11,7 +11,7 @@
 #include "base/mutex.h"
 #include "server/worker/stream/stream_session.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Thread-safe. Must outlive its sessions. Only a simulated host may die with open streams; their sessions are then
 // destroyed with the acceptor.
@@ -46,6 +46,6 @@ class SessionAcceptor final : public transport::StreamAcceptor {
   std::optional<absl::Status> closing_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SESSION_ACCEPTOR_H_

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "net/view_proto.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Memory of a queued fetch without its list of rows, including its budget lease.
@@ -206,4 +206,4 @@ std::vector<loader::RowRequest> SessionCore::NextRows(size_t max_rows, size_t ma
   return rows;
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -22,7 +22,7 @@
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // The tag of a request is the row's number on the wire, with this bit set for fetched rows. RowRequest::urgent does not
 // identify them, because the loader also sets it on rows of the head step.
@@ -127,6 +127,6 @@ class SessionCore {
   std::optional<plan::EpochPlan> plan_;  // the last used plan
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SESSION_CORE_H_

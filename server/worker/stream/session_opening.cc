@@ -9,7 +9,7 @@
 #include "pipeline/augment/conformance.h"
 #include "pipeline/plan/job_order.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
@@ -58,4 +58,4 @@ std::string SessionName(const v1::Open& open) {
                       open.rank());
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -14,7 +14,7 @@
 #include "pipeline/loader/load_job.h"
 #include "server/worker/stream/session_core.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Returns FailedPrecondition if the client's order or pipeline differs from that of `job`, because its rows would
 // differ.
@@ -48,6 +48,6 @@ uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory);
 // Returns text for people: "session 5 of job 'train', rank 0".
 std::string SessionName(const v1::Open& open);
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_SESSION_OPENING_H_

@@ -12,7 +12,7 @@
 #include "server/worker/stream/row_message.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Rows of this rank to examine before other tasks get a turn.
@@ -404,4 +404,4 @@ void StreamSession::Pump() {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -39,7 +39,7 @@
 #include "server/worker/stream/session_opening.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // State that the sessions of a worker share. It must outlive them.
 struct SessionShared {
@@ -202,6 +202,6 @@ class StreamSession final : public transport::StreamEvents,
   bool wake_posted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_

@@ -9,7 +9,7 @@
 #include "server/worker/stream/stream_session.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr Nanos kJobPoll = 10 * kMillisecond;
@@ -228,4 +228,4 @@ absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::worker

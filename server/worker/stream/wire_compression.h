@@ -1,7 +1,7 @@
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_WIRE_COMPRESSION_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_WIRE_COMPRESSION_H_
 
-namespace penstock {
+namespace penstock::worker {
 
 // Compression of rows that go over a network.
 enum class WireCompression {
@@ -10,6 +10,6 @@ enum class WireCompression {
   kOn,  // for every client that supports it
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_SERVER_WORKER_STREAM_WIRE_COMPRESSION_H_

@@ -12,7 +12,7 @@
 #include "server/worker/link/load_meter.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -257,4 +257,4 @@ TEST(DaemonOptions, HelpShowsEveryFlag) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

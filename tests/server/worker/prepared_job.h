@@ -14,7 +14,7 @@
 #include "server/worker/jobs/tasks.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // An unreachable coordinator: everything works without it.
 class NoCoordinator : public CoordinatorLink {
@@ -84,6 +84,6 @@ class PreparedJobTest : public ::testing::Test {
   }
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_

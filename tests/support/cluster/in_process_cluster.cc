@@ -36,9 +36,9 @@ InProcessCluster::~InProcessCluster() {
   coordinator_->Shutdown();
 }
 
-Worker& InProcessCluster::AddWorker() {
+worker::Worker& InProcessCluster::AddWorker() {
   folders_.push_back(std::make_unique<TempFolder>());
-  WorkerOptions worker;
+  worker::WorkerOptions worker;
   worker.coordinator = coordinator_->address();
   worker.roots = roots_;
   worker.host.storage = options_.storage;
@@ -51,7 +51,7 @@ Worker& InProcessCluster::AddWorker() {
   worker.host.loader.memory_budget_bytes = options_.memory_budget_bytes;
   worker.host.loader.record_cache_bytes = options_.record_cache_bytes;
   worker.host.loader.decoded_cache_bytes = options_.decoded_cache_bytes;
-  workers_.push_back(ValueOrExit(Worker::Start(worker), "worker"));
+  workers_.push_back(ValueOrExit(worker::Worker::Start(worker), "worker"));
   if (!workers_.back()->WaitUntilReady(std::chrono::seconds(30))) {
     std::fprintf(stderr, "worker %s does not register\n", workers_.back()->id().c_str());
     std::abort();

@@ -18,7 +18,7 @@ struct ClusterOptions {
   int workers = 1;
   int threads = 1;       // threads of each worker
   int read_threads = 0;  // read threads of each worker
-  WireCompression wire_compression = WireCompression::kAuto;
+  worker::WireCompression wire_compression = worker::WireCompression::kAuto;
   uint64_t memory_budget_bytes = 64 << 20;
   uint64_t record_cache_bytes = 8 << 20;
   uint64_t decoded_cache_bytes = 0;
@@ -38,8 +38,8 @@ class InProcessCluster {
   Control& control() { return *control_; }
 
   // Starts one more worker. Returns when it is registered.
-  Worker& AddWorker();
-  Worker& worker(size_t i) { return *workers_[i]; }
+  worker::Worker& AddWorker();
+  worker::Worker& worker(size_t i) { return *workers_[i]; }
   // Stops and destroys all workers.
   void StopWorkers() { workers_.clear(); }
 
@@ -48,7 +48,7 @@ class InProcessCluster {
   const std::vector<sources::DataRoot> roots_;
   std::vector<std::unique_ptr<TempFolder>> folders_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<worker::Worker>> workers_;
   std::unique_ptr<Control> control_;
 };
 

@@ -23,7 +23,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using testing::ElementsAre;
@@ -53,4 +53,4 @@ TEST_F(BadRecordLogTest, AnotherSubmissionIsNamedAgainAndWhatIsGoneIsForgotten) 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -10,7 +10,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "tests/server/worker/prepared_job.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // Answers reports a millisecond later, on virtual time.
@@ -137,4 +137,4 @@ TEST_F(RecordReportsTest, AFlushReportsAllThatWaitsAndEndsWithTheFirstFailure) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "tests/server/worker/prepared_job.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -115,4 +115,4 @@ TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

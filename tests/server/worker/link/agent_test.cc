@@ -12,7 +12,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "base/runtime/thread_pool.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 // A coordinator on virtual time that answers a millisecond later. A test can make it unreachable.
@@ -268,4 +268,4 @@ TEST(AgentOnThreads, StopsWhileTasksBringMoreTasks) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

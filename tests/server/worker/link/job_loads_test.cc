@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 TEST(JobLoads, JobsOfOneNameAreToldTogether) {
@@ -77,4 +77,4 @@ TEST(SendTimes, JobsWithoutAStreamAreForgottenWhenThereAreMany) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

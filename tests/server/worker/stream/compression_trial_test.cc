@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 constexpr double kMessage = 2 << 20;
@@ -142,4 +142,4 @@ TEST(CompressionTrial, IsCloseToTheBetterWay) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -11,7 +11,7 @@
 
 #include "pipeline/loader/loader.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Not thread-safe: for sessions on virtual time.
 class FakeLoader final : public loader::Loader {
@@ -123,6 +123,6 @@ class FakeLoader final : public loader::Loader {
   int now_revocable_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_

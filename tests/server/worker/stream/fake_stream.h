@@ -16,7 +16,7 @@
 #include "transport/message_stream.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // A carrier's stream. Writes stay in flight until the test accepts them. Notifies the session of a close by either
 // side.
@@ -146,6 +146,6 @@ class FakeStream : public transport::MessageStream {
   std::vector<v1::ServerHeader> headers_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_STREAM_H_

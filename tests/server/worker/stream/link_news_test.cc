@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 TEST(LinkNewsTest, AChangeThatLastsIsToldOnceAndATrialIsNot) {
@@ -20,4 +20,4 @@ TEST(LinkNewsTest, AChangeThatLastsIsToldOnceAndATrialIsNot) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

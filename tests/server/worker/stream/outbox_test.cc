@@ -10,7 +10,7 @@
 #include "server/worker/stream/session_core.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -230,4 +230,4 @@ TEST_F(OutboxTest, RowsThatDoNotGetSmallerGoAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -263,4 +263,4 @@ TEST(SessionCore, RanksThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 class Room final : public BlockMemory {
@@ -49,4 +49,4 @@ TEST(MessageBytes, AreTwiceAsManyWhereRowsLieInMemoryOfTheHostThatHasRoomForSeve
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

@@ -10,7 +10,7 @@
 #include "tests/server/worker/stream/stream_session_testing.h"
 #include "tests/support/job_parts.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -206,4 +206,4 @@ TEST_F(StreamSessionTest, AFirstMessageThatIsNoneEndsTheStreamWithItsReason) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker

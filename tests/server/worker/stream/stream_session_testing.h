@@ -16,7 +16,7 @@
 #include "tests/server/worker/stream/fake_stream.h"
 #include "tests/support/job_parts.h"
 
-namespace penstock {
+namespace penstock::worker {
 
 // Has its own loader and threads.
 class StreamSessionTest : public PreparedJobTest {
@@ -124,6 +124,6 @@ class StreamSessionTest : public PreparedJobTest {
   std::vector<std::shared_ptr<transport::StreamEvents>> sessions_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::worker
 
 #endif  // PENSTOCK_TESTS_SERVER_WORKER_STREAM_STREAM_SESSION_TESTING_H_

@@ -10,7 +10,7 @@
 #include "tests/server/worker/stream/fake_loader.h"
 #include "tests/server/worker/stream/stream_session_testing.h"
 
-namespace penstock {
+namespace penstock::worker {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST_F(SessionOnVirtualTime, OneSeedIsOneRun) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::worker
