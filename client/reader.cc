@@ -81,17 +81,18 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
 
 class ReaderImpl final : public Reader {
  public:
-  ReaderImpl(OpenedSession opened, std::shared_ptr<CoordinatorClient> coordinator, std::unique_ptr<Threads> threads)
+  ReaderImpl(client::OpenedSession opened, std::shared_ptr<client::CoordinatorClient> coordinator,
+             std::unique_ptr<Threads> threads)
       : job_(opened.job.name),
         steps_(opened.steps),
         format_(opened.job.format),
         state_{plan::kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
         threads_(std::move(threads)),
         shared_memory_(&network_, &threads_->control),
-        session_(std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
-                                           std::move(coordinator),
-                                           SessionRuntime{&threads_->control, &threads_->copying, &shared_memory_,
-                                                          static_cast<uint32_t>(threads_->copy_threads)})) {
+        session_(std::make_unique<client::Session>(
+            std::move(opened.job), opened.steps, std::move(opened.options), std::move(coordinator),
+            client::SessionRuntime{&threads_->control, &threads_->copying, &shared_memory_,
+                                   static_cast<uint32_t>(threads_->copy_threads)})) {
     session_->Start(std::move(opened.view));
   }
 
@@ -142,7 +143,7 @@ class ReaderImpl final : public Reader {
   transport::GrpcTransport network_;
   const std::unique_ptr<Threads> threads_;
   transport::SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<client::Session> session_;
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the result of the last Next
 };
@@ -151,7 +152,7 @@ class ReaderImpl final : public Reader {
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& connect, const ReaderOptions& options) {
   PS_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress(connect));
-  auto coordinator = std::make_shared<GrpcCoordinatorClient>(address);
+  auto coordinator = std::make_shared<client::GrpcCoordinatorClient>(address);
   auto threads =
       std::make_unique<Threads>(options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4));
   if (threads->control.GrowTo(1) == 0 || threads->copying.GrowTo(1) == 0) {
@@ -160,12 +161,12 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& conne
   }
   struct Result {
     Event done;
-    absl::StatusOr<OpenedSession> opened = absl::UnknownError("");
+    absl::StatusOr<client::OpenedSession> opened = absl::UnknownError("");
   };
   auto result = std::make_shared<Result>();
-  auto opener = std::make_unique<SessionOpener>(&threads->control, coordinator, options, ProcessId());
+  auto opener = std::make_unique<client::SessionOpener>(&threads->control, coordinator, options, ProcessId());
   opener->Open(absl::ToInt64Nanoseconds(std::clamp(connect.open_timeout, absl::ZeroDuration(), absl::Hours(87600))),
-               [result](absl::StatusOr<OpenedSession> opened) {
+               [result](absl::StatusOr<client::OpenedSession> opened) {
                  result->opened = std::move(opened);
                  result->done.Set();
                });

@@ -29,7 +29,7 @@ absl::Status BadColumn(const batch::ColumnSpec& column, const std::string& what)
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(batch::RowSchema schema,
-                                                                       std::optional<BatchMix> mix) {
+                                                                       std::optional<client::BatchMix> mix) {
   auto format = std::make_shared<BatchFormat>();
   size_t total = 0;
   const batch::RowSchema seen = mix.has_value() ? batch::MixedSchema(schema, mix->plan) : schema;
@@ -62,15 +62,16 @@ absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(batch::Ro
   return format;
 }
 
-BatchBuilder::BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<BatchMemory> memory)
+BatchBuilder::BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows,
+                           std::shared_ptr<client::BatchMemory> memory)
     : format_(std::move(format)), rows_(rows), memory_(std::move(memory)), impl_(std::make_unique<Batch::Impl>()) {}
 
 std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFormat> format, size_t rows,
-                                                   const std::shared_ptr<BatchMemory>& memory,
-                                                   const BatchPlace& place) {
+                                                   const std::shared_ptr<client::BatchMemory>& memory,
+                                                   const client::BatchPlace& place) {
   std::shared_ptr<BatchBuilder> builder(new BatchBuilder(std::move(format), rows, memory));
   const std::vector<batch::ColumnSpec>& columns = builder->format_->schema.columns;
-  const BatchMix* mix = builder->format_->mix.has_value() ? &*builder->format_->mix : nullptr;
+  const client::BatchMix* mix = builder->format_->mix.has_value() ? &*builder->format_->mix : nullptr;
   const batch::RowSchema seen =
       mix != nullptr ? batch::MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
   builder->cells_.resize(columns.size());
@@ -93,7 +94,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   const size_t valid = bytes;
   bytes += rows;
 
-  BatchMemory::Block block = memory->Allocate(bytes);
+  client::BatchMemory::Block block = memory->Allocate(bytes);
   if (!block) return nullptr;
   builder->impl_->columns.resize(columns.size());
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -106,7 +107,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
     view.bytes_ = seen.columns[c].Bytes() * rows;
   }
   if (mix != nullptr) {
-    GroupMixer::Memory at{builder->fixed_[mix->plan.image], builder->fixed_[mix->plan.label], nullptr};
+    client::GroupMixer::Memory at{builder->fixed_[mix->plan.image], builder->fixed_[mix->plan.label], nullptr};
     if (mix->plan.integer_labels) {
       builder->fixed_[mix->plan.label] = block.data() + numbers;
       at.numbers = block.data() + numbers;
@@ -232,7 +233,7 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   // One block: row splits, then the strings' offsets, then the values.
   const size_t offsets_at = Aligned((rows_ + 1) * sizeof(int64_t));
   const size_t values_at = offsets_at + (strings ? Aligned((count + 1) * sizeof(int64_t)) : 0);
-  BatchMemory::Block block = memory_->Allocate(values_at + bytes);
+  client::BatchMemory::Block block = memory_->Allocate(values_at + bytes);
   if (!block) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for the ", values_at + bytes, " bytes of column \"",
                                                      column.name, "\": the allocator gave none"));
@@ -280,7 +281,7 @@ absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector
   impl_->ids = absl::MakeConstSpan(ids_, rows_);
   impl_->sources = impl_->ids;
   if (!sources.empty()) {
-    BatchMemory::Block block = memory_->Allocate(sizeof(RowId) * rows_);
+    client::BatchMemory::Block block = memory_->Allocate(sizeof(RowId) * rows_);
     if (!block) return absl::ResourceExhaustedError("no memory for the rows' sources: the allocator gave none");
     auto* const own = new (block.data()) RowId[rows_];
     std::copy(sources.begin(), sources.end(), own);

@@ -26,16 +26,16 @@ struct BatchFormat {
   size_t fixed_bytes = 0;         // schema.FixedBytes()
   size_t memory_bytes = 0;        // bytes of one row's FIXED columns in a batch
   bool ragged = false;            // true if any column is RAGGED
-  std::optional<BatchMix> mix;
+  std::optional<client::BatchMix> mix;
 
   // Returns InvalidArgument that names a column of invalid type or shape. `mix` must belong to this schema.
   static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(batch::RowSchema schema,
-                                                                   std::optional<BatchMix> mix = std::nullopt);
+                                                                   std::optional<client::BatchMix> mix = std::nullopt);
 };
 
 struct Batch::Impl {
   std::shared_ptr<const BatchFormat> format;
-  std::vector<BatchMemory::Block> blocks;
+  std::vector<client::BatchMemory::Block> blocks;
   std::vector<ColumnView> columns;
   absl::Span<const RowId> ids;
   absl::Span<const RowId> sources;
@@ -52,7 +52,8 @@ class BatchBuilder {
  public:
   // Returns null if there is no memory.
   static std::shared_ptr<BatchBuilder> Create(std::shared_ptr<const BatchFormat> format, size_t rows,
-                                              const std::shared_ptr<BatchMemory>& memory, const BatchPlace& place = {});
+                                              const std::shared_ptr<client::BatchMemory>& memory,
+                                              const client::BatchPlace& place = {});
 
   size_t rows() const { return rows_; }
 
@@ -87,19 +88,19 @@ class BatchBuilder {
     std::string bytes;  // strings: the lengths, then the bytes
   };
 
-  BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<BatchMemory> memory);
+  BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<client::BatchMemory> memory);
   absl::Status ReadCell(const batch::ColumnSpec& column, size_t* left, transport::SliceCursor* cursor, Cell* cell);
   absl::Status JoinRagged(size_t column);
 
   const std::shared_ptr<const BatchFormat> format_;
   const size_t rows_;
-  const std::shared_ptr<BatchMemory> memory_;
+  const std::shared_ptr<client::BatchMemory> memory_;
   std::unique_ptr<Batch::Impl> impl_;
   // For each column, the memory of received rows; null for RAGGED columns. This is the batch's column, except for
   // integer labels that mixing makes soft.
   std::vector<std::byte*> fixed_;
   std::vector<size_t> row_bytes_;  // for each column, of received rows
-  std::optional<GroupMixer> mixer_;
+  std::optional<client::GroupMixer> mixer_;
   std::vector<uint8_t> masked_;  // by row; empty without a mixer
   RowId* ids_ = nullptr;
   uint8_t* valid_ = nullptr;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr size_t kBatchAlignment = 64;
@@ -93,4 +93,4 @@ void BatchMemory::Block::Release() {
   pool_.reset();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

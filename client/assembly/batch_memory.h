@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "penstock/allocator.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Returns the default allocator: plain memory, aligned to 64.
 Allocator* DefaultAllocator();
@@ -66,6 +66,6 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_ASSEMBLY_BATCH_MEMORY_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::client {
 
 GroupMixer::GroupMixer(const BatchMix& mix, const BatchPlace& place, size_t rows, const Memory& memory)
     : mix_(mix),
@@ -66,4 +66,4 @@ absl::Status GroupMixer::CheckLabels(std::span<const RowId> ids, const std::stri
   return absl::OkStatus();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

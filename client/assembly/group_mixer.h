@@ -14,7 +14,7 @@
 #include "penstock/batch.h"
 #include "pipeline/batch/mix_plan.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // A job's mix, for all its batches.
 struct BatchMix {
@@ -62,6 +62,6 @@ class GroupMixer {
   std::vector<uint8_t> valid_, masked_;               // written by the row's writer, read by the group's last one
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_ASSEMBLY_GROUP_MIXER_H_

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::client {
 
 // Returns the number of steps of `step_size` rows before `position`, rounded up. A resume does not change it.
 constexpr uint64_t StepNumber(uint64_t position, uint64_t step_size) {
   return position / step_size + (position % step_size != 0 ? 1 : 0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_ASSEMBLY_STEP_NUMBER_H_

@@ -12,7 +12,7 @@
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // The worker that owes a missing row. Filled for the rows of a step at its first fault; before that, the grant's view
 // names the owner.
@@ -72,6 +72,6 @@ struct BookedStep {
   uint64_t RowNumber(uint64_t row) const { return span.begin + slice.begin + row; }
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_BOOKED_STEP_H_

@@ -11,7 +11,7 @@
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Allocate memory for a step: its rows may arrive from now on. Steps are numbered from the session's first, without
 // gaps.
@@ -71,6 +71,6 @@ struct StoreDecision {
 using Command = std::variant<BookStep, OpenStream, CloseStream, SendView, SendGrant, SendFetch, SendWaiting,
                              AskVerdicts, StoreDecision>;
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_COMMANDS_H_

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "client/delivery/delivery_tracker.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 // Pause before the core asks all workers again.
@@ -258,4 +258,4 @@ std::string DeliveryTracker::DescribeDamaged() const {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 // Codes with which a worker refuses this session, in contrast to being unreachable.
@@ -393,4 +393,4 @@ std::vector<std::string> DeliveryTracker::FailedWorkers() const {
   return failed;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

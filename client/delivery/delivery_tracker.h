@@ -43,7 +43,7 @@
 #include "client/delivery/worker_table.h"
 #include "pipeline/plan/epoch_plan.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct TrackerOptions {
   uint64_t rank = 0;
@@ -322,6 +322,6 @@ class DeliveryTracker {
   DeliveryStats stats_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_DELIVERY_TRACKER_H_

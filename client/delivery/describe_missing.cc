@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/delivery/delivery_tracker.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr size_t kShownRows = 8;
@@ -129,4 +129,4 @@ std::string DeliveryTracker::DescribeMissing() const {
   return text;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace penstock {
+namespace penstock::client {
 
 void Lateness::AddWait(Nanos wait) {
   waits_[count_ % waits_.size()] = wait;
@@ -25,4 +25,4 @@ void RecentWaits::Add(Nanos now, Nanos wait) {
   at_ = now;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

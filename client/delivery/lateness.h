@@ -7,7 +7,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // The threshold is 5 times the median of the recent waits for a step, at least 300 ms and at most 1 s. It is 1 s while
 // fewer than kFew waits are known. Pure.
@@ -43,6 +43,6 @@ class RecentWaits {
   Nanos at_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_LATENESS_H_

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace penstock {
+namespace penstock::client {
 
 // Returns enough steps for fetching to keep ahead, but few enough that a worker that was only slow wastes little work.
 inline uint64_t LookAhead(uint64_t window) { return std::max<uint64_t>(2, window / 4); }
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_LOOK_AHEAD_H_

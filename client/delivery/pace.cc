@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr double kHalfLife = 10.0 * kSecond;
@@ -86,4 +86,4 @@ void Pace::Correct(double rate, Nanos now) {
   best_at_ = now;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

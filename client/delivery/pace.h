@@ -7,7 +7,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Pure. Times must not decrease.
 class Pace {
@@ -62,6 +62,6 @@ class Pace {
   Nanos best_at_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_PACE_H_

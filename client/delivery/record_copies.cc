@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using State = TrackedWorker::State;
@@ -125,4 +125,4 @@ std::vector<uint64_t> RecordCopies::FindBad(const WorkerTable& workers, Nanos no
   return bad;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

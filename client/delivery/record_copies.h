@@ -17,7 +17,7 @@
 #include "base/runtime/clock.h"
 #include "client/delivery/worker_table.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Keeps a record's answers while rows wait for the record. Keeps decisions permanently.
 class RecordCopies {
@@ -96,6 +96,6 @@ class RecordCopies {
 // Returns the host of "host:port".
 std::string_view HostOf(std::string_view address);
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_RECORD_COPIES_H_

@@ -7,7 +7,7 @@
 #include "client/delivery/delivery_tracker.h"
 #include "client/delivery/look_ahead.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 // Maximum number of rows of one Fetch.
@@ -360,4 +360,4 @@ void DeliveryTracker::ChaseSuspects(Nanos now) {
   Send(std::move(fetches));
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

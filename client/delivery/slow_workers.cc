@@ -12,7 +12,7 @@
 #include "client/delivery/delivery_tracker.h"
 #include "client/delivery/look_ahead.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kSlowNoticeAfter = 100 * kMillisecond;
@@ -191,4 +191,4 @@ void DeliveryTracker::DropOldGrants(Nanos now) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

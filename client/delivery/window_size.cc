@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kStretch = 300 * kMillisecond;
@@ -38,4 +38,4 @@ void WindowSize::StepTaken(Nanos now) {
   taken_ = 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -7,7 +7,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // The window is `least` for nearby workers. For distant workers it is twice the number of steps that the trainer takes
 // during a worker's response time, at most `most`; twice, because a grant is half the window. Connecting and the first
@@ -38,6 +38,6 @@ class WindowSize {
   uint64_t taken_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_WINDOW_SIZE_H_

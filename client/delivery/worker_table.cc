@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::client {
 
 std::vector<uint64_t> WorkerTable::Update(const plan::View& view) {
   std::vector<uint64_t> moved;
@@ -96,4 +96,4 @@ void WorkerTable::Closed(uint32_t worker) {
   w.fetches = 0;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

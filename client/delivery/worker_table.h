@@ -12,7 +12,7 @@
 #include "client/delivery/pace.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::client {
 
 constexpr uint32_t kNoWorker = UINT32_MAX;
 
@@ -111,6 +111,6 @@ class WorkerTable {
   uint64_t next_stream_ = 1;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_DELIVERY_WORKER_TABLE_H_

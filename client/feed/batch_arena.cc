@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::feed {
 namespace {
 
 constexpr uint64_t kPrepareAtOnce = uint64_t{4} << 20;
@@ -88,4 +88,4 @@ void BatchArena::KeepUsed() {
   for (const auto& [from, bytes] : free_.gaps()) ReleasePages(from, bytes);
 }
 
-}  // namespace penstock
+}  // namespace penstock::feed

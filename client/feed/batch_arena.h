@@ -13,7 +13,7 @@
 #include "base/sealed_memory.h"
 #include "penstock/allocator.h"
 
-namespace penstock {
+namespace penstock::feed {
 
 // Allocates blocks of whole pages in one anonymous file, whose size is fixed and sealed. Unused pages take no memory.
 // The trainer may write to the file at any time, so the feeder never bases a decision on its contents; the record of
@@ -75,6 +75,6 @@ class BatchArena final : public Allocator {
   Refusal last_refusal_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::feed
 
 #endif  // PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_

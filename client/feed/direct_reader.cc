@@ -16,7 +16,7 @@
 #include "pipeline/loader/prepared_steps.h"
 #include "pipeline/plan/job_order.h"
 
-namespace penstock {
+namespace penstock::feed {
 namespace {
 
 // Number of batches that the trainer holds, in addition to the window: see SessionOptions::max_free_bytes.
@@ -87,7 +87,7 @@ class DirectReader final : public Reader {
                size_t max_free_bytes)
       : job_(std::move(job)),
         steps_(steps),
-        memory_(std::make_shared<BatchMemory>(allocator, max_free_bytes)),
+        memory_(std::make_shared<client::BatchMemory>(allocator, max_free_bytes)),
         cursor_(start) {}
 
   ~DirectReader() override {
@@ -175,7 +175,7 @@ class DirectReader final : public Reader {
   absl::StatusOr<Batch> Finish(std::optional<loader::PreparedStep> step) {
     if (!step.has_value()) return absl::OutOfRangeError("all requested epochs are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
-    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(StepNumber(step->span.begin, steps_.step_size())));
+    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(client::StepNumber(step->span.begin, steps_.step_size())));
     after_ = steps_.After(step->span);
     MutexLock lock(&mutex_);
     stats_.masked_rows += target.masked();
@@ -195,7 +195,7 @@ class DirectReader final : public Reader {
 
   const std::shared_ptr<const LoadedJob> job_;
   const plan::Steps steps_;
-  const std::shared_ptr<BatchMemory> memory_;
+  const std::shared_ptr<client::BatchMemory> memory_;
   std::unique_ptr<loader::PreparedSteps> prepared_;
   plan::Cursor after_;  // for Next's thread only
 
@@ -224,9 +224,9 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   if (!options.state.empty()) {
     PS_ASSIGN_OR_RETURN(saved, plan::ParseState(options.state));
   }
-  PS_RETURN_IF_ERROR(CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
-                                 job->pipeline_fingerprint, options.accept_new_pipeline},
-                                steps, saved));
+  PS_RETURN_IF_ERROR(client::CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
+                                         job->pipeline_fingerprint, options.accept_new_pipeline},
+                                        steps, saved));
   uint64_t row_bytes = job->format->memory_bytes;
   if (job->format->ragged && load.offsets()->num_records() > 0) {
     uint64_t bytes = 0;
@@ -234,7 +234,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
     row_bytes += bytes / load.offsets()->num_records();
   }
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
-  const uint64_t window = WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
+  const uint64_t window = client::WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
   const plan::Cursor start = saved.has_value() ? saved->cursor() : plan::Cursor{options.epoch, 0};
   auto reader = std::make_unique<DirectReader>(std::move(job), steps, start, options.allocator,
                                                (window + kInHand) * (step_bytes + step_bytes / 4 + 65536));
@@ -242,4 +242,4 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   return reader;
 }
 
-}  // namespace penstock
+}  // namespace penstock::feed

@@ -8,7 +8,7 @@
 #include "client/feed/local_jobs.h"
 #include "penstock/client.h"
 
-namespace penstock {
+namespace penstock::feed {
 
 // Opens a reader. Batches, order, states and errors equal those of the same job when it is served. Ignores
 // `options.job` and the options about workers. `loader` must outlive the reader. Batches may outlive both. Returns the
@@ -16,6 +16,6 @@ namespace penstock {
 absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 
-}  // namespace penstock
+}  // namespace penstock::feed
 
 #endif  // PENSTOCK_CLIENT_FEED_DIRECT_READER_H_

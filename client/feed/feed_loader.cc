@@ -329,7 +329,7 @@ void FeedLoader::Announce() {
   }
   json.Field("state", state)
       .Field("epoch", at->epoch)
-      .Field("step_in_epoch", StepNumber(at->position, global_batch_))
+      .Field("step_in_epoch", client::StepNumber(at->position, global_batch_))
       .Field("steps_left", reader_->steps_left_in_epoch());
   Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Object());
   if (!announced_) WarnOfEpochs();
@@ -454,10 +454,10 @@ void FeedLoader::Waits(const std::string& missing) {
     waiting_for_ = waits + missing;
   }
   // The reader of a served job reports its waits itself. A local reader names failing files after the missing rows.
-  if (!open_.job().empty() || age < NextNotice(noticed_)) return;
+  if (!open_.job().empty() || age < client::NextNotice(noticed_)) return;
   noticed_ = age;
   const std::vector<std::string> causes = absl::StrSplit(missing, "; ");
-  Notice(NoticeText(waits + causes[causes.size() > 1 ? 1 : 0]));
+  Notice(client::NoticeText(waits + causes[causes.size() > 1 ? 1 : 0]));
 }
 
 void FeedLoader::Notice(const std::string& text) { Tell(Type::kNotice, 0, MessageJson(text)); }

@@ -10,7 +10,7 @@
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/open_dataset.h"
 
-namespace penstock {
+namespace penstock::feed {
 namespace {
 
 constexpr double kDefaultBadFraction = 0.01;
@@ -58,10 +58,10 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());
   const batch::RowSchema& schema = loaded->job->pipeline().schema();
-  std::optional<BatchMix> mix;
+  std::optional<client::BatchMix> mix;
   if (spec.has_mix()) {
     PS_ASSIGN_OR_RETURN(batch::MixPlan plan, batch::MakeMixPlan(spec.mix(), schema));
-    mix = BatchMix{std::move(plan), spec.order().seed()};
+    mix = client::BatchMix{std::move(plan), spec.order().seed()};
   }
   PS_ASSIGN_OR_RETURN(loaded->format, BatchFormat::Create(schema, std::move(mix)));
   loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
@@ -94,4 +94,4 @@ bool LocalJobs::StopReadsBy(Nanos deadline) {
   return host == nullptr || host->StopBy(deadline);
 }
 
-}  // namespace penstock
+}  // namespace penstock::feed

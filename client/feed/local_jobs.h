@@ -22,7 +22,7 @@
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/storage/file_errors.h"
 
-namespace penstock {
+namespace penstock::feed {
 
 // Counts the distinct bad records of a job against errors.max_bad_fraction, as the coordinator does for a served job.
 // Thread-safe.
@@ -86,6 +86,6 @@ class LocalJobs {
       ABSL_GUARDED_BY(mutex_);  // by spec, roots and allow_missing
 };
 
-}  // namespace penstock
+}  // namespace penstock::feed
 
 #endif  // PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_

@@ -11,7 +11,7 @@
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
-namespace penstock {
+namespace penstock::client {
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   JobInfo info;
   info.name = job.name();
@@ -72,4 +72,4 @@ absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view,
   return made;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

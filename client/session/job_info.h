@@ -13,7 +13,7 @@
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct JobInfo {
   std::string name;
@@ -37,6 +37,6 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 // Converts a view. Validates it with View::Validate and against the job's number of records.
 absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view, uint64_t records);
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_JOB_INFO_H_

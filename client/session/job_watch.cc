@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr uint32_t kWaitMs = 20000;
@@ -112,4 +112,4 @@ void JobWatch::PassDecisions(const net::WatchedJob& job) {
   on_decided_(fresh);
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -16,7 +16,7 @@
 #include "client/transport/coordinator_client.h"
 #include "net/job_mirror.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Returns the effect of a job's update on a session that reads it.
 //   a view   the job's current view
@@ -66,6 +66,6 @@ class JobWatch {
   StrandTimer again_ ABSL_GUARDED_BY(strand_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_JOB_WATCH_H_

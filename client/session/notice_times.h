@@ -7,7 +7,7 @@
 #include "base/runtime/clock.h"
 #include "base/utf8.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // The age at which a wait is first reported.
 constexpr Nanos kFirstNotice = 3 * kSecond;
@@ -29,6 +29,6 @@ inline std::string NoticeText(std::string text) {
   return text + "...";
 }
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_NOTICE_TIMES_H_

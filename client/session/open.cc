@@ -12,7 +12,7 @@
 #include "client/session/notice_times.h"
 #include "client/session/start_checks.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kAnswerWithin = 10 * kSecond;  // timeout of one call
@@ -245,4 +245,4 @@ void SessionOpener::End(absl::StatusOr<OpenedSession> opened) {
                              });
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

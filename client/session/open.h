@@ -16,7 +16,7 @@
 #include "penstock/client.h"
 #include "pipeline/plan/state.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct OpenedSession {
   JobInfo job;
@@ -79,6 +79,6 @@ class SessionOpener {
 // Returns the number of steps to book ahead: as many as both limits allow, at least 2.
 uint64_t WindowSteps(uint64_t prefetch_steps, uint64_t prefetch_bytes, uint64_t step_bytes);
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_OPEN_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kEvery = kSecond;            // if the coordinator does not request another interval
@@ -184,4 +184,4 @@ void ProgressReports::CloseSession(Nanos timeout, std::function<void()> done) {
       });
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

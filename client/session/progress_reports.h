@@ -16,7 +16,7 @@
 #include "client/session/window.h"
 #include "client/transport/coordinator_client.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // For tasks of the strand only.
 class ProgressReports {
@@ -75,6 +75,6 @@ class ProgressReports {
   StrandTimer next_ ABSL_GUARDED_BY(strand_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_

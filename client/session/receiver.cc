@@ -12,7 +12,7 @@
 #include "net/channel.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 // Name of the copying threads' tracks in a trace.
@@ -210,4 +210,4 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
   return step.builder->Seal(ids, step.valid, sources);
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -17,7 +17,7 @@
 #include "pipeline/batch/row_coding.h"
 #include "transport/slice.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Held by shared_ptr. Its tasks keep it and the window alive. Thread-safe.
 class Receiver final : public LinkEvents, public std::enable_shared_from_this<Receiver> {
@@ -56,6 +56,6 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   const batch::RowDecoder decoder_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_RECEIVER_H_

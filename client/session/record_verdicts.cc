@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kVerdictTimeout = 5 * kSecond;
@@ -115,4 +115,4 @@ void RecordVerdicts::Answered(const v1::JudgeRecordsRequest& request,
   window_->Judged({reply->bad().begin(), reply->bad().end()}, {reply->intact().begin(), reply->intact().end()});
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

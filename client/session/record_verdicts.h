@@ -16,7 +16,7 @@
 #include "client/session/window.h"
 #include "client/transport/coordinator_client.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Makes one call at a time while records wait for an answer or decisions wait to be stored. For tasks of the strand
 // only.
@@ -54,6 +54,6 @@ class RecordVerdicts {
   StrandTimer again_ ABSL_GUARDED_BY(strand_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_RECORD_VERDICTS_H_

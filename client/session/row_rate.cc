@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kOver = 5 * kSecond;
@@ -24,4 +24,4 @@ double RowRate::PerSecond(Nanos now) const {
   return static_cast<double>(steps_.back().rows - steps_.front().rows) / seconds;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

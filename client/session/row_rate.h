@@ -7,7 +7,7 @@
 
 #include "base/runtime/clock.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // The rate over some seconds, and over at least one step, however long it takes. Between slow steps the rate is
 // constant. It falls when the next step is later than the previous ones were.
@@ -25,6 +25,6 @@ class RowRate {
   std::deque<Step> steps_;  // calls of Add with more rows than the call before
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_ROW_RATE_H_

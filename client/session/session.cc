@@ -8,7 +8,7 @@
 #include "client/assembly/step_number.h"
 #include "net/session_label.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr Nanos kCloseSessionWithin = 300 * kMillisecond;
@@ -289,4 +289,4 @@ void Session::MaybeClosed() {
   std::exchange(closed_, nullptr)();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -36,7 +36,7 @@
 #include "penstock/stats.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct SessionOptions {
   uint32_t rank = 0;
@@ -128,6 +128,6 @@ class Session {
   std::function<void()> closed_ ABSL_GUARDED_BY(strand_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_SESSION_H_

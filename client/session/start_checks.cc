@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
@@ -40,4 +40,4 @@ absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
       "on with the job as it was"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

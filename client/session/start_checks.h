@@ -12,7 +12,7 @@
 #include "pipeline/plan/state.h"
 #include "pipeline/plan/steps.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct StartCheck {
   std::string job;
@@ -30,6 +30,6 @@ struct StartCheck {
 absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
                         const std::optional<plan::SessionState>& saved);
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_START_CHECKS_H_

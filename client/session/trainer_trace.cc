@@ -1,6 +1,6 @@
 #include "client/session/trainer_trace.h"
 
-namespace penstock {
+namespace penstock::client {
 
 void TrainerTrace::Add(std::string_view name, Nanos begin, Nanos end, const Window::Step* step) {
   const std::shared_ptr<TraceTrack> track = trace_->Track("trainer");
@@ -40,4 +40,4 @@ void TrainerTrace::Get(const Window::Step* step) {
   got_ = now;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -11,7 +11,7 @@
 #include "base/trace/trace_recorder.h"
 #include "client/session/window.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // For one thread at a time.
 class TrainerTrace {
@@ -41,6 +41,6 @@ class TrainerTrace {
   Nanos got_ = -1;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_TRAINER_TRACE_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/session/notice_times.h"
 
-namespace penstock {
+namespace penstock::client {
 
 Nanos WaitNotice::Tell(Nanos now) {
   if (report_ == nullptr) return INT64_MAX;
@@ -31,4 +31,4 @@ Nanos WaitNotice::Tell(Nanos now) {
   return soonest;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -10,7 +10,7 @@
 
 #include "client/session/window.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Not thread-safe.
 class WaitNotice {
@@ -35,6 +35,6 @@ class WaitNotice {
   std::optional<Reported> reported_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_WAIT_NOTICE_H_

@@ -11,7 +11,7 @@
 #include "base/runtime/waited_time.h"
 #include "client/session/notice_times.h"
 
-namespace penstock {
+namespace penstock::client {
 
 Window::Window(std::string job, const plan::Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock)
     : job_(std::move(job)),
@@ -428,4 +428,4 @@ void Window::Close() {
   NotifyDue();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

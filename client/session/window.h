@@ -24,7 +24,7 @@
 #include "penstock/stats.h"
 #include "penstock/v1/data.pb.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Thread-safe. Calls the hooks without the lock.
 class Window {
@@ -187,6 +187,6 @@ class Window {
   WorkTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_WINDOW_H_

@@ -11,7 +11,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/explain.pb.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Not thread-safe.
 class WorkTimes {
@@ -47,6 +47,6 @@ class WorkTimes {
   std::map<std::string, Nanos> waited_on_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_WORK_TIMES_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::client {
 
 std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const transport::WorkerAddress& worker,
                                              transport::Transport* transport, std::shared_ptr<LinkEvents> events) {
@@ -112,4 +112,4 @@ void WorkerLink::Detach() {
   events_ = nullptr;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -16,7 +16,7 @@
 #include "penstock/v1/data.pb.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::client {
 
 class WorkerLink;
 
@@ -94,6 +94,6 @@ class WorkerLink final : public transport::StreamEvents, public std::enable_shar
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // cancelled, or ended by the worker
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_WORKER_LINK_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "net/view_proto.h"
 
-namespace penstock {
+namespace penstock::client {
 
 WorkerLinks::WorkerLinks(Strand* strand, transport::Transport* transport, v1::Open first,
                          std::shared_ptr<Window> window, std::shared_ptr<LinkEvents> events)
@@ -123,4 +123,4 @@ Nanos WorkerLinks::BreakSilent(Nanos now) {
   return next;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

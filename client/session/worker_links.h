@@ -13,7 +13,7 @@
 #include "client/session/window.h"
 #include "client/session/worker_link.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // For tasks of the strand only.
 class WorkerLinks {
@@ -62,6 +62,6 @@ class WorkerLinks {
   std::unordered_map<uint64_t, Link> links_ ABSL_GUARDED_BY(strand_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_SESSION_WORKER_LINKS_H_

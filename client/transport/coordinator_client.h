@@ -10,7 +10,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Calls start something and return. Each has a deadline, `timeout` from now, and ends in `done`, which is called once,
 // on any thread, also when it is cancelled; `done` must not block. Errors name the coordinator's address:
@@ -46,6 +46,6 @@ class CoordinatorClient {
   virtual void Cancel() = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_TRANSPORT_COORDINATOR_CLIENT_H_

@@ -4,7 +4,7 @@
 
 #include "absl/time/time.h"
 
-namespace penstock {
+namespace penstock::client {
 
 void GrpcCoordinatorClient::OpenSession(const v1::OpenSessionRequest& request, Nanos timeout,
                                         Done<v1::OpenSessionReply> done) {
@@ -38,4 +38,4 @@ void GrpcCoordinatorClient::PutTrace(const v1::PutTraceRequest& request, Nanos t
   calls_.Start(&net::CoordinatorCalls::Rpcs::PutTrace, request, absl::Nanoseconds(timeout), std::move(done));
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -8,7 +8,7 @@
 #include "net/coordinator_calls.h"
 #include "penstock/v1/control.pb.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Calls `done` on gRPC's threads. The destructor cancels the calls in flight and does not wait for them.
 class GrpcCoordinatorClient final : public CoordinatorClient {
@@ -32,6 +32,6 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   net::CoordinatorCalls calls_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_TRANSPORT_GRPC_COORDINATOR_CLIENT_H_

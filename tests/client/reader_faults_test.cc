@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "tests/client/reader_testing.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
@@ -283,4 +283,4 @@ TEST(ReaderFaults, AReplacedOrCancelledJobEndsTheReader) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -11,7 +11,7 @@
 #include "pipeline/batch/mix_plan.h"
 #include "tests/client/reader_testing.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using ::testing::ElementsAre;
@@ -228,4 +228,4 @@ TEST(MixingReader, AJobWhoseColumnsCannotBeMixedIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -9,7 +9,7 @@
 #include "penstock/client.h"
 #include "tests/client/reader_testing.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 TEST(Reader, GivesEveryRowOfEveryEpochInOrder) {
@@ -288,4 +288,4 @@ TEST(Reader, TakesBatchMemoryFromTheTrainersAllocator) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

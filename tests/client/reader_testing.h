@@ -16,7 +16,7 @@
 #include "tests/client/fakes/fake_job.h"
 #include "tests/client/fakes/fake_worker.h"
 
-namespace penstock {
+namespace penstock::client {
 
 class FakeCluster {
  public:
@@ -89,6 +89,6 @@ inline ReadEnd ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, ui
   return result;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_READER_TESTING_H_

@@ -29,7 +29,7 @@ class DirectReaderTest : public ::testing::Test {
       failed.status = job.status();
       return failed;
     }
-    auto reader = OpenDirectReader((*jobs_.host())->loader(), *job, plan.options);
+    auto reader = feed::OpenDirectReader((*jobs_.host())->loader(), *job, plan.options);
     if (reader.ok()) return ReadFrom(**reader, plan);
     failed.status = reader.status();
     return failed;
@@ -58,7 +58,7 @@ class DirectReaderTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  LocalJobs jobs_{{.host = {.storage = storage::LocalFiles()}}};
+  feed::LocalJobs jobs_{{.host = {.storage = storage::LocalFiles()}}};
 };
 
 TEST_F(DirectReaderTest, ImagesWithPadding) {

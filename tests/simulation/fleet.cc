@@ -38,12 +38,12 @@ Fleet::Fleet(const FleetOptions& options)
   for (Worker& worker : workers_) worker.rate = options.rate;
   Prepare();
   for (int i = 0; i < options.readers; ++i) {
-    TrackerOptions tracker;
+    client::TrackerOptions tracker;
     tracker.epochs = 0;
     tracker.window_steps = options.window;
     tracker.offsets = offsets_;
     tracker.plan = plan_;
-    readers_[i].tracker = std::make_unique<DeliveryTracker>(steps_, tracker);
+    readers_[i].tracker = std::make_unique<client::DeliveryTracker>(steps_, tracker);
     v1::OpenSessionRequest open = coordinator::SessionOn("train");
     open.set_process(static_cast<uint64_t>(i) + 1);
     readers_[i].session = std::get<v1::OpenSessionReply>(Apply(open).reply).session_id();
@@ -252,14 +252,14 @@ void Fleet::Carry() {
 void Fleet::Deliver(int worker, const Todo& row) {
   Reader& reader = readers_[row.reader];
   if (!reader.streams[row.stream].open) return;
-  DeliveryTracker::Slot slot;
+  client::DeliveryTracker::Slot slot;
   switch (reader.tracker->RowArrived(row.stream, row.epoch, row.row, now_, &slot)) {
-    case DeliveryTracker::Claim::kYours:
+    case client::DeliveryTracker::Claim::kYours:
       reader.tracker->Filled(slot, row.stream);
       break;
-    case DeliveryTracker::Claim::kDuplicate:
+    case client::DeliveryTracker::Claim::kDuplicate:
       break;
-    case DeliveryTracker::Claim::kUnwanted:
+    case client::DeliveryTracker::Claim::kUnwanted:
       wrong_ = absl::StrCat("row ", row.row, " of worker ", worker, " is unwanted");
   }
 }
@@ -283,8 +283,8 @@ void Fleet::Ask(int number, uint64_t stream, uint64_t epoch, const std::vector<u
 
 void Fleet::CarryOut(int number) {
   Reader& reader = readers_[number];
-  for (const Command& command : reader.tracker->TakeCommands()) {
-    if (const auto* open = std::get_if<OpenStream>(&command)) {
+  for (const client::Command& command : reader.tracker->TakeCommands()) {
+    if (const auto* open = std::get_if<client::OpenStream>(&command)) {
       const int worker = std::stoi(open->worker.substr(1));
       reader.streams[open->stream].worker = worker;
       const auto accept = [this, number, stream = open->stream] {
@@ -295,11 +295,11 @@ void Fleet::CarryOut(int number) {
       } else {
         accept();
       }
-    } else if (const auto* close = std::get_if<CloseStream>(&command)) {
+    } else if (const auto* close = std::get_if<client::CloseStream>(&command)) {
       reader.streams[close->stream].open = false;
-    } else if (const auto* view = std::get_if<SendView>(&command)) {
+    } else if (const auto* view = std::get_if<client::SendView>(&command)) {
       reader.streams[view->stream].views[{view->view->term, view->view->n}] = view->view;
-    } else if (const auto* grant = std::get_if<SendGrant>(&command)) {
+    } else if (const auto* grant = std::get_if<client::SendGrant>(&command)) {
       Stream& stream = reader.streams[grant->stream];
       const plan::View& under = *stream.views.at({grant->view_term, grant->view_number});
       const uint32_t self = under.FindWorker(NameOf(stream.worker));
@@ -310,7 +310,7 @@ void Fleet::CarryOut(int number) {
         if (under.OwnerOf(plan->second.RecordAt(row)) == self) rows.push_back(row);
       }
       Ask(number, grant->stream, grant->epoch, rows, true);
-    } else if (const auto* fetch = std::get_if<SendFetch>(&command)) {
+    } else if (const auto* fetch = std::get_if<client::SendFetch>(&command)) {
       Ask(number, fetch->stream, fetch->epoch, fetch->rows, false);
     }
   }
@@ -319,7 +319,7 @@ void Fleet::CarryOut(int number) {
 void Fleet::Trainers() {
   for (int i = 0; i < options_.readers; ++i) {
     Reader& reader = readers_[i];
-    DeliveryTracker& tracker = *reader.tracker;
+    client::DeliveryTracker& tracker = *reader.tracker;
     if (now_ >= reader.next_tick) {
       tracker.Tick(now_);
       reader.next_tick = INT64_MAX;

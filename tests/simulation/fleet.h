@@ -60,7 +60,7 @@ class Fleet {
   uint64_t view_number();
   v1::WorkerStatus StatusOf(int worker);
   bool IsLive(int worker) { return StatusOf(worker).state() == v1::WorkerStatus::LIVE; }
-  DeliveryTracker& tracker(int reader) { return *readers_[reader].tracker; }
+  client::DeliveryTracker& tracker(int reader) { return *readers_[reader].tracker; }
   uint64_t fetched_rows() const;
   uint64_t duplicate_rows() const;
   uint64_t rows_taken() const;
@@ -98,7 +98,7 @@ class Fleet {
     std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const plan::View>> views;
   };
   struct Reader {
-    std::unique_ptr<DeliveryTracker> tracker;
+    std::unique_ptr<client::DeliveryTracker> tracker;
     std::map<uint64_t, Stream> streams;
     std::string session;
     Nanos busy_until = 0;

@@ -146,7 +146,7 @@ class SimWorkerCalls final : public worker::CoordinatorLink {
 };
 
 // Calls of a reader.
-class SimClientCalls final : public CoordinatorClient {
+class SimClientCalls final : public client::CoordinatorClient {
  public:
   SimClientCalls(SimNetwork* network, SimCoordinatorHost* coordinator, const std::string& host, SimProcess* process)
       : calls_(network, coordinator, host, process) {}

@@ -17,18 +17,19 @@ SimReader::SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost*
       pace_(pace),
       process_(sim),
       calls_(std::make_shared<SimClientCalls>(network, coordinator, host, &process_)),
-      opener_(std::make_unique<SessionOpener>(&process_, calls_, options)) {
-  opener_->Open(60 * kSecond, [this, transport = network->TransportOf(host)](absl::StatusOr<OpenedSession> opened) {
-    if (!opened.ok()) return End(opened.status());
-    Start(*std::move(opened), transport);
-  });
+      opener_(std::make_unique<client::SessionOpener>(&process_, calls_, options)) {
+  opener_->Open(60 * kSecond,
+                [this, transport = network->TransportOf(host)](absl::StatusOr<client::OpenedSession> opened) {
+                  if (!opened.ok()) return End(opened.status());
+                  Start(*std::move(opened), transport);
+                });
 }
 
 SimReader::~SimReader() { process_.Kill(); }
 
-void SimReader::Start(OpenedSession opened, transport::Transport* transport) {
-  session_ = std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options), calls_,
-                                       SessionRuntime{&process_, &process_, transport});
+void SimReader::Start(client::OpenedSession opened, transport::Transport* transport) {
+  session_ = std::make_unique<client::Session>(std::move(opened.job), opened.steps, std::move(opened.options), calls_,
+                                               client::SessionRuntime{&process_, &process_, transport});
   asked_at_ = now();
   session_->Start(std::move(opened.view), [this] { process_.Post([this] { Poll(); }); });
   process_.Post([this] { Poll(); });

@@ -39,7 +39,7 @@ class SimReader {
   std::string wrong;  // "", or the error in a batch
 
  private:
-  void Start(OpenedSession opened, transport::Transport* transport);
+  void Start(client::OpenedSession opened, transport::Transport* transport);
   // Takes the next batch, if it is complete and no pause is in progress.
   void Poll();
   void Check(const Batch& batch);
@@ -50,8 +50,8 @@ class SimReader {
   const Nanos pace_;
   SimProcess process_;
   std::shared_ptr<SimClientCalls> calls_;
-  std::unique_ptr<SessionOpener> opener_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<client::SessionOpener> opener_;
+  std::unique_ptr<client::Session> session_;
   bool pausing_ = false;  // between two batches
   Nanos asked_at_ = 0;
   std::map<uint64_t, std::vector<int>> seen_;  // how often each record arrived, by epoch

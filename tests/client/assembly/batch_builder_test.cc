@@ -10,7 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "penstock/v1/op_common.pb.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 batch::ColumnSpec Column(const char* name, batch::DType dtype, bool ragged, std::vector<int64_t> shape,
@@ -265,4 +265,4 @@ TEST(BatchMemory, KeepsBlocksForTheNextBatchWithinItsLimit) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

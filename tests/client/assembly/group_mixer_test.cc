@@ -14,7 +14,7 @@
 #include "client/assembly/batch_builder.h"
 #include "pipeline/batch/mix_job.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using ::testing::ElementsAre;
@@ -213,4 +213,4 @@ TEST(GroupMixer, ALabelThatIsNoClassIsNamed) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

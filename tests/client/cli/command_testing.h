@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "tests/base/temp_dir.h"
 
-namespace penstock {
+namespace penstock::cli {
 
 struct Outcome {
   int code = -1;  // exit code; -1: killed
@@ -59,6 +59,6 @@ class CommandTest : public ::testing::Test {
   TempDir dir_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::cli
 
 #endif  // PENSTOCK_TESTS_CLIENT_CLI_COMMAND_TESTING_H_

@@ -16,7 +16,7 @@
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/pipeline/import/npy_testing.h"
 
-namespace penstock {
+namespace penstock::cli {
 namespace {
 
 using ::testing::HasSubstr;
@@ -359,4 +359,4 @@ TEST_F(ImportCommand, HelpTeaches) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cli

@@ -11,7 +11,7 @@
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
-namespace penstock {
+namespace penstock::cli {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -353,4 +353,4 @@ TEST_F(LocalCommands, WhatAKilledReadLeftBesideItsStateIsRemoved) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cli

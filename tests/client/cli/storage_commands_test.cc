@@ -21,7 +21,7 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::cli {
 namespace {
 
 using ::testing::Contains;
@@ -105,4 +105,4 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::cli

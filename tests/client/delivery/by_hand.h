@@ -15,7 +15,7 @@
 
 #include "client/delivery/delivery_tracker.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // A tracker on one step of 8 rows at a time. Record n is row n of epoch 0.
 class ByHand {
@@ -138,6 +138,6 @@ class ByHand {
   int commands = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_DELIVERY_BY_HAND_H_

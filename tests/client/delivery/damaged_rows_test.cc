@@ -4,7 +4,7 @@
 
 #include "tests/client/delivery/by_hand.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using testing::ElementsAre;
@@ -443,4 +443,4 @@ TEST(DamagedRows, ANewWorkerIsAskedWhileTheDecisionIsAwaited) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

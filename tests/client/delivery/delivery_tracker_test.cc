@@ -6,7 +6,7 @@
 #include "tests/client/delivery/by_hand.h"
 #include "tests/client/delivery/world.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 std::vector<int> Upto(int n) {
@@ -417,4 +417,4 @@ TEST(Delivery, SurvivesAnything) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 TEST(Lateness, IsPatientWhileItKnowsLittle) {
@@ -26,4 +26,4 @@ TEST(Lateness, IsFiveMediansWithinItsLimits) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

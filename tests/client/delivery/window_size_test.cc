@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 // A trainer that takes every row at once, for `seconds`, over a link of `round_trip` that could carry `rate` steps a
@@ -57,4 +57,4 @@ TEST(WindowSize, ABusyWorkerIsNotRemote) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

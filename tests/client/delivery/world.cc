@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 std::string WorkerName(int worker) { return absl::StrCat("w", worker); }
@@ -325,4 +325,4 @@ std::string World::Run(Nanos limit) {
   return wrong_;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

@@ -16,7 +16,7 @@
 
 #include "client/delivery/delivery_tracker.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct WorldOptions {
   uint64_t seed = 1;
@@ -132,6 +132,6 @@ class World {
   Nanos longest_wait_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_

@@ -12,7 +12,7 @@
 #include "pipeline/plan/state.h"
 #include "tests/support/job_parts.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr size_t kImageBytes = 4 * 5 * 3;
@@ -306,4 +306,4 @@ grpc::Status FakeCoordinator::CloseSession(grpc::ServerContext* context, const v
   return grpc::Status::OK;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

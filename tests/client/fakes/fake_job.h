@@ -16,7 +16,7 @@
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Columns: "image" uint8 [4, 5, 3], "label" int64, "values" ragged float32, "name" one string, "words" strings.
 struct FakeJob {
@@ -92,6 +92,6 @@ class FakeCoordinator final : public v1::Coordinator::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_

@@ -10,7 +10,7 @@
 #include "penstock/v1/data.pb.h"
 #include "transport/frame.h"
 
-namespace penstock {
+namespace penstock::client {
 
 struct FakeStreams::Shared {
   explicit Shared(FakeJob j) : job(std::move(j)) {}
@@ -288,4 +288,4 @@ uint64_t FakeStreams::grants() const {
   return shared_->grants;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

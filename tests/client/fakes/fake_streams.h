@@ -14,7 +14,7 @@
 #include "tests/client/fakes/fake_job.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Deviations of a fake worker from a correct one.
 struct Misbehavior {
@@ -71,6 +71,6 @@ class FakeStreams final : public transport::StreamAcceptor {
   const std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_FAKES_FAKE_STREAMS_H_

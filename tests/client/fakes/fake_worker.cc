@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "transport/grpc/grpc_acceptor.h"
 
-namespace penstock {
+namespace penstock::client {
 
 FakeWorker::FakeWorker(std::string id, FakeJob job) : streams_(std::move(id), std::move(job)) { Restart(); }
 
@@ -24,4 +24,4 @@ void FakeWorker::Kill() {
   service_.reset();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

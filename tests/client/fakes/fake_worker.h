@@ -11,7 +11,7 @@
 #include "net/channel.h"
 #include "tests/client/fakes/fake_streams.h"
 
-namespace penstock {
+namespace penstock::client {
 
 class FakeWorker {
  public:
@@ -43,6 +43,6 @@ class FakeWorker {
   std::unique_ptr<grpc::Server> server_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_FAKES_FAKE_WORKER_H_

@@ -9,7 +9,7 @@
 #include "net/job_mirror.h"
 #include "tests/support/job_parts.h"
 
-namespace penstock {
+namespace penstock::client {
 
 template <typename Reply>
 void SimCoordinator::Answer(Nanos timeout, Done<Reply> done, std::function<absl::StatusOr<Reply>()> make) {
@@ -236,4 +236,4 @@ int SimSession::Read(Nanos within, int at_most) {
   return batches;
 }
 
-}  // namespace penstock
+}  // namespace penstock::client

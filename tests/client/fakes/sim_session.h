@@ -16,7 +16,7 @@
 #include "tests/client/fakes/fake_streams.h"
 #include "transport/in_process.h"
 
-namespace penstock {
+namespace penstock::client {
 
 // Answers each call after some milliseconds, which the scheduler draws, and long polls when there is a change.
 class SimCoordinator final : public CoordinatorClient {
@@ -110,6 +110,6 @@ class SimSession {
   absl::Status end;  // status after the last Read
 };
 
-}  // namespace penstock
+}  // namespace penstock::client
 
 #endif  // PENSTOCK_TESTS_CLIENT_FAKES_SIM_SESSION_H_

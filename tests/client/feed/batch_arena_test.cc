@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace penstock {
+namespace penstock::feed {
 namespace {
 
 std::unique_ptr<BatchArena> Make(uint64_t bytes, BatchArena::Pages pages = BatchArena::Pages::kRelease) {
@@ -131,4 +131,4 @@ TEST(BatchArena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::feed

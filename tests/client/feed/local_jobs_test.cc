@@ -11,7 +11,7 @@
 #include "tests/pipeline/storage/memory_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::feed {
 namespace {
 
 TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
@@ -35,4 +35,4 @@ TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::feed

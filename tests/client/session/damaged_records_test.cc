@@ -7,7 +7,7 @@
 #include "client/session/session.h"
 #include "tests/client/fakes/sim_session.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(SessionDamagedRecords, ARecordThatDoesNotExistIsAMistakeOfTheWorker) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -10,7 +10,7 @@
 #include "base/version.h"
 #include "tests/client/fakes/sim_session.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using testing::AnyOf;
@@ -119,4 +119,4 @@ TEST(SessionOpener, SaysWhatItWaitedForAndClosesTheSession) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 TEST(RowRate, StandsBetweenSlowSteps) {
@@ -36,4 +36,4 @@ TEST(RowRate, GoesDownWhenAStepIsLate) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -6,7 +6,7 @@
 
 #include "tests/client/fakes/sim_session.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 using testing::Contains;
@@ -286,4 +286,4 @@ TEST(SessionClose, MayBeLeftOutBetweenTasks) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client

@@ -8,7 +8,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "transport/in_process.h"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 constexpr size_t kMiB = 1 << 20;
@@ -148,4 +148,4 @@ TEST_F(WorkerLinkTest, SaysNothingOnceDetached) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::client
