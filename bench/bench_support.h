@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::bench {
 
 // Wall time, and CPU time of all threads of this process, in seconds.
 struct Spent {
@@ -46,6 +46,6 @@ inline std::string Flag(int argc, char** argv, const std::string& name, const st
   return fallback;
 }
 
-}  // namespace penstock
+}  // namespace penstock::bench
 
 #endif  // PENSTOCK_BENCH_BENCH_SUPPORT_H_

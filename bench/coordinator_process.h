@@ -22,7 +22,7 @@
 #include "server/coordinator/service/coordinator.h"
 #include "tests/server/coordinator/job_specs.h"
 
-namespace penstock {
+namespace penstock::bench {
 
 // Forks, so it must be constructed before gRPC starts.
 class CoordinatorProcess {
@@ -160,6 +160,6 @@ class MadeUpWorkers {
   int shards_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::bench
 
 #endif  // PENSTOCK_BENCH_COORDINATOR_PROCESS_H_

@@ -21,7 +21,7 @@
 #include "bench/coordinator_process.h"
 #include "net/job_mirror.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 using Stub = v1::Coordinator::Stub;
@@ -301,6 +301,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

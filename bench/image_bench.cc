@@ -27,7 +27,7 @@
 #include "pipeline/augment/value/lazy_image.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 constexpr int kSide = 224, kCropSide = 350;
@@ -282,6 +282,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

@@ -21,7 +21,7 @@
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 struct Photo {
@@ -202,6 +202,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

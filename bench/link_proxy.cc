@@ -21,7 +21,7 @@
 
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -165,16 +165,16 @@ int Serve(int port, int target_port, const Link& link) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
 int main(int argc, char** argv) {
   if (argc < 4 || argc > 5 || std::atoi(argv[1]) <= 0 || std::atoi(argv[2]) <= 0) {
     std::fprintf(stderr, "usage: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND]\n");
     return 2;
   }
-  penstock::Link link;
+  penstock::bench::Link link;
   link.delay = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double, std::milli>(std::atof(argv[3]) / 2));
   if (argc == 5) link.bytes_per_second = std::atof(argv[4]) * 1e6;
-  return penstock::Serve(std::atoi(argv[1]), std::atoi(argv[2]), link);
+  return penstock::bench::Serve(std::atoi(argv[1]), std::atoi(argv[2]), link);
 }

@@ -29,7 +29,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 std::vector<std::string> ReadJpegs(const std::string& folder, size_t rows) {
@@ -245,6 +245,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

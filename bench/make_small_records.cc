@@ -15,7 +15,7 @@
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards, uint64_t raw_bytes) {
@@ -37,7 +37,7 @@ absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards, 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
 int main(int argc, char** argv) {
   uint64_t records = 1'000'000, shards = 16, raw_bytes = 0;
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     std::perror(argv[1]);
     return 1;
   }
-  if (const absl::Status made = penstock::Make(argv[1], records, shards, raw_bytes); !made.ok()) {
+  if (const absl::Status made = penstock::bench::Make(argv[1], records, shards, raw_bytes); !made.ok()) {
     std::fprintf(stderr, "make_small_records: %s\n", std::string(made.message()).c_str());
     return 1;
   }

@@ -19,7 +19,7 @@
 #include "google/protobuf/text_format.h"
 #include "pipeline/augment/op/op_registry.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 constexpr int kSide = 224;
@@ -245,6 +245,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

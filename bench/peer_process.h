@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::bench {
 
 class PeerProcess {
  public:
@@ -65,6 +65,6 @@ class PeerProcess {
   FILE* from_ = nullptr;
 };
 
-}  // namespace penstock
+}  // namespace penstock::bench
 
 #endif  // PENSTOCK_BENCH_PEER_PROCESS_H_

@@ -14,7 +14,7 @@
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 constexpr size_t kRing = 512;  // slots for rows, as many as in a few batches
@@ -75,4 +75,4 @@ uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& 
   return total.load();
 }
 
-}  // namespace penstock
+}  // namespace penstock::bench

@@ -9,7 +9,7 @@
 
 #include "penstock/v1/job.pb.h"
 
-namespace penstock {
+namespace penstock::bench {
 
 // Crops, resizes (cv::resize INTER_LINEAR) and flips every JPEG once, with the draws of the job { decode_image,
 // random_resized_crop, random_horizontal_flip } in epoch `epoch`. With `sum_up`, returns a sum over all pixels of all
@@ -20,6 +20,6 @@ uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& 
 // The sum of one row's pixels, as RunPlainLoop adds it.
 uint64_t SumOfRow(const uint8_t* pixels, size_t bytes);
 
-}  // namespace penstock
+}  // namespace penstock::bench
 
 #endif  // PENSTOCK_BENCH_PLAIN_LOOP_H_

@@ -6,7 +6,7 @@
 #include "bench/bench_support.h"
 #include "pipeline/plan/epoch_plan.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 void Measure(const char* name, uint64_t records, uint64_t shards, plan::Shuffle shuffle) {
@@ -37,14 +37,14 @@ void Measure(const char* name, uint64_t records, uint64_t shards, plan::Shuffle 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
 int main() {
   using penstock::plan::Shuffle;
   for (const uint64_t records : {uint64_t{1'280'000}, uint64_t{1'000'000'000'000}}) {
-    penstock::Measure("NONE", records, 1000, Shuffle::kNone);
-    penstock::Measure("CHUNKED", records, 1000, Shuffle::kChunked);
-    penstock::Measure("FULL", records, 1000, Shuffle::kFull);
+    penstock::bench::Measure("NONE", records, 1000, Shuffle::kNone);
+    penstock::bench::Measure("CHUNKED", records, 1000, Shuffle::kChunked);
+    penstock::bench::Measure("FULL", records, 1000, Shuffle::kFull);
   }
   return 0;
 }

@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/owned_fd.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 // Returns the value of a request's header, or "" if the request has none.
@@ -115,18 +115,18 @@ int Main(int port, const std::string& folder, Delays* delays) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 6) {
     std::fprintf(stderr, "usage: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS]\n");
     return 2;
   }
-  static penstock::Delays delays;  // the connections' threads use it until the end
+  static penstock::bench::Delays delays;  // the connections' threads use it until the end
   delays.each = std::chrono::milliseconds(std::atoi(argv[3]));
   if (argc == 6) {
     delays.one_in = static_cast<uint64_t>(std::atoll(argv[4]));
     delays.late = std::chrono::milliseconds(std::atoi(argv[5]));
   }
-  return penstock::Main(std::atoi(argv[1]), argv[2], &delays);
+  return penstock::bench::Main(std::atoi(argv[1]), argv[2], &delays);
 }

@@ -26,7 +26,7 @@
 #include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/posix_storage.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 struct Options {
@@ -303,6 +303,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
-int main(int argc, char** argv) { return penstock::Main(argc, argv); }
+int main(int argc, char** argv) { return penstock::bench::Main(argc, argv); }

@@ -23,7 +23,7 @@
 #include "pipeline/image/jpeg/restart_jpeg.h"
 #include "pipeline/image/orientation.h"
 
-namespace penstock {
+namespace penstock::bench {
 namespace {
 
 using Pixels = std::vector<uint8_t>;
@@ -97,12 +97,12 @@ void Answer(const std::string& path, bool index) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::bench
 
 int main(int argc, char** argv) {
   const bool index = !(argc > 1 && std::strcmp(argv[1], "--no-index") == 0);
   for (std::string path; std::getline(std::cin, path);) {
-    penstock::Answer(path, index);
+    penstock::bench::Answer(path, index);
     std::fflush(stdout);
   }
   return 0;
