@@ -220,7 +220,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
 
-  TempFolder folder;
+  support::TempFolder folder;
   std::unique_ptr<PeerProcess> pillow;
   if (!python.empty()) {
     std::string list;

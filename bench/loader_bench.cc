@@ -45,7 +45,7 @@ std::vector<std::string> ReadJpegs(const std::string& folder, size_t rows) {
     if (i >= 100 && files.empty()) {
       jpegs.push_back(jpegs[i % 100]);
     } else if (files.empty()) {
-      jpegs.push_back(MakeTestJpeg(500, 375, i));
+      jpegs.push_back(support::MakeTestJpeg(500, 375, i));
     } else if (i >= files.size()) {
       jpegs.push_back(jpegs[i % files.size()]);
     } else {
@@ -68,7 +68,7 @@ v1::JobSpec MakeJob(const std::vector<std::string>& jpegs, const std::string& fo
   for (size_t s = 0; s < shards; ++s) {
     const auto first = records.begin() + static_cast<ptrdiff_t>(s * records.size() / shards);
     const auto last = records.begin() + static_cast<ptrdiff_t>((s + 1) * records.size() / shards);
-    WriteShard(folder + "/data-" + std::to_string(s), {first, last});
+    support::WriteShard(folder + "/data-" + std::to_string(s), {first, last});
   }
   v1::JobSpec job;
   job.set_name("bench");
@@ -135,10 +135,10 @@ void DropFromPageCache(const std::string& folder) {
 
 // Rows without images, so that everything except their content counts.
 int RunTiny(int records, int threads, uint32_t batch) {
-  TempFolder folder;
-  NumberDatasetOptions numbers;
+  support::TempFolder folder;
+  support::NumberDatasetOptions numbers;
   numbers.records_per_shard = records / numbers.shards;
-  TestDataset set = MakeNumberDataset(numbers, folder.path());
+  support::TestDataset set = support::MakeNumberDataset(numbers, folder.path());
   set.job.mutable_batch()->set_size(batch);
   set.job.mutable_order()->clear_chunk_records();
   set.job.mutable_order()->clear_window_chunks();
@@ -193,7 +193,7 @@ int Main(int argc, char** argv) {
   const std::string only = Flag(argc, argv, "only", "");
   const uint32_t batch = static_cast<uint32_t>(std::stoul(Flag(argc, argv, "batch", "64")));
   if (const int tiny = std::stoi(Flag(argc, argv, "tiny", "0")); tiny > 0) return RunTiny(tiny, threads, batch);
-  TempFolder folder;
+  support::TempFolder folder;
   const std::vector<std::string> jpegs = ReadJpegs(Flag(argc, argv, "folder", ""), rows);
   const v1::JobSpec spec = MakeJob(jpegs, folder.path(), resize, batch);
   const auto job = OpenJob(spec, {{"data", folder.path()}}, "", threads);

@@ -58,7 +58,7 @@ TEST(OwnMemory, CountsWhatIsTouchedOnTheHeapAndInMemoryFiles) {
 }
 
 TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {
-  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) {
     GTEST_SKIP() << "the environment tunes this heap";
   }

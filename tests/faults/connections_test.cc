@@ -9,12 +9,12 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 class ConnectionsTest : public ::testing::Test {
  protected:
-  ConnectionsTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
+  ConnectionsTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
     // Repeats the same rows from the cache, so that many bytes pass.
     dataset_.job.clear_ops();
     dataset_.job.add_ops()->mutable_decode_image()->set_channels(v1::DecodeImage::RGB);
@@ -23,28 +23,28 @@ class ConnectionsTest : public ::testing::Test {
     resize->set_width(224);
   }
 
-  ReadPlan Plan() const {
-    ReadPlan plan;
+  support::ReadPlan Plan() const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 1'000'000;
     return plan;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
 };
 
 TEST_F(ConnectionsTest, AWorkerKilledWhileRowsComeOverSeveralConnectionsCostsNone) {
-  ProcessCluster cluster({.workers = 2,
-                          .worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB", "--wire-compression",
-                                           "off", "--wire-connections", "3"},
-                          .shared_memory = false},
-                         dataset_.roots);
+  support::ProcessCluster cluster({.workers = 2,
+                                   .worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB",
+                                                    "--wire-compression", "off", "--wire-connections", "3"},
+                                   .shared_memory = false},
+                                  dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   const auto begun = std::chrono::steady_clock::now();
   uint64_t asked = 0, killed_at = 0;
   std::string carriers;
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.until = [&] {
     if (++asked % 200 != 0) return false;
     if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(120)) return true;
@@ -60,19 +60,19 @@ TEST_F(ConnectionsTest, AWorkerKilledWhileRowsComeOverSeveralConnectionsCostsNon
     }
     return false;
   };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   ASSERT_GT(killed_at, 0u) << "no further connections were used; rows came by " << carriers << cluster.Logs();
   EXPECT_TRUE(absl::StrContains(cluster.Logs(), "rows go by grpc x")) << cluster.Logs();
 
-  ProcessCluster one({.worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB"}}, dataset_.roots);
+  support::ProcessCluster one({.worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB"}}, dataset_.roots);
   ASSERT_TRUE(one.control().Submit(dataset_.job).ok()) << one.Logs();
-  ReadPlan same = Plan();
+  support::ReadPlan same = Plan();
   same.max_steps = result.steps.size();
-  const ReadResult expected = ReadThrough(one.address(), same);
+  const support::ReadResult expected = support::ReadThrough(one.address(), same);
   ASSERT_TRUE(expected.status.ok()) << expected.status << one.Logs();
   EXPECT_EQ(result.digest, expected.digest);
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -21,7 +21,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using ::testing::HasSubstr;
@@ -37,7 +37,8 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<v1::ErrorPolicy, v1::
 
 class DamagedCopies : public ::testing::Test {
  protected:
-  DamagedCopies() : dataset_(MakeImageDataset({.shards = kShards, .records_per_shard = kRecords}, folder_.path())) {
+  DamagedCopies()
+      : dataset_(support::MakeImageDataset({.shards = kShards, .records_per_shard = kRecords}, folder_.path())) {
     v1::JobSpec& job = dataset_.job;
     job.mutable_dataset(0)->clear_files();
     job.mutable_dataset(0)->add_files("data-*");
@@ -48,31 +49,31 @@ class DamagedCopies : public ::testing::Test {
     for (const std::string& file : dataset_.files) {
       const std::string copy = absl::StrCat(copies_.path(), "/", std::filesystem::path(file).filename().string());
       std::filesystem::copy_file(file, copy);
-      for (const int record : kDamaged) BreakRecord(copy, static_cast<uint64_t>(record));
+      for (const int record : kDamaged) support::BreakRecord(copy, static_cast<uint64_t>(record));
     }
     damaged_.push_back({"data", copies_.path()});
   }
 
-  ReadPlan Plan(uint64_t epochs = 2) const {
-    ReadPlan plan;
+  support::ReadPlan Plan(uint64_t epochs = 2) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = epochs;
     plan.options.prefetch_steps = 4;
     plan.timeout = absl::Seconds(90);
     return plan;
   }
-  static constexpr ProcessClusterOptions Empty() { return {.workers = 0}; }
+  static constexpr support::ProcessClusterOptions Empty() { return {.workers = 0}; }
 
   // The digest of `epochs` epochs of the intact data.
-  std::string Intact(uint64_t epochs = 2) const { return PlainDigest(dataset_, dataset_.job, epochs); }
+  std::string Intact(uint64_t epochs = 2) const { return support::PlainDigest(dataset_, dataset_.job, epochs); }
   // The same if every copy is damaged.
   std::string Damaged(uint64_t epochs = 2) const {
-    TestDataset damaged = dataset_;
+    support::TestDataset damaged = dataset_;
     damaged.roots = damaged_;
-    return PlainDigest(damaged, dataset_.job, epochs);
+    return support::PlainDigest(damaged, dataset_.job, epochs);
   }
 
-  v1::QuarantineReply Quarantine(const ProcessCluster& cluster) const {
+  v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
     auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster.address(), grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     v1::QuarantineRequest request;
@@ -81,15 +82,15 @@ class DamagedCopies : public ::testing::Test {
     EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
     return reply;
   }
-  void ExpectIntactRows(const ReadResult& result, ProcessCluster& cluster) const {
+  void ExpectIntactRows(const support::ReadResult& result, support::ProcessCluster& cluster) const {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, Intact());
     EXPECT_EQ(result.stats.masked_rows + result.stats.substituted_rows, 0u);
     EXPECT_EQ(Quarantine(cluster).bad_records(), 0u);
   }
 
-  TempFolder folder_, copies_;
-  TestDataset dataset_;
+  support::TempFolder folder_, copies_;
+  support::TestDataset dataset_;
   std::vector<sources::DataRoot> damaged_;
 };
 
@@ -105,16 +106,16 @@ class FlippedAnswers {
   std::atomic<int> flipped{0};
 
  private:
-  ServedAnswer Answer(const ServedRequest& request) {
-    ServedAnswer answer = s3_(request);
+  support::ServedAnswer Answer(const support::ServedRequest& request) {
+    support::ServedAnswer answer = s3_(request);
     if (flips && answer.status == 206 && answer.body.size() > 64 && asked_.fetch_add(1) % 5 == 0) {
       answer.body[static_cast<size_t>(flipped.fetch_add(1)) * 31 % answer.body.size()] ^= 4;
     }
     return answer;
   }
-  FakeS3 s3_;
+  support::FakeS3 s3_;
   std::atomic<int> asked_{0};
-  HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
+  support::HttpServer server_{[this](const support::ServedRequest& request) { return Answer(request); }};
 };
 
 class DamagedCopiesByPolicy : public DamagedCopies,
@@ -127,26 +128,26 @@ class DamagedCopiesByPolicy : public DamagedCopies,
 };
 
 TEST_P(DamagedCopiesByPolicy, BesideAnIntactOneGiveTheRowsOfIntactData) {
-  ProcessClusterOptions options = Empty();
+  support::ProcessClusterOptions options = Empty();
   options.dead_after_ms = 30'000;  // on a busy machine too, both workers stay in the view
-  ProcessCluster cluster(options, dataset_.roots);
+  support::ProcessCluster cluster(options, dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-  ExpectIntactRows(ReadThrough(cluster.address(), Plan()), cluster);
+  ExpectIntactRows(support::ReadThrough(cluster.address(), Plan()), cluster);
   EXPECT_THAT(cluster.Logs(), HasSubstr("a copy is damaged"));
 }
 
 TEST_P(DamagedCopiesByPolicy, WhoseWorkerIsKilledGiveTheRowsOfIntactData) {
-  ProcessCluster cluster(Empty(), dataset_.roots);
+  support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.after_step = [&](uint64_t steps) {
     if (steps == 7) cluster.worker(1).process->Signal(SIGKILL);
   };
-  ExpectIntactRows(ReadThrough(cluster.address(), plan), cluster);
+  ExpectIntactRows(support::ReadThrough(cluster.address(), plan), cluster);
 }
 
 TEST_P(DamagedCopiesByPolicy, InTransitFromObjectStorageGiveTheRowsOfIntactData) {
@@ -155,13 +156,13 @@ TEST_P(DamagedCopiesByPolicy, InTransitFromObjectStorageGiveTheRowsOfIntactData)
     for (const std::string& file : dataset_.files) {
       storage.Put("set/" + std::filesystem::path(file).filename().string(), ReadWholeFile(file).value());
     }
-    ProcessCluster cluster(Empty(), dataset_.roots);
+    support::ProcessCluster cluster(Empty(), dataset_.roots);
     for (int i = 0; i < workers; ++i) {
       cluster.AddWorkerAt({{"data", "s3://bucket/set"}}, {}, storage.Environment());
     }
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
     storage.flips = true;
-    const ReadResult result = ReadThrough(cluster.address(), Plan());
+    const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
     EXPECT_GT(storage.flipped.load(), 20);
     ExpectIntactRows(result, cluster);
   }
@@ -174,21 +175,21 @@ INSTANTIATE_TEST_SUITE_P(Policies, DamagedCopiesByPolicy, kPolicies, NameOf);
 // Idle for ten seconds. ctest runs the policies at the same time.
 class IntactCopyAway : public DamagedCopiesByPolicy {};
 TEST_P(IntactCopyAway, ForTenSecondsIsWaitedFor) {
-  ProcessCluster cluster(Empty(), dataset_.roots);
+  support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   std::atomic<bool> killed{false};
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.after_step = [&](uint64_t steps) {
     if (steps != 7) return;
     cluster.worker(0).process->Signal(SIGKILL);
     killed = true;
   };
-  ReadResult result;
+  support::ReadResult result;
   // Processes die with the thread that started them, so this thread starts the worker.
-  std::thread reader([&] { result = ReadThrough(cluster.address(), plan); });
-  EXPECT_TRUE(WaitUntil([&] { return killed.load(); }));
+  std::thread reader([&] { result = support::ReadThrough(cluster.address(), plan); });
+  EXPECT_TRUE(support::WaitUntil([&] { return killed.load(); }));
   std::this_thread::sleep_for(std::chrono::seconds(10));  // the outage under test
   cluster.RestartWorker(0);
   reader.join();
@@ -200,26 +201,26 @@ INSTANTIATE_TEST_SUITE_P(Policies, IntactCopyAway, kPolicies, NameOf);
 class DamagedCopiesLongAway : public DamagedCopies {};
 
 TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersWhenTheIntactOneIsAwayForLong) {
-  ProcessCluster cluster(Empty(), dataset_.roots);
+  support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   cluster.worker(0).process->Signal(SIGKILL);
-  std::vector<ReadResult> results(2);
+  std::vector<support::ReadResult> results(2);
   std::vector<std::thread> readers;
   for (size_t i = 0; i < results.size(); ++i) {
     readers.emplace_back([&, i] {
-      ReadPlan plan = Plan(3);
+      support::ReadPlan plan = Plan(3);
       plan.options.group = absl::StrCat("reader ", i);
       // The intact copy is back for the second epoch.
       plan.after_step = [&, i](uint64_t steps) {
         if (i == 0 && steps == 14) cluster.RestartWorker(0);
       };
-      results[i] = ReadThrough(cluster.address(), plan);
+      results[i] = support::ReadThrough(cluster.address(), plan);
     });
   }
   for (std::thread& reader : readers) reader.join();
-  for (const ReadResult& result : results) {
+  for (const support::ReadResult& result : results) {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, Damaged(3));
     EXPECT_GT(std::max(result.first_wait, result.longest_wait), 20) << "the lost worker was not waited for";
@@ -242,9 +243,9 @@ TEST_F(DamagedCopies, OfSharedStorageGiveOneDigestAndOneQuarantineOnAnyNumberOfW
   for (const auto policy : {v1::MASK, v1::SUBSTITUTE}) {
     dataset_.job.mutable_errors()->set_policy(policy);
     for (const int workers : {1, 2, 5}) {
-      ProcessCluster cluster({.workers = workers}, damaged_);
+      support::ProcessCluster cluster({.workers = workers}, damaged_);
       ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-      const ReadResult result = ReadThrough(cluster.address(), Plan());
+      const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
       ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
       EXPECT_EQ(result.digest, Damaged()) << workers << " workers";
       ExpectEachDamagedRecordOnce(Quarantine(cluster));
@@ -254,21 +255,21 @@ TEST_F(DamagedCopies, OfSharedStorageGiveOneDigestAndOneQuarantineOnAnyNumberOfW
 
 TEST_F(DamagedCopiesLongAway, OfSharedStorageAreDecidedWhileTheCoordinatorIsAwayAndReportedLater) {
   const auto run = [&](int workers) {
-    ProcessCluster cluster({.workers = workers}, damaged_);
+    support::ProcessCluster cluster({.workers = workers}, damaged_);
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-    ReadPlan plan = Plan();
+    support::ReadPlan plan = Plan();
     plan.after_step = [&](uint64_t steps) {
       if (steps == 1) cluster.coordinator().Signal(SIGKILL);
       if (steps == 24) cluster.RestartCoordinator();
     };
-    const ReadResult result = ReadThrough(cluster.address(), plan);
+    const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_GT(result.longest_wait, 20) << "the coordinator was not waited for";
     EXPECT_EQ(result.digest, Damaged()) << workers << " workers";
     // A second reader finds the decisions, and confirms those that it still needs.
-    const ReadResult again = ReadThrough(cluster.address(), Plan());
+    const support::ReadResult again = support::ReadThrough(cluster.address(), Plan());
     EXPECT_EQ(again.digest, result.digest);
-    EXPECT_TRUE(WaitUntil([&] { return Quarantine(cluster).bad_records() == kShards * std::size(kDamaged); }))
+    EXPECT_TRUE(support::WaitUntil([&] { return Quarantine(cluster).bad_records() == kShards * std::size(kDamaged); }))
         << cluster.Logs();
     ExpectEachDamagedRecordOnce(Quarantine(cluster));
   };
@@ -280,12 +281,12 @@ TEST_F(DamagedCopiesLongAway, OfSharedStorageAreDecidedWhileTheCoordinatorIsAway
 
 TEST_F(DamagedCopies, EndAJobThatFailsOnBadRecordsOnlyWhereEveryCopyIsOne) {
   dataset_.job.mutable_errors()->set_policy(v1::FAIL);
-  ProcessCluster cluster({.workers = 2}, damaged_);
+  support::ProcessCluster cluster({.workers = 2}, damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   EXPECT_TRUE(absl::IsDataLoss(result.status)) << result.status << cluster.Logs();
   EXPECT_THAT(std::string(result.status.message()), HasSubstr(", record "));
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -13,7 +13,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 constexpr double kLongestStall = 2;  // seconds, after a crash
@@ -22,14 +22,14 @@ constexpr double kNoStall = 1;       // seconds, if a worker joins or leaves in 
 class FaultsTest : public ::testing::Test {
  protected:
   // 6 shards of 80 images in steps of 16: 30 steps an epoch, of which the trainer prefetches 4.
-  FaultsTest() : dataset_(MakeImageDataset({.shards = 6, .records_per_shard = 80}, folder_.path())) {
+  FaultsTest() : dataset_(support::MakeImageDataset({.shards = 6, .records_per_shard = 80}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
-    expected_ = PlainDigest(dataset_, dataset_.job, 2);
+    expected_ = support::PlainDigest(dataset_, dataset_.job, 2);
   }
 
   // Two epochs. Calls `at_step` once, after step 15 of the first, and `later` after step 35.
-  ReadPlan Plan(std::function<void()> at_step, std::function<void()> later = {}) const {
-    ReadPlan plan;
+  support::ReadPlan Plan(std::function<void()> at_step, std::function<void()> later = {}) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 2;
     plan.options.prefetch_steps = 4;
@@ -39,122 +39,129 @@ class FaultsTest : public ::testing::Test {
     };
     return plan;
   }
-  ProcessClusterOptions Workers(int workers) const {
-    ProcessClusterOptions options;
+  support::ProcessClusterOptions Workers(int workers) const {
+    support::ProcessClusterOptions options;
     options.workers = workers;
     return options;
   }
-  void SubmitTo(ProcessCluster& cluster, int owners) {
+  void SubmitTo(support::ProcessCluster& cluster, int owners) {
     const absl::Status submitted = cluster.control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster.Logs();
     ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), owners)) << cluster.Logs();
   }
-  void ExpectTheSameRows(const ReadResult& result, ProcessCluster& cluster, double stall) {
+  void ExpectTheSameRows(const support::ReadResult& result, support::ProcessCluster& cluster, double stall) {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_);
     EXPECT_GT(result.stats.shared_memory_bytes, 0u) << "workers on this host are reached through shared memory";
-    EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+    EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
     EXPECT_LT(result.longest_wait, stall) << cluster.Logs();
     RecordProperty("longest_wait_ms", static_cast<int>(result.longest_wait * 1000));
     std::printf("longest wait %.3f s, %llu rows fetched again\n", result.longest_wait,
                 static_cast<unsigned long long>(result.stats.fetched_rows));
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
   std::string expected_;
 };
 
 TEST_F(FaultsTest, AKilledWorkerCostsLessThanTwoSeconds) {
-  ProcessCluster cluster(Workers(3), dataset_.roots);
+  support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGKILL); }));
+  const support::ReadResult result =
+      support::ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGKILL); }));
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
 TEST_F(FaultsTest, AWorkerThatHangsCostsLessThanTwoSeconds) {
-  ProcessCluster cluster(Workers(3), dataset_.roots);
+  support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGSTOP); }));
+  const support::ReadResult result =
+      support::ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGSTOP); }));
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
 TEST_F(FaultsTest, AWorkerThatHangsAndWakesUpAgainDisturbsNothing) {
-  ProcessCluster cluster(Workers(2), dataset_.roots);
+  support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(0).process->Signal(SIGSTOP); },
-                                                                [&] { cluster.worker(0).process->Signal(SIGCONT); }));
+  const support::ReadResult result = support::ReadThrough(
+      cluster.address(),
+      Plan([&] { cluster.worker(0).process->Signal(SIGSTOP); }, [&] { cluster.worker(0).process->Signal(SIGCONT); }));
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
 TEST_F(FaultsTest, AWorkerThatJoinsInMidEpochTakesItsPartWithoutAStall) {
-  ProcessCluster cluster(Workers(2), dataset_.roots);
+  support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] {
-                                          cluster.AddWorker();
-                                          ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
-                                        }));
+  const support::ReadResult result =
+      support::ReadThrough(cluster.address(), Plan([&] {
+                             cluster.AddWorker();
+                             ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
+                           }));
   ExpectTheSameRows(result, cluster, kNoStall);
 }
 
 TEST_F(FaultsTest, ADrainedWorkerLeavesWithoutAStall) {
-  ProcessCluster cluster(Workers(3), dataset_.roots);
+  support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(2).process->Signal(SIGTERM); }));
+  const support::ReadResult result =
+      support::ReadThrough(cluster.address(), Plan([&] { cluster.worker(2).process->Signal(SIGTERM); }));
   ExpectTheSameRows(result, cluster, kNoStall);
   EXPECT_EQ(cluster.worker(2).process->WaitForExit(), 0) << cluster.Logs();
   EXPECT_EQ(result.stats.broken_streams, 0u);
 }
 
 TEST_F(FaultsTest, AnOperatorsDrainLetsTheWorkerLeave) {
-  ProcessCluster cluster(Workers(2), dataset_.roots);
+  support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
-  const ReadResult result =
-      ReadThrough(cluster.address(), Plan([&] { EXPECT_TRUE(cluster.control().Drain(cluster.worker(0).id).ok()); }));
+  const support::ReadResult result = support::ReadThrough(
+      cluster.address(), Plan([&] { EXPECT_TRUE(cluster.control().Drain(cluster.worker(0).id).ok()); }));
   ExpectTheSameRows(result, cluster, kNoStall);
   EXPECT_EQ(cluster.worker(0).process->WaitForExit(), 0) << cluster.Logs();
   EXPECT_TRUE(cluster.control().WaitForState(cluster.worker(0).id, v1::WorkerStatus::LEFT));
 }
 
 TEST_F(FaultsTest, TheTrainerGoesOnWithoutTheCoordinatorAlsoWhenAWorkerDies) {
-  ProcessCluster cluster(Workers(3), dataset_.roots);
+  support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.coordinator().Signal(SIGKILL); },
-                                                                [&] { cluster.worker(0).process->Signal(SIGKILL); }));
+  const support::ReadResult result = support::ReadThrough(
+      cluster.address(),
+      Plan([&] { cluster.coordinator().Signal(SIGKILL); }, [&] { cluster.worker(0).process->Signal(SIGKILL); }));
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
 TEST_F(FaultsTest, ARestartedCoordinatorFindsJobsAndWorkersAgain) {
-  ProcessCluster cluster(Workers(2), dataset_.roots);
+  support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
-  const ReadResult result = ReadThrough(cluster.address(), Plan(
-                                                               [&] {
-                                                                 cluster.coordinator().Signal(SIGKILL);
-                                                                 cluster.RestartCoordinator();
-                                                               },
-                                                               {}));
+  const support::ReadResult result =
+      support::ReadThrough(cluster.address(), Plan(
+                                                  [&] {
+                                                    cluster.coordinator().Signal(SIGKILL);
+                                                    cluster.RestartCoordinator();
+                                                  },
+                                                  {}));
   ExpectTheSameRows(result, cluster, kLongestStall);
   EXPECT_TRUE(cluster.control().WaitForLive(2)) << cluster.Logs();
-  const ReadResult again = ReadThrough(cluster.address(), Plan({}));
+  const support::ReadResult again = support::ReadThrough(cluster.address(), Plan({}));
   ExpectTheSameRows(again, cluster, kLongestStall);
 }
 
 TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
-  ProcessCluster cluster(Workers(1), dataset_.roots);
+  support::ProcessCluster cluster(Workers(1), dataset_.roots);
   SubmitTo(cluster, 1);
   // It is the only worker: the trainer waits for another.
-  const ReadResult result = ReadThrough(cluster.address(), Plan([&] {
-                                          cluster.worker(0).process->Signal(SIGKILL);
-                                          cluster.worker(0).process->WaitForExit();
-                                          cluster.AddWorker();
-                                        }));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan([&] {
+                                                            cluster.worker(0).process->Signal(SIGKILL);
+                                                            cluster.worker(0).process->WaitForExit();
+                                                            cluster.AddWorker();
+                                                          }));
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.digest, expected_);
 }
 
 // The worker's rows come from it or from others, a few of them from both. bench/slow_worker.sh measures the cost.
 TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
-  ProcessCluster cluster(Workers(3), dataset_.roots);
+  support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
   std::atomic<bool> over{false};
   std::thread stutter([&] {
@@ -165,7 +172,7 @@ TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
       Clock::Real()->Pause(20 * kMillisecond);
     }
   });
-  const ReadResult result = ReadThrough(cluster.address(), Plan({}));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan({}));
   over = true;
   stutter.join();
   ExpectTheSameRows(result, cluster, kLongestStall);
@@ -173,44 +180,44 @@ TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
 
 // The reader waits for a step that takes workers long to make, and does not fetch its rows a second time.
 TEST(LargeStepTest, ComesFromHealthyWorkersWithoutARowFetchedOrTwice) {
-  TempFolder folder;
-  TestDataset large = MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset large = support::MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());
   large.job.mutable_batch()->set_size(150000);
-  ProcessClusterOptions options;
+  support::ProcessClusterOptions options;
   options.workers = 3;
   options.worker_flags = {"--memory-budget", "512MiB"};
-  ProcessCluster cluster(options, large.roots);
+  support::ProcessCluster cluster(options, large.roots);
   ASSERT_TRUE(cluster.control().Submit(large.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(large.job.name(), 3)) << cluster.Logs();
-  ReadPlan plan;
+  support::ReadPlan plan;
   plan.options.job = large.job.name();
   plan.options.epochs = 2;
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.stats.fetched_rows, 0u);
   EXPECT_EQ(result.stats.duplicate_rows, 0u);
-  EXPECT_TRUE(EveryRecordOncePerEpoch(result, large.records, 2));
+  EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, large.records, 2));
 }
 
 // 256 MiB plus 96 MiB of process for 60 s, scaled down: the budget is far below the trainer's requests.
 TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
   constexpr uint64_t kBudget = 64 << 20, kProcess = 96 << 20;
-  TempFolder folder;
-  TestDataset large =
-      MakeImageDataset({.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset large = support::MakeImageDataset(
+      {.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder.path());
   large.job.mutable_batch()->set_size(24);  // 3.6 MB per step
-  ProcessClusterOptions options = Workers(1);
+  support::ProcessClusterOptions options = Workers(1);
   options.threads = 2;
   options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "8MiB"};
-  ProcessCluster cluster(options, large.roots);
+  support::ProcessCluster cluster(options, large.roots);
   ASSERT_TRUE(cluster.control().Submit(large.job).ok());
-  ReadPlan plan;
+  support::ReadPlan plan;
   plan.options.job = large.job.name();
   plan.options.epochs = 12;  // 216 MB of rows in all
   plan.options.prefetch_steps = 60;
   // The slow trainer works on each step for this time.
   plan.after_step = [](uint64_t) { Clock::Real()->Pause(30 * kMillisecond); };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   const uint64_t peak = cluster.worker(0).process->Memory("VmHWM");
   std::printf("peak %llu MiB\n", static_cast<unsigned long long>(peak >> 20));
@@ -219,22 +226,22 @@ TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
 }
 
 TEST_F(FaultsTest, ABusyPortAndAUsedStateFolderAreSaidAtStart) {
-  ProcessCluster cluster(Workers(1), dataset_.roots);
-  TempFolder scratch;
+  support::ProcessCluster cluster(Workers(1), dataset_.roots);
+  support::TempFolder scratch;
   const std::string root = "--data-root=" + folder_.path();
-  Process busy(
+  support::Process busy(
       {cluster.worker(0).program, "worker", "--listen", cluster.address(), root, "--state-dir", scratch.File("state")},
       scratch.File("busy"));
   EXPECT_EQ(busy.WaitForExit(), 1);
   EXPECT_THAT(*ReadWholeFile(scratch.File("busy")), ::testing::HasSubstr(cluster.address()));
-  Process used({cluster.worker(0).program, "worker", root, "--state-dir", cluster.worker(0).state_dir},
-               scratch.File("used"));
+  support::Process used({cluster.worker(0).program, "worker", root, "--state-dir", cluster.worker(0).state_dir},
+                        scratch.File("used"));
   EXPECT_EQ(used.WaitForExit(), 1);
   EXPECT_THAT(*ReadWholeFile(scratch.File("used")), ::testing::HasSubstr(cluster.worker(0).state_dir));
-  Process usage({cluster.worker(0).program, "worker", "--lisen", "x"}, scratch.File("usage"));
+  support::Process usage({cluster.worker(0).program, "worker", "--lisen", "x"}, scratch.File("usage"));
   EXPECT_EQ(usage.WaitForExit(), 2);
   EXPECT_THAT(*ReadWholeFile(scratch.File("usage")), ::testing::HasSubstr("--listen"));
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -14,7 +14,7 @@
 #include "tests/support/cluster/reading.h"
 #include "transport/grpc/grpc_transport.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -29,23 +29,23 @@ class FloodTest : public ::testing::Test {
  protected:
   FloodTest() : cluster_(Options(), {{"data", folder_.path()}}) {}
 
-  static ProcessClusterOptions Options() {
-    ProcessClusterOptions options;
+  static support::ProcessClusterOptions Options() {
+    support::ProcessClusterOptions options;
     options.threads = 2;
     // Without a row cache, whose rows all sessions would share, so that the flood would not fill the memory.
     options.worker_flags = {"--memory-budget", "256MiB", "--record-cache", "16MiB", "--row-cache", "0"};
     return options;
   }
   // Rows of 147 KiB, in steps of 8.
-  TestDataset Images() {
-    TestDataset dataset = MakeImageDataset(
+  support::TestDataset Images() {
+    support::TestDataset dataset = support::MakeImageDataset(
         {.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder_.path());
     dataset.job.mutable_batch()->set_size(8);
     return dataset;
   }
 
   // Submits the job and returns it as trainers see it, with its worker.
-  v1::Job Submitted(const TestDataset& dataset) {
+  v1::Job Submitted(const support::TestDataset& dataset) {
     const absl::Status submitted = cluster_.control().Submit(dataset.job);
     EXPECT_TRUE(submitted.ok()) << submitted << cluster_.Logs();
     EXPECT_TRUE(cluster_.control().WaitForOwners(dataset.job.name(), 1));
@@ -55,15 +55,15 @@ class FloodTest : public ::testing::Test {
   // Opens `count` sessions that send their messages and read nothing.
   void Flood(const v1::Job& job, int count, const std::vector<v1::ClientMessage>& messages) {
     for (int i = 0; i < count; ++i) {
-      std::vector<v1::ClientMessage> all = {OpenMessage(job, absl::StrCat("flood-", i))};
+      std::vector<v1::ClientMessage> all = {support::OpenMessage(job, absl::StrCat("flood-", i))};
       all.insert(all.end(), messages.begin(), messages.end());
-      clients_.push_back(DeafClient::Connect(&transport_, job.view().workers(0).address(), std::move(all)));
+      clients_.push_back(support::DeafClient::Connect(&transport_, job.view().workers(0).address(), std::move(all)));
     }
   }
   // Reads next to the other clients: for some seconds, in which the worker accepts as much as it will, and then until
   // the log contains `closed`, if that is not empty.
-  ReadResult ReadBeside(const v1::Job& job, const std::string& closed) {
-    ReadPlan plan;
+  support::ReadResult ReadBeside(const v1::Job& job, const std::string& closed) {
+    support::ReadPlan plan;
     plan.options.job = job.name();
     plan.options.epochs = 0;
     plan.options.prefetch_steps = 4;
@@ -73,10 +73,10 @@ class FloodTest : public ::testing::Test {
       if (time < kReading) return false;
       return time >= kReadingAtMost || absl::StrContains(cluster_.Logs(), closed);
     };
-    return ReadThrough(cluster_.address(), plan);
+    return support::ReadThrough(cluster_.address(), plan);
   }
 
-  void ExpectServedWithinTheBudget(const ReadResult& read) {
+  void ExpectServedWithinTheBudget(const support::ReadResult& read) {
     ASSERT_TRUE(read.status.ok()) << read.status << cluster_.Logs();
     EXPECT_LT(read.first_wait, kLongestWait) << cluster_.Logs();
     EXPECT_LT(read.longest_wait, kLongestWait) << cluster_.Logs();
@@ -87,38 +87,38 @@ class FloodTest : public ::testing::Test {
                 static_cast<unsigned long long>(peak >> 20), read.steps.size(), read.first_wait, read.longest_wait);
   }
 
-  TempFolder folder_;
-  ProcessCluster cluster_;
+  support::TempFolder folder_;
+  support::ProcessCluster cluster_;
   transport::GrpcTransport transport_;
-  std::vector<std::shared_ptr<DeafClient>> clients_;
+  std::vector<std::shared_ptr<support::DeafClient>> clients_;
 };
 
 TEST_F(FloodTest, FortySessionsThatFetchAndNeverReadStarveNobodyAndStayInTheBudget) {
-  const TestDataset dataset = Images();
+  const support::TestDataset dataset = Images();
   const v1::Job job = Submitted(dataset);
-  Flood(job, 40, FetchMessages(dataset.records, kFetches, kFetchedRows));
+  Flood(job, 40, support::FetchMessages(dataset.records, kFetches, kFetchedRows));
   ExpectServedWithinTheBudget(ReadBeside(job, "is closed: this client has read nothing for 10 s"));
   EXPECT_THAT(cluster_.Logs(), ContainsRegex("session flood-[0-9]+ of job 'images', rank 0 is closed: this client has "
                                              "read nothing for 10 s"));
 }
 
 TEST_F(FloodTest, AHundredSessionsThatGrantAndNeverReadStayInTheBudget) {
-  const TestDataset dataset = Images();
+  const support::TestDataset dataset = Images();
   const v1::Job job = Submitted(dataset);
-  Flood(job, 100, GrantMessages(job, dataset.records, 200));
+  Flood(job, 100, support::GrantMessages(job, dataset.records, 200));
   ExpectServedWithinTheBudget(ReadBeside(job, ""));
 }
 
 // Reserves of the clients leave no room for a new reader. It is served as soon as they are closed.
 TEST_F(FloodTest, AReaderWaitsForTheMemoryThatClientsReserveAndReadNothing) {
-  TestDataset dataset = Images();
+  support::TestDataset dataset = Images();
   dataset.job.mutable_batch()->set_size(24);
   const v1::Job job = Submitted(dataset);
-  Flood(job, 73, GrantMessages(job, dataset.records, 200));
-  ReadPlan plan;
+  Flood(job, 73, support::GrantMessages(job, dataset.records, 200));
+  support::ReadPlan plan;
   plan.options.job = job.name();
   plan.max_steps = 5;
-  const ReadResult read = ReadThrough(cluster_.address(), plan);
+  const support::ReadResult read = support::ReadThrough(cluster_.address(), plan);
   ASSERT_TRUE(read.status.ok()) << read.status << cluster_.Logs();
   EXPECT_EQ(read.steps.size(), 5u);
   EXPECT_THAT(cluster_.Logs(), ContainsRegex("is closed: this client has read nothing for 10 s"));
@@ -126,14 +126,15 @@ TEST_F(FloodTest, AReaderWaitsForTheMemoryThatClientsReserveAndReadNothing) {
 
 // Rows of a few bytes: the memory for their bookkeeping dominates.
 TEST_F(FloodTest, TinyRowsStayInTheBudgetToo) {
-  const TestDataset dataset = MakeNumberDataset({.shards = 2, .records_per_shard = 4000}, folder_.path());
+  const support::TestDataset dataset =
+      support::MakeNumberDataset({.shards = 2, .records_per_shard = 4000}, folder_.path());
   const v1::Job job = Submitted(dataset);
-  Flood(job, 40, FetchMessages(dataset.records, kFetches, kFetchedRows));
-  Flood(job, 100, GrantMessages(job, dataset.records, 200));
+  Flood(job, 40, support::FetchMessages(dataset.records, kFetches, kFetchedRows));
+  Flood(job, 100, support::GrantMessages(job, dataset.records, 200));
   ExpectServedWithinTheBudget(ReadBeside(job, "memory_budget_bytes has no room"));
   EXPECT_THAT(cluster_.Logs(), ContainsRegex("session flood-[0-9]+ of job 'numbers', rank 0 is closed: [0-9]+ fetched "
                                              "rows wait in this session, and memory_budget_bytes has no room"));
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -17,7 +17,7 @@
 #include "tests/support/cluster/reading.h"
 #include "tests/support/hanging_files/hanging_files.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using std::chrono::seconds;
@@ -35,19 +35,19 @@ double Since(std::chrono::steady_clock::time_point start) {
 
 class HungStorageTest : public ::testing::Test {
  protected:
-  HungStorageTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
+  HungStorageTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
   }
-  ReadPlan Plan(uint64_t epochs) const {
-    ReadPlan plan;
+  support::ReadPlan Plan(uint64_t epochs) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = epochs;
     plan.options.prefetch_steps = 4;
     return plan;
   }
 
-  TempFolder data_, folder_;
-  TestDataset dataset_;
+  support::TempFolder data_, folder_;
+  support::TestDataset dataset_;
 };
 
 // ---- In this process: the time of Stop -----------------------------------------------------------------------------
@@ -55,7 +55,7 @@ class HungStorageTest : public ::testing::Test {
 class HungWorkerTest : public HungStorageTest {
  protected:
   void Start(int read_threads = 0) {
-    ClusterOptions options;
+    support::ClusterOptions options;
     options.workers = 1;
     options.read_threads = read_threads;
     options.record_cache_bytes = 0;
@@ -64,10 +64,10 @@ class HungWorkerTest : public HungStorageTest {
   // Begins to read, until the reader is cancelled or its step takes too long.
   void ReadInBackground(std::function<void(uint64_t)> after_step = {}) {
     reader_ = std::thread([this, after_step] {
-      ReadPlan plan = Plan(1000);
+      support::ReadPlan plan = Plan(1000);
       plan.timeout = absl::Seconds(2);
       plan.after_step = after_step;
-      ReadThrough(cluster_->address(), plan).status.IgnoreError();
+      support::ReadThrough(cluster_->address(), plan).status.IgnoreError();
     });
   }
   // Includes the work after the worker's end.
@@ -81,18 +81,18 @@ class HungWorkerTest : public HungStorageTest {
     if (reader_.joinable()) reader_.join();
   }
 
-  std::optional<InProcessCluster> cluster_;
+  std::optional<support::InProcessCluster> cluster_;
   std::thread reader_;
 };
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
   Start();
   ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
-  std::optional<HangingFiles> hang;
+  std::optional<support::HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {
     if (steps == 5) hang.emplace(data_.path());
   });
-  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ASSERT_TRUE(support::WaitUntil([] { return support::HangingFiles::hanging() > 0; }));
   ExpectStopsInTime();
   hang.reset();
 }
@@ -100,11 +100,11 @@ TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
 TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreParked) {
   Start(2);
   ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
-  std::optional<HangingFiles> hang;
+  std::optional<support::HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {
     if (steps == 5) hang.emplace(data_.path());
   });
-  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ASSERT_TRUE(support::WaitUntil([] { return support::HangingFiles::hanging() > 0; }));
   ExpectStopsInTime();
   hang.reset();
 }
@@ -112,17 +112,17 @@ TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreParked) {
 TEST_F(HungWorkerTest, StopIsBoundedWhileAShardIsOpened) {
   Start();
   ASSERT_TRUE(cluster_->control().Submit(dataset_.job).ok());
-  const HangingFiles hang(data_.path());
+  const support::HangingFiles hang(data_.path());
   ReadInBackground();
-  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ASSERT_TRUE(support::WaitUntil([] { return support::HangingFiles::hanging() > 0; }));
   ExpectStopsInTime();
 }
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileAJobIsPrepared) {
   Start();
-  const HangingFiles hang(data_.path());
+  const support::HangingFiles hang(data_.path());
   ASSERT_TRUE(cluster_->control().BeginSubmit(dataset_.job).ok());
-  EXPECT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  EXPECT_TRUE(support::WaitUntil([] { return support::HangingFiles::hanging() > 0; }));
   ExpectStopsInTime();
 }
 
@@ -138,11 +138,11 @@ class HungProcessTest : public HungStorageTest {
     return {"--config", folder_.File("worker.textproto"), "--record-cache", "0"};
   }
   std::vector<std::string> Environment() const {
-    return HangingFilesEnvironment(HANGING_FILES, data_.path(), trigger_);
+    return support::HangingFilesEnvironment(HANGING_FILES, data_.path(), trigger_);
   }
   void Hang() { EXPECT_TRUE(WriteFileAtomically(trigger_, "").ok()); }
 
-  void ExpectEndsInTime(ProcessCluster& cluster, Process& process) {
+  void ExpectEndsInTime(support::ProcessCluster& cluster, support::Process& process) {
     const auto start = std::chrono::steady_clock::now();
     process.Signal(SIGTERM);
     EXPECT_EQ(process.WaitForExit(kEnding), 0) << cluster.Logs();
@@ -153,17 +153,17 @@ class HungProcessTest : public HungStorageTest {
 };
 
 TEST_F(HungProcessTest, AReaderGoesOnWithAnotherWorkerAndTheHungOneEndsInTime) {
-  ProcessCluster cluster(ProcessClusterOptions(), dataset_.roots);
-  ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
+  support::ProcessCluster cluster(support::ProcessClusterOptions(), dataset_.roots);
+  support::ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
-  ReadPlan plan = Plan(4);
+  support::ReadPlan plan = Plan(4);
   plan.after_step = [&](uint64_t steps) {
     if (steps == 8) Hang();
   };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
-  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 4));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 4));
   std::printf("longest wait %.3f s\n", result.longest_wait);
   EXPECT_LT(result.longest_wait, 2) << cluster.Logs();
   ExpectEndsInTime(cluster, *hung.process);
@@ -171,18 +171,18 @@ TEST_F(HungProcessTest, AReaderGoesOnWithAnotherWorkerAndTheHungOneEndsInTime) {
 }
 
 TEST_F(HungProcessTest, AWorkerEndsInTimeWhileAReaderIsThere) {
-  ProcessClusterOptions options;
+  support::ProcessClusterOptions options;
   options.workers = 0;
-  ProcessCluster cluster(options, dataset_.roots);
-  ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
+  support::ProcessCluster cluster(options, dataset_.roots);
+  support::ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   Hang();
   std::thread reader([&] {
-    ReadPlan plan = Plan(1);
+    support::ReadPlan plan = Plan(1);
     plan.timeout = absl::Seconds(5);
-    ReadThrough(cluster.address(), plan).status.IgnoreError();
+    support::ReadThrough(cluster.address(), plan).status.IgnoreError();
   });
-  ASSERT_TRUE(WaitUntil([&] {
+  ASSERT_TRUE(support::WaitUntil([&] {
     const auto status = cluster.control().Status();
     return status.ok() && status->workers_size() == 1 && status->workers(0).load().sessions() == 1;
   }));
@@ -192,12 +192,12 @@ TEST_F(HungProcessTest, AWorkerEndsInTimeWhileAReaderIsThere) {
 
 TEST_F(HungProcessTest, AWorkerThatDoesNotEvenSeeItsDataRootsEndsAtOnce) {
   Hang();
-  ProcessClusterOptions options;
+  support::ProcessClusterOptions options;
   options.workers = 0;
-  ProcessCluster cluster(options, dataset_.roots);
-  Process worker({PENSTOCKD, "worker", "--coordinator", cluster.address(), "--state-dir", folder_.File("state"),
-                  "--data-root", data_.path()},
-                 folder_.File("log"), Environment());
+  support::ProcessCluster cluster(options, dataset_.roots);
+  support::Process worker({PENSTOCKD, "worker", "--coordinator", cluster.address(), "--state-dir",
+                           folder_.File("state"), "--data-root", data_.path()},
+                          folder_.File("log"), Environment());
   // The worker logs nothing before it has its data roots. A second suffices to get there.
   EXPECT_EQ(worker.WaitForExit(seconds(1)), INT_MIN) << "it does not hang";
   worker.Signal(SIGTERM);
@@ -205,4 +205,4 @@ TEST_F(HungProcessTest, AWorkerThatDoesNotEvenSeeItsDataRootsEndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

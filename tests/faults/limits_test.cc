@@ -18,7 +18,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using ::testing::HasSubstr;
@@ -28,44 +28,44 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class LimitsTest : public ::testing::Test {
  protected:
-  LimitsTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
+  LimitsTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
-    expected_ = PlainDigest(dataset_, dataset_.job, 2);
+    expected_ = support::PlainDigest(dataset_, dataset_.job, 2);
   }
-  static ProcessClusterOptions Under(std::vector<std::string> prefix, int workers = 1) {
-    ProcessClusterOptions options;
+  static support::ProcessClusterOptions Under(std::vector<std::string> prefix, int workers = 1) {
+    support::ProcessClusterOptions options;
     options.workers = workers;
     options.worker_prefix = std::move(prefix);
     return options;
   }
-  ReadResult ReadTwoEpochs(ProcessCluster& cluster) {
-    ReadPlan plan;
+  support::ReadResult ReadTwoEpochs(support::ProcessCluster& cluster) {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 2;
-    return ReadThrough(cluster.address(), plan);
+    return support::ReadThrough(cluster.address(), plan);
   }
-  void ExpectServes(ProcessCluster& cluster) {
+  void ExpectServes(support::ProcessCluster& cluster) {
     const absl::Status submitted = cluster.control().Submit(dataset_.job, true);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster.Logs();
-    const ReadResult result = ReadTwoEpochs(cluster);
+    const support::ReadResult result = ReadTwoEpochs(cluster);
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_);
     stats_ = result.stats;
   }
 
-  TempFolder data_, folder_;
-  TestDataset dataset_;
+  support::TempFolder data_, folder_;
+  support::TestDataset dataset_;
   std::string expected_;
   ReaderStats stats_;
 };
 
 // systemd and SLURM set the limit of a group above the process's own.
 TEST_F(LimitsTest, AWorkersBudgetFollowsFromTheLimitOfANestedGroup) {
-  const auto group = ControlGroup::Create(ControlGroup::Limit::kMemory, 512 * kMiB);
+  const auto group = support::ControlGroup::Create(support::ControlGroup::Limit::kMemory, 512 * kMiB);
   if (!group.ok()) GTEST_SKIP() << group.status() << "; Cgroup.* in base_test checks the limits with files of its own";
-  ProcessClusterOptions options = Under((*group)->Prefix());
+  support::ProcessClusterOptions options = Under((*group)->Prefix());
   options.worker_flags.clear();
-  ProcessCluster cluster(options, dataset_.roots);
+  support::ProcessCluster cluster(options, dataset_.roots);
   const v1::StatusReply status = *cluster.control().Status();
   ASSERT_EQ(status.workers_size(), 1);
   EXPECT_EQ(status.workers(0).memory_budget_bytes(), 256 * kMiB);
@@ -91,8 +91,8 @@ class ThreadLimitTest : public LimitsTest {
           absl::StrCat("--data-root=", dataset_.roots[0].name, "=", dataset_.roots[0].path)}) {
       arguments.push_back(argument);
     }
-    Process worker(std::move(arguments), log);
-    EXPECT_TRUE(WaitUntil([&] { return !worker.running() || std::filesystem::exists(port); }));
+    support::Process worker(std::move(arguments), log);
+    EXPECT_TRUE(support::WaitUntil([&] { return !worker.running() || std::filesystem::exists(port); }));
     if (worker.running()) {
       ExpectServes(cluster_);
       EXPECT_TRUE(worker.running()) << name;
@@ -108,11 +108,11 @@ class ThreadLimitTest : public LimitsTest {
   }
 
   std::string program_ = PENSTOCKD;
-  ProcessCluster cluster_{Under({}, 0), dataset_.roots};
+  support::ProcessCluster cluster_{Under({}, 0), dataset_.roots};
 };
 
 TEST_F(ThreadLimitTest, AGroupsLimitIsNamedAtStartOrKept) {
-  const auto group = ControlGroup::Create(ControlGroup::Limit::kTasks, 8);
+  const auto group = support::ControlGroup::Create(support::ControlGroup::Limit::kTasks, 8);
   if (!group.ok()) GTEST_SKIP() << group.status() << "; Threads.* in base_test refuses threads in the process";
   bool started = false;
   for (const uint64_t limit : {1, 4, 16, 24, 34, 38, 42, 46, 52, 60, 80}) {
@@ -140,7 +140,7 @@ TEST_F(ThreadLimitTest, AUsersLimitIsNamedAtStart) {
 }
 
 TEST_F(LimitsTest, ACoordinatorWhoseStoreAnotherProcessChangedEndsWithTheReason) {
-  ProcessCluster cluster(Under({}), dataset_.roots);
+  support::ProcessCluster cluster(Under({}), dataset_.roots);
   ExpectServes(cluster);
   const std::string store = cluster.coordinator_dir() + "/coordinator.db";
   sqlite3* db = nullptr;
@@ -160,7 +160,7 @@ TEST_F(LimitsTest, ACoordinatorWhoseStoreAnotherProcessChangedEndsWithTheReason)
 }
 
 TEST_F(LimitsTest, WithoutRoomForSharedMemoryRowsGoOverTheNetwork) {
-  ProcessCluster cluster(Under(AfterShell("ulimit -f 128")), dataset_.roots);  // 64 KiB
+  support::ProcessCluster cluster(Under(support::AfterShell("ulimit -f 128")), dataset_.roots);  // 64 KiB
   ExpectServes(cluster);
   EXPECT_EQ(stats_.shared_memory_bytes, 0u);
   EXPECT_TRUE(cluster.worker(0).process->running()) << cluster.Logs();
@@ -170,7 +170,7 @@ TEST_F(LimitsTest, WithoutRoomForSharedMemoryRowsGoOverTheNetwork) {
 TEST_F(LimitsTest, AListingWithoutMemoryIsTriedAgainUntilItSucceeds) {
   const std::string trigger = folder_.File("short");
   ASSERT_TRUE(WriteFileAtomically(trigger, "").ok());
-  ProcessCluster cluster(Under({}, 0), dataset_.roots);
+  support::ProcessCluster cluster(Under({}, 0), dataset_.roots);
   const std::vector<std::string> environment = {std::string("LD_PRELOAD=") + SHORT_OF_MEMORY,
                                                 "PENSTOCK_TEST_SHORT_OF_MEMORY=" + trigger};
   cluster.AddWorker({}, environment);
@@ -179,7 +179,7 @@ TEST_F(LimitsTest, AListingWithoutMemoryIsTriedAgainUntilItSucceeds) {
   const v1::StatusReply status = *cluster.control().Status();
   ASSERT_EQ(status.workers_size(), 2);
   const auto waits_for = [&](int worker) {
-    return WaitUntil([&] {
+    return support::WaitUntil([&] {
       const auto job = cluster.control().GetJob(dataset_.job.name());
       return job.ok() && job->state() == v1::PREPARING &&
              absl::StartsWith(job->waiting(), absl::StrCat("worker ", status.workers(worker).name(), ": listing ")) &&
@@ -191,12 +191,12 @@ TEST_F(LimitsTest, AListingWithoutMemoryIsTriedAgainUntilItSucceeds) {
     EXPECT_TRUE(waits_for(1)) << cluster.Logs();
   }
   ASSERT_EQ(unlink(trigger.c_str()), 0);
-  EXPECT_TRUE(WaitUntil([&] { return cluster.control().GetJob(dataset_.job.name())->state() == v1::READY; }))
+  EXPECT_TRUE(support::WaitUntil([&] { return cluster.control().GetJob(dataset_.job.name())->state() == v1::READY; }))
       << cluster.Logs();
-  const ReadResult result = ReadTwoEpochs(cluster);
+  const support::ReadResult result = ReadTwoEpochs(cluster);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.digest, expected_);
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -10,25 +10,25 @@
 #include "tests/support/cluster/reading.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 class SameHostTest : public ::testing::Test {
  protected:
-  SameHostTest() : dataset_(MakeImageDataset({.shards = 3, .records_per_shard = 60}, folder_.path())) {
+  SameHostTest() : dataset_(support::MakeImageDataset({.shards = 3, .records_per_shard = 60}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(12);
-    expected_ = PlainDigest(dataset_, dataset_.job, 2);
+    expected_ = support::PlainDigest(dataset_, dataset_.job, 2);
   }
 
-  void SubmitTo(ProcessCluster& cluster) {
+  void SubmitTo(support::ProcessCluster& cluster) {
     const absl::Status submitted = cluster.control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster.Logs();
   }
-  ReadResult Read(ProcessCluster& cluster) const {
-    ReadPlan plan;
+  support::ReadResult Read(support::ProcessCluster& cluster) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 2;
-    ReadResult result = ReadThrough(cluster.address(), plan);
+    support::ReadResult result = support::ReadThrough(cluster.address(), plan);
     EXPECT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_);
     return result;
@@ -47,42 +47,44 @@ class SameHostTest : public ::testing::Test {
     return count;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
   std::string expected_;
 };
 
 TEST_F(SameHostTest, RowsAreTheSameThroughSharedMemoryAndOverTheNetwork) {
   for (const bool shared_memory : {true, false}) {
-    ProcessCluster cluster({.workers = 2, .shared_memory = shared_memory}, dataset_.roots);
+    support::ProcessCluster cluster({.workers = 2, .shared_memory = shared_memory}, dataset_.roots);
     SubmitTo(cluster);
-    const ReadResult result = Read(cluster);
+    const support::ReadResult result = Read(cluster);
     EXPECT_EQ(result.stats.shared_memory_bytes, shared_memory ? result.stats.bytes_received : 0);
     EXPECT_GT(result.stats.bytes_received, 0u);
   }
 }
 
 TEST_F(SameHostTest, AKilledTrainerLeavesNothingAtTheWorker) {
-  ProcessCluster cluster({}, dataset_.roots);
+  support::ProcessCluster cluster({}, dataset_.roots);
   SubmitTo(cluster);
   Read(cluster);
   const pid_t worker = cluster.worker(0).process->pid();
-  ASSERT_TRUE(WaitUntil([&] { return Rings(worker) == 0; }));
+  ASSERT_TRUE(support::WaitUntil([&] { return Rings(worker) == 0; }));
   const int before = Descriptors(worker);
   for (int i = 0; i < 3; ++i) {
-    Process trainer({PENSTOCK, "read", dataset_.job.name(), "--pace", "50", "--coordinator", cluster.address()},
-                    folder_.File("log"));
-    ASSERT_TRUE(WaitUntil([&] { return Rings(worker) == 1; })) << cluster.Logs();
+    support::Process trainer(
+        {PENSTOCK, "read", dataset_.job.name(), "--pace", "50", "--coordinator", cluster.address()},
+        folder_.File("log"));
+    ASSERT_TRUE(support::WaitUntil([&] { return Rings(worker) == 1; })) << cluster.Logs();
     trainer.Signal(SIGKILL);
     trainer.WaitForExit();
-    EXPECT_TRUE(WaitUntil([&] { return Rings(worker) == 0; })) << "a ring whose client has died";
+    EXPECT_TRUE(support::WaitUntil([&] { return Rings(worker) == 0; })) << "a ring whose client has died";
   }
-  EXPECT_TRUE(WaitUntil([&] { return Descriptors(worker) <= before; })) << Descriptors(worker) << ", before " << before;
+  EXPECT_TRUE(support::WaitUntil([&] { return Descriptors(worker) <= before; }))
+      << Descriptors(worker) << ", before " << before;
   Read(cluster);
 }
 
 TEST_F(SameHostTest, TheSocketOfAKilledWorkerIsRemovedByTheNext) {
-  ProcessCluster cluster({}, dataset_.roots);
+  support::ProcessCluster cluster({}, dataset_.roots);
   SubmitTo(cluster);
   const auto sockets = [&] {
     int count = 0;
@@ -102,4 +104,4 @@ TEST_F(SameHostTest, TheSocketOfAKilledWorkerIsRemovedByTheNext) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -17,7 +17,7 @@
 #include "tests/support/cluster/reading.h"
 #include "tests/support/cluster/silent_port.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using std::chrono::seconds;
@@ -27,54 +27,54 @@ double Since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-class SilentPeersTest : public ::testing::TestWithParam<SilentPort::Kind> {
+class SilentPeersTest : public ::testing::TestWithParam<support::SilentPort::Kind> {
  protected:
-  SilentPeersTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 40}, folder_.path())) {
+  SilentPeersTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 40}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
   }
-  ReadPlan Plan() const {
-    ReadPlan plan;
+  support::ReadPlan Plan() const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 2;
     plan.options.prefetch_steps = 4;
     return plan;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
-  SilentPort silent_{GetParam()};
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
+  support::SilentPort silent_{GetParam()};
 };
 
 TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
-  ProcessCluster cluster({.shared_memory = false}, dataset_.roots);
+  support::ProcessCluster cluster({.shared_memory = false}, dataset_.roots);
   // The worker serves, registers and sends heartbeats, but no client reaches it at its advertised address.
   cluster.AddWorker({"--advertise", silent_.address()});
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   std::printf("first wait %.3f s, longest wait %.3f s\n", result.first_wait, result.longest_wait);
   EXPECT_LT(result.first_wait, 2.5) << cluster.Logs();
   EXPECT_LT(result.longest_wait, 2) << cluster.Logs();
-  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 2));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 2));
 }
 
 TEST_P(SilentPeersTest, AReaderWhoseOnlyWorkerDoesNotAnswerSaysWhich) {
-  ProcessClusterOptions options;
+  support::ProcessClusterOptions options;
   options.shared_memory = false;  // through shared memory it would answer
   options.worker_flags.insert(options.worker_flags.end(), {"--advertise", silent_.address()});
-  ProcessCluster cluster(options, dataset_.roots);
+  support::ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 1)) << cluster.Logs();
   Mutex mutex;
   std::vector<std::string> said;
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.timeout = absl::Seconds(4);
   plan.options.on_wait = [&](const std::string& text) {
     MutexLock lock(&mutex);
     said.push_back(text);
   };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded) << result.status;
   EXPECT_THAT(std::string(result.status.message()), HasSubstr(silent_.address()));
   MutexLock lock(&mutex);
@@ -82,9 +82,10 @@ TEST_P(SilentPeersTest, AReaderWhoseOnlyWorkerDoesNotAnswerSaysWhich) {
   EXPECT_THAT(said.front(), HasSubstr(silent_.address()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SilentPeersTest, ::testing::Values(SilentPort::Kind::kMute, SilentPort::Kind::kBlackHole),
-                         [](const ::testing::TestParamInfo<SilentPort::Kind>& kind) {
-                           return kind.param == SilentPort::Kind::kMute ? "Mute" : "BlackHole";
+INSTANTIATE_TEST_SUITE_P(All, SilentPeersTest,
+                         ::testing::Values(support::SilentPort::Kind::kMute, support::SilentPort::Kind::kBlackHole),
+                         [](const ::testing::TestParamInfo<support::SilentPort::Kind>& kind) {
+                           return kind.param == support::SilentPort::Kind::kMute ? "Mute" : "BlackHole";
                          });
 
 // At the coordinator's address: both kinds of silence at once.
@@ -92,9 +93,9 @@ class SilentCoordinatorTest : public ::testing::Test {
  protected:
   std::string Log(const std::string& name) const { return ReadWholeFile(folder_.File(name)).value_or("(no output)"); }
 
-  const SilentPort mute_{SilentPort::Kind::kMute}, hole_{SilentPort::Kind::kBlackHole};
+  const support::SilentPort mute_{support::SilentPort::Kind::kMute}, hole_{support::SilentPort::Kind::kBlackHole};
   const std::vector<std::string> addresses_ = {mute_.address(), hole_.address()};
-  TempFolder folder_;
+  support::TempFolder folder_;
 };
 
 TEST_F(SilentCoordinatorTest, OpeningAReaderEndsInTimeAndNamesIt) {
@@ -115,7 +116,7 @@ TEST_F(SilentCoordinatorTest, OpeningAReaderEndsInTimeAndNamesIt) {
 TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
   struct Run {
     std::string address, name;
-    std::unique_ptr<Process> process;
+    std::unique_ptr<support::Process> process;
   };
   std::vector<Run> runs;
   const auto start = std::chrono::steady_clock::now();
@@ -127,7 +128,7 @@ TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
       arguments.insert(arguments.end(), command.begin(), command.end());
       arguments.insert(arguments.end(), {"--coordinator", address});
       const std::string name = absl::StrCat(command.front(), "-", address);
-      runs.push_back({address, name, std::make_unique<Process>(arguments, folder_.File(name))});
+      runs.push_back({address, name, std::make_unique<support::Process>(arguments, folder_.File(name))});
     }
   }
   for (const Run& run : runs) {
@@ -139,27 +140,27 @@ TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
 }
 
 TEST_F(SilentCoordinatorTest, AReaderOfAJobFileNamesItAfterThreeSeconds) {
-  const TestDataset dataset = MakeImageDataset({.shards = 1, .records_per_shard = 8}, folder_.path());
+  const support::TestDataset dataset = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, folder_.path());
   ASSERT_TRUE(WriteFileAtomically(folder_.File("job.textproto"), dataset.job.DebugString()).ok());
-  std::vector<std::unique_ptr<Process>> readers;
+  std::vector<std::unique_ptr<support::Process>> readers;
   for (const std::string& address : addresses_) {
-    readers.push_back(std::make_unique<Process>(
+    readers.push_back(std::make_unique<support::Process>(
         std::vector<std::string>{PENSTOCK, "read", folder_.File("job.textproto"), "--coordinator", address},
         folder_.File(address)));
   }
   for (size_t i = 0; i < readers.size(); ++i) {
     const std::string& address = addresses_[i];
     const auto said = [&] { return absl::StrContains(Log(address), "waiting to submit: "); };
-    EXPECT_TRUE(WaitUntil(said, seconds(8))) << Log(address);
+    EXPECT_TRUE(support::WaitUntil(said, seconds(8))) << Log(address);
     EXPECT_THAT(Log(address), HasSubstr(address));
     EXPECT_TRUE(readers[i]->running()) << "it waits for --timeout: " << Log(address);
   }
 }
 
 TEST_F(SilentCoordinatorTest, AWorkerNamesItAndEndsInTimeWhenAsked) {
-  std::vector<std::unique_ptr<Process>> workers;
+  std::vector<std::unique_ptr<support::Process>> workers;
   for (const std::string& address : addresses_) {
-    workers.push_back(std::make_unique<Process>(
+    workers.push_back(std::make_unique<support::Process>(
         std::vector<std::string>{PENSTOCKD, "worker", "--coordinator", address, "--data-root", folder_.path(),
                                  "--state-dir", folder_.File("state-" + address)},
         folder_.File(address)));
@@ -167,7 +168,7 @@ TEST_F(SilentCoordinatorTest, AWorkerNamesItAndEndsInTimeWhenAsked) {
   for (size_t i = 0; i < workers.size(); ++i) {
     const std::string& address = addresses_[i];
     const auto said = [&] { return absl::StrContains(Log(address), "coordinator " + address); };
-    EXPECT_TRUE(WaitUntil(said, seconds(5))) << Log(address);
+    EXPECT_TRUE(support::WaitUntil(said, seconds(5))) << Log(address);
     EXPECT_TRUE(workers[i]->running());
     workers[i]->Signal(SIGTERM);
     EXPECT_EQ(workers[i]->WaitForExit(seconds(5)), 0) << Log(address);
@@ -175,4 +176,4 @@ TEST_F(SilentCoordinatorTest, AWorkerNamesItAndEndsInTimeWhenAsked) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -16,7 +16,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::faults {
 namespace {
 
 using ::testing::HasSubstr;
@@ -28,7 +28,8 @@ constexpr int kFlipped[] = {0, 3, 4, 41, 59};
 class TarShards : public ::testing::Test {
  protected:
   TarShards()
-      : dataset_(MakeImageDataset({.shards = kTarShards, .records_per_shard = kSamples, .tar = true}, folder_.path())) {
+      : dataset_(support::MakeImageDataset({.shards = kTarShards, .records_per_shard = kSamples, .tar = true},
+                                           folder_.path())) {
     v1::JobSpec& job = dataset_.job;
     job.mutable_dataset(0)->clear_files();
     job.mutable_dataset(0)->add_files("data-*");
@@ -37,11 +38,11 @@ class TarShards : public ::testing::Test {
     job.mutable_batch()->set_last(v1::PAD);
     job.mutable_errors()->set_policy(v1::MASK);
     job.mutable_errors()->set_max_bad_fraction(0.5F);
-    expected_ = PlainDigest(dataset_, job, 2);
+    expected_ = support::PlainDigest(dataset_, job, 2);
   }
 
-  ReadPlan Plan() const {
-    ReadPlan plan;
+  support::ReadPlan Plan() const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 2;
     plan.options.prefetch_steps = 4;
@@ -53,12 +54,12 @@ class TarShards : public ::testing::Test {
     for (const std::string& file : dataset_.files) {
       const std::string copy = absl::StrCat(copies_.path(), "/", std::filesystem::path(file).filename().string());
       std::filesystem::copy_file(file, copy);
-      for (const int sample : kFlipped) BreakRecord(copy, static_cast<uint64_t>(sample));
+      for (const int sample : kFlipped) support::BreakRecord(copy, static_cast<uint64_t>(sample));
       std::filesystem::last_write_time(copy, std::filesystem::last_write_time(file));
     }
     return {{"data", copies_.path()}};
   }
-  v1::QuarantineReply Quarantine(const ProcessCluster& cluster) const {
+  v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
     auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster.address(), grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     v1::QuarantineRequest request;
@@ -68,20 +69,20 @@ class TarShards : public ::testing::Test {
     return reply;
   }
 
-  TempFolder folder_, copies_;
-  TestDataset dataset_;
+  support::TempFolder folder_, copies_;
+  support::TestDataset dataset_;
   std::string expected_;
 };
 
 TEST_F(TarShards, GiveTheSameRowsWhenAWorkerIsKilled) {
-  ProcessCluster cluster({.workers = 3}, dataset_.roots);
+  support::ProcessCluster cluster({.workers = 3}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3)) << cluster.Logs();
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.after_step = [&](uint64_t steps) {
     if (steps == 7) cluster.worker(1).process->Signal(SIGKILL);
   };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.digest, expected_);
 }
@@ -90,13 +91,13 @@ TEST_F(TarShards, WithFlippedBitsBesideAnIntactCopyGiveTheRowsOfIntactData) {
   const std::vector<sources::DataRoot> flipped = FlippedCopies();
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::SUBSTITUTE, v1::MASK}) {
     dataset_.job.mutable_errors()->set_policy(policy);
-    ProcessClusterOptions options{.workers = 1};
+    support::ProcessClusterOptions options{.workers = 1};
     options.dead_after_ms = 30'000;  // on a busy machine too, both workers stay in the view
-    ProcessCluster cluster(options, dataset_.roots);
+    support::ProcessCluster cluster(options, dataset_.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
     cluster.AddWorkerAt(flipped);
     ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
-    const ReadResult result = ReadThrough(cluster.address(), Plan());
+    const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_) << v1::ErrorPolicy_Name(policy);
     EXPECT_EQ(result.stats.masked_rows + result.stats.substituted_rows, 0u);
@@ -106,13 +107,13 @@ TEST_F(TarShards, WithFlippedBitsBesideAnIntactCopyGiveTheRowsOfIntactData) {
 }
 
 TEST_F(TarShards, WhoseCopiesAllHaveFlippedBitsFollowTheErrorPolicy) {
-  ProcessCluster cluster({.workers = 1}, dataset_.roots);
+  support::ProcessCluster cluster({.workers = 1}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   cluster.AddWorkerAt(FlippedCopies());
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
   ASSERT_TRUE(cluster.control().Drain(cluster.worker(0).id).ok());
   ASSERT_TRUE(cluster.control().WaitForState(cluster.worker(0).id, v1::WorkerStatus::LEFT)) << cluster.Logs();
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.stats.masked_rows, 2 * kTarShards * std::size(kFlipped));
   const v1::QuarantineReply reply = Quarantine(cluster);
@@ -126,4 +127,4 @@ TEST_F(TarShards, WhoseCopiesAllHaveFlippedBitsFollowTheErrorPolicy) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::faults

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::fuzz {
 
 // `bytes` must outlive the file.
 class BytesFile final : public RandomAccessFile {
@@ -29,6 +29,6 @@ class BytesFile final : public RandomAccessFile {
   const std::string path_ = "fuzz";
 };
 
-}  // namespace penstock
+}  // namespace penstock::fuzz
 
 #endif  // PENSTOCK_TESTS_FUZZ_BYTES_FILE_H_

@@ -23,7 +23,7 @@
 #include "tests/pipeline/import/npy_testing.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
-namespace penstock {
+namespace penstock::fuzz {
 namespace {
 
 class Seeds {
@@ -234,18 +234,18 @@ void WritePngs(const std::string& folder) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::fuzz
 
 int main(int argc, char** argv) {
   if (argc != 2 || !std::filesystem::is_directory(argv[1])) {
     std::fprintf(stderr, "usage: make_seeds tests/fuzz\n");
     return 2;
   }
-  penstock::WriteExamples(argv[1]);
-  penstock::WriteShards(argv[1]);
-  penstock::WriteImages(argv[1]);
-  penstock::WriteSamples(argv[1]);
-  penstock::WriteArchives(argv[1]);
-  penstock::WritePngs(argv[1]);
+  penstock::fuzz::WriteExamples(argv[1]);
+  penstock::fuzz::WriteShards(argv[1]);
+  penstock::fuzz::WriteImages(argv[1]);
+  penstock::fuzz::WriteSamples(argv[1]);
+  penstock::fuzz::WriteArchives(argv[1]);
+  penstock::fuzz::WritePngs(argv[1]);
   return 0;
 }

@@ -18,7 +18,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using testing::HasSubstr;
@@ -28,7 +28,7 @@ constexpr int kTextRecord = 3, kCutRecord = 5, kCrcRecord = 7, kLabelRecord = 11
 // One shard of 16 records, 4 of them bad, each in another way.
 class BadRecordsTest : public ::testing::Test {
  protected:
-  BadRecordsTest() : dataset_(MakeImageDataset({.shards = 2, .records_per_shard = 16}, folder_.path())) {
+  BadRecordsTest() : dataset_(support::MakeImageDataset({.shards = 2, .records_per_shard = 16}, folder_.path())) {
     v1::JobSpec& job = dataset_.job;
     job.mutable_errors()->set_policy(v1::MASK);
     job.mutable_errors()->set_max_bad_fraction(0.5F);
@@ -53,7 +53,7 @@ class BadRecordsTest : public ::testing::Test {
     EXPECT_TRUE(writer.ok());
     for (const std::string& record : records) EXPECT_TRUE((*writer)->Write(record).ok());
     EXPECT_TRUE((*writer)->Close().ok());
-    BreakRecord(dataset_.files[0], kCrcRecord);
+    support::BreakRecord(dataset_.files[0], kCrcRecord);
   }
 
   v1::QuarantineReply Quarantine(const std::string& address) {
@@ -76,26 +76,26 @@ class BadRecordsTest : public ::testing::Test {
     return *ReadWholeFile(out);
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
 };
 
 TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanksAndARestart) {
-  ProcessClusterOptions options;
+  support::ProcessClusterOptions options;
   options.worker_flags = {"--memory-budget", "64MiB", "--log-json"};
-  ProcessCluster cluster(options, dataset_.roots);
+  support::ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   for (uint32_t rank = 0; rank < 2; ++rank) {
-    ReadPlan plan;
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = 3;
     plan.options.rank = rank;
     plan.options.world_size = 2;
-    const ReadResult result = ReadThrough(cluster.address(), plan);
+    const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   }
   // Workers report records at most 200 ms after they made the rows.
-  EXPECT_TRUE(WaitUntil([&] { return Quarantine(cluster.address()).bad_records() == 4; })) << cluster.Logs();
+  EXPECT_TRUE(support::WaitUntil([&] { return Quarantine(cluster.address()).bad_records() == 4; })) << cluster.Logs();
   const v1::QuarantineReply reply = Quarantine(cluster.address());
   ASSERT_EQ(reply.entries_size(), 4);
   const std::map<uint64_t, std::string> reasons = {{kTextRecord, "no image"},
@@ -134,11 +134,11 @@ TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanks
   EXPECT_EQ(named, 4) << cluster.Logs();
 
   cluster.RestartCoordinator();
-  EXPECT_TRUE(WaitUntil([&] { return cluster.control().Status().ok(); }));
+  EXPECT_TRUE(support::WaitUntil([&] { return cluster.control().Status().ok(); }));
   EXPECT_EQ(Quarantine(cluster.address()).SerializeAsString(), reply.SerializeAsString());
   ASSERT_TRUE(cluster.control().Submit(dataset_.job, /*replace=*/true).ok());
   EXPECT_EQ(Quarantine(cluster.address()).bad_records(), 0u);
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

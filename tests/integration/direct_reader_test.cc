@@ -8,36 +8,36 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
 
 class DirectReaderTest : public ::testing::Test {
  protected:
-  static ReadPlan PlanOf(const TestDataset& dataset) {
-    ReadPlan plan;
+  static support::ReadPlan PlanOf(const support::TestDataset& dataset) {
+    support::ReadPlan plan;
     plan.options.job = dataset.job.name();
     plan.options.epochs = 2;
     plan.options.prefetch_steps = 4;
     return plan;
   }
-  ReadResult ReadHere(const TestDataset& dataset, const ReadPlan& plan) {
-    ReadResult failed;
+  support::ReadResult ReadHere(const support::TestDataset& dataset, const support::ReadPlan& plan) {
+    support::ReadResult failed;
     auto job = jobs_.Load(dataset.job, dataset.roots);
     if (!job.ok()) {
       failed.status = job.status();
       return failed;
     }
     auto reader = feed::OpenDirectReader((*jobs_.host())->loader(), *job, plan.options);
-    if (reader.ok()) return ReadFrom(**reader, plan);
+    if (reader.ok()) return support::ReadFrom(**reader, plan);
     failed.status = reader.status();
     return failed;
   }
-  void ExpectTheSame(const TestDataset& dataset, const ReadPlan& plan) {
-    InProcessCluster cluster(TwoWorkers(), dataset.roots);
+  void ExpectTheSame(const support::TestDataset& dataset, const support::ReadPlan& plan) {
+    support::InProcessCluster cluster(TwoWorkers(), dataset.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
-    const ReadResult served = ReadThrough(cluster.address(), plan), here = ReadHere(dataset, plan);
+    const support::ReadResult served = support::ReadThrough(cluster.address(), plan), here = ReadHere(dataset, plan);
     ASSERT_TRUE(served.status.ok()) << served.status;
     ASSERT_TRUE(here.status.ok()) << here.status;
     EXPECT_EQ(here.digest, served.digest);
@@ -51,34 +51,34 @@ class DirectReaderTest : public ::testing::Test {
       EXPECT_EQ(here.steps[i].valid, served.steps[i].valid);
     }
   }
-  static ClusterOptions TwoWorkers() {
-    ClusterOptions options;
+  static support::ClusterOptions TwoWorkers() {
+    support::ClusterOptions options;
     options.workers = 2;
     return options;
   }
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   feed::LocalJobs jobs_{{.host = {.storage = storage::LocalFiles()}}};
 };
 
 TEST_F(DirectReaderTest, ImagesWithPadding) {
-  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   dataset.job.mutable_batch()->set_last(v1::PAD);
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
 TEST_F(DirectReaderTest, RaggedNumbersAndStrings) {
-  const TestDataset dataset = MakeNumberDataset({}, folder_.path());
+  const support::TestDataset dataset = support::MakeNumberDataset({}, folder_.path());
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
 TEST_F(DirectReaderTest, BoxesAndMasks) {
-  const TestDataset dataset = MakeDetectionDataset(folder_.path());
+  const support::TestDataset dataset = support::MakeDetectionDataset(folder_.path());
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
 TEST_F(DirectReaderTest, MixedRows) {
-  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   v1::Mix& mix = *dataset.job.mutable_mix();
   mix.set_mixup_alpha(0.4f);
   mix.set_cutmix_alpha(1);
@@ -88,10 +88,10 @@ TEST_F(DirectReaderTest, MixedRows) {
 }
 
 TEST_F(DirectReaderTest, OneRankOfTwoAndAnotherBatchSizeFromAState) {
-  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
-  ReadPlan plan = PlanOf(dataset);
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  support::ReadPlan plan = PlanOf(dataset);
   plan.max_steps = 4;
-  const ReadResult begun = ReadHere(dataset, plan);
+  const support::ReadResult begun = ReadHere(dataset, plan);
   ASSERT_TRUE(begun.status.ok()) << begun.status;
   plan.max_steps = UINT64_MAX;
   plan.options.state = begun.state;
@@ -102,9 +102,9 @@ TEST_F(DirectReaderTest, OneRankOfTwoAndAnotherBatchSizeFromAState) {
 }
 
 TEST_F(DirectReaderTest, BadRecordsByEachPolicy) {
-  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
-  BreakRecord(dataset.files[0], 3);
-  BreakRecord(dataset.files[2], 20);
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  support::BreakRecord(dataset.files[0], 3);
+  support::BreakRecord(dataset.files[2], 20);
   dataset.job.mutable_errors()->set_max_bad_fraction(0.1f);
   for (const v1::ErrorPolicy policy : {v1::MASK, v1::SUBSTITUTE}) {
     dataset.job.mutable_errors()->set_policy(policy);
@@ -113,17 +113,18 @@ TEST_F(DirectReaderTest, BadRecordsByEachPolicy) {
   dataset.job.mutable_errors()->set_max_bad_fraction(0.02f);  // one of 75
   EXPECT_THAT(ReadHere(dataset, PlanOf(dataset)).status.message(), HasSubstr("max_bad_fraction"));
   dataset.job.mutable_errors()->set_policy(v1::FAIL);
-  const ReadResult failed = ReadHere(dataset, PlanOf(dataset));
+  const support::ReadResult failed = ReadHere(dataset, PlanOf(dataset));
   EXPECT_EQ(failed.status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(failed.status.message(), HasSubstr("record"));
 }
 
 TEST_F(DirectReaderTest, AStateOfAnotherJobIsRefused) {
-  const TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
-  ReadPlan plan = PlanOf(dataset);
+  const support::TestDataset dataset =
+      support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  support::ReadPlan plan = PlanOf(dataset);
   plan.max_steps = 1;
   plan.options.state = ReadHere(dataset, plan).state;
-  TestDataset other = dataset;
+  support::TestDataset other = dataset;
   other.job.mutable_order()->set_seed(18);
   EXPECT_EQ(ReadHere(other, plan).status.code(), absl::StatusCode::kFailedPrecondition);
   plan.options.state = "nonsense";
@@ -131,4 +132,4 @@ TEST_F(DirectReaderTest, AStateOfAnotherJobIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -23,7 +23,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using Limit = v1::Explanation;
@@ -57,17 +57,17 @@ class ExplainTest : public ::testing::Test {
  protected:
   // 100 images. A worker's single thread makes a row of them in a millisecond or so.
   explicit ExplainTest(int side = 256)
-      : dataset_(MakeImageDataset(
+      : dataset_(support::MakeImageDataset(
             {.shards = 4, .records_per_shard = 25, .width = side, .height = side, .crop = side / 2}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.set_name("train");
   }
 
-  void Start(const ProcessClusterOptions& options = Workers(1)) {
-    cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
+  void Start(const support::ProcessClusterOptions& options = Workers(1)) {
+    cluster_ = std::make_unique<support::ProcessCluster>(options, dataset_.roots);
   }
-  static ProcessClusterOptions Workers(int workers) {
-    ProcessClusterOptions options;
+  static support::ProcessClusterOptions Workers(int workers) {
+    support::ProcessClusterOptions options;
     options.workers = workers;
     // No growing caches, so that the bottleneck is the same in each epoch.
     options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0", "--decoded-cache", "0"};
@@ -83,7 +83,7 @@ class ExplainTest : public ::testing::Test {
                                           "--epochs", "1000000", "--no-digest"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     reader_.reset();
-    reader_ = std::make_unique<Process>(arguments, folder_.File("read.log"));
+    reader_ = std::make_unique<support::Process>(arguments, folder_.File("read.log"));
   }
   // Kills a worker and starts another one in its place, and a new trainer. The old trainer would report the killed
   // worker for 10 s.
@@ -109,7 +109,7 @@ class ExplainTest : public ::testing::Test {
   // Asks until `wanted` holds, for at most a minute. Returns the last explanation.
   v1::Explanation ExpectThat(const std::function<bool(const v1::Explanation&)>& wanted) {
     v1::Explanation last;
-    const bool said = WaitUntil(
+    const bool said = support::WaitUntil(
         [&] {
           const auto explained = Ask();
           if (explained.ok()) last = *explained;
@@ -128,7 +128,7 @@ class ExplainTest : public ::testing::Test {
   void Proxy(const std::string& listen, const std::string& target, const std::vector<std::string>& how) {
     std::vector<std::string> arguments = {"/usr/bin/python3", DELAY_PROXY, listen, "127.0.0.1:" + target};
     arguments.insert(arguments.end(), how.begin(), how.end());
-    proxy_ = std::make_unique<Process>(arguments, folder_.File("proxy.log"));
+    proxy_ = std::make_unique<support::Process>(arguments, folder_.File("proxy.log"));
   }
   // Starts a worker that trainers reach only through a proxy, not through shared memory.
   void StartBehindProxy(const std::vector<std::string>& how) {
@@ -145,10 +145,10 @@ class ExplainTest : public ::testing::Test {
             absl::StrCat("PENSTOCK_TEST_SLOW_MS=", milliseconds)};
   }
 
-  TempFolder data_, folder_;
-  TestDataset dataset_;
-  std::unique_ptr<ProcessCluster> cluster_;
-  std::unique_ptr<Process> proxy_, reader_;
+  support::TempFolder data_, folder_;
+  support::TestDataset dataset_;
+  std::unique_ptr<support::ProcessCluster> cluster_;
+  std::unique_ptr<support::Process> proxy_, reader_;
 };
 
 // Tests whose processes need little CPU before their last verdict. ctest runs them at the same time.
@@ -218,11 +218,12 @@ TEST_F(ExplainWaitsTest, ALongLinkWithASmallWindowIsTheWindow) {
 
 TEST_F(ExplainWaitsTest, ABudgetOfFewRowsIsTheMemory) {
   // OpenCV's resize needs the whole decoded image: a row needs 12 MB, already while its record is read.
-  TempFolder large;
-  dataset_ = MakeImageDataset({.shards = 2, .records_per_shard = 4, .width = 2000, .height = 2000}, large.path());
+  support::TempFolder large;
+  dataset_ =
+      support::MakeImageDataset({.shards = 2, .records_per_shard = 4, .width = 2000, .height = 2000}, large.path());
   dataset_.job.mutable_batch()->set_size(4);
   dataset_.job.set_name("train");
-  ProcessClusterOptions options = Workers(0);
+  support::ProcessClusterOptions options = Workers(0);
   options.threads = 16;
   options.worker_flags = {"--record-cache", "0"};
   Start(options);
@@ -238,7 +239,7 @@ TEST_F(ExplainWaitsTest, ABudgetOfFewRowsIsTheMemory) {
 }
 
 TEST_F(ExplainCpuTest, AWorkerThatChoosesItsCachesIsNotToldToHaveThemAndOneThatWasToldToHaveNoneIs) {
-  ProcessClusterOptions options = Workers(0);
+  support::ProcessClusterOptions options = Workers(0);
   options.worker_flags.clear();
   Start(options);
   cluster_->AddWorker({"--memory-budget", "64MiB"});
@@ -303,7 +304,7 @@ TEST_F(ExplainCpuTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilIt
 }
 
 TEST_F(ExplainCpuTest, AWorkerThatDiesIsLostAndSoonForgotten) {
-  ProcessClusterOptions options = Workers(2);
+  support::ProcessClusterOptions options = Workers(2);
   options.dead_after_ms = 5000;  // the trainer reports it first
   Start(options);
   Submit();
@@ -335,7 +336,7 @@ TEST_F(ExplainTest, RowsThatAreMixedAtTheTrainersHostMakeThatTheLimitAndPlainOne
   resize->set_width(224);
   dataset_.job.mutable_mix()->set_mixup_alpha(0.4f);
   dataset_.job.mutable_mix()->set_classes(10);
-  ProcessClusterOptions options = Workers(0);
+  support::ProcessClusterOptions options = Workers(0);
   options.threads = 2;
   Start(options);
   cluster_->AddWorker({"--memory-budget", "1GiB", "--row-cache", "512MiB"});
@@ -358,4 +359,4 @@ TEST_F(ExplainWaitsTest, AJobThatNobodyReadsOrKnowsIsAnErrorThatSaysSo) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -22,7 +22,7 @@
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,7 +119,7 @@ class Mistakes : public ::testing::Test {
     fs::create_directories(home_ + "/photos/cat");
     fs::create_directories(home_ + "/photos/dog");
     for (uint64_t i = 0; i < 24; ++i) {
-      Write(absl::StrCat("photos/", i % 2 == 0 ? "cat/" : "dog/", i, ".jpg"), MakeTestJpeg(64, 48, i));
+      Write(absl::StrCat("photos/", i % 2 == 0 ? "cat/" : "dog/", i, ".jpg"), support::MakeTestJpeg(64, 48, i));
     }
     Do("penstock import photos --out data --prefix train --shard-size 16KB");
     Do("mkdir data/other used; touch used/notes.txt");
@@ -131,10 +131,10 @@ class Mistakes : public ::testing::Test {
     Write("digits.npz", absl::StrCat("PK\x03\x04", std::string(22, 'z'), std::string("\x0B\0\0\0", 4), "x_train.npy"));
     Write("photos.tar.zst", "\x28\xB5\x2F\xFD" + std::string(508, '\0'));
     Write("table.parquet", "PAR1" + std::string(60, 'x'));
-    WriteShard(home_ + "/data/other/sequence.tfrecord", {Sequence(), Sequence()});
+    support::WriteShard(home_ + "/data/other/sequence.tfrecord", {Sequence(), Sequence()});
     Do("cp -r photos more; head -c 700 photos/cat/0.jpg > more/cat/0.jpg");
     Do("cp data/train-00000.tfrecord data/other/crc.tfrecord");
-    BreakRecord(home_ + "/data/other/crc.tfrecord", 0);
+    support::BreakRecord(home_ + "/data/other/crc.tfrecord", 0);
     Do("penstock init 'data/train-*' --out train.textproto");
     Do("penstock init 'data/train-*' --name my --out my.textproto");
     Do("penstock init data/other/crc.tfrecord --records 3 --name crc --out crc.textproto");
@@ -143,11 +143,11 @@ class Mistakes : public ::testing::Test {
   // Starts a coordinator with a worker and the job 'train', one step of which has been read.
   void Serve() {
     const std::string port = outputs_.File("port");
-    daemon_ = std::make_unique<Process>(
+    daemon_ = std::make_unique<support::Process>(
         std::vector<std::string>{PENSTOCKD, "standalone", "--data-root", home_ + "/data", "--listen", "127.0.0.1:0",
                                  "--state-dir", home_ + "/state", "--port-file", port, "--threads", "1"},
         outputs_.File("daemon.log"));
-    ASSERT_TRUE(WaitUntil([&] { return StatFile(port).ok(); }));
+    ASSERT_TRUE(support::WaitUntil([&] { return StatFile(port).ok(); }));
     coordinator_ =
         absl::StrCat("localhost:", std::string(absl::StripAsciiWhitespace(ReadWholeFile(port).value_or(""))));
     const std::string log = ReadWholeFile(outputs_.File("daemon.log")).value_or("");
@@ -181,9 +181,9 @@ class Mistakes : public ::testing::Test {
     ASSERT_TRUE(WriteFileAtomically(home_ + "/" + name, bytes).ok());
   }
 
-  TempFolder folder_, outputs_;
+  support::TempFolder folder_, outputs_;
   const std::string home_;
-  std::unique_ptr<Process> daemon_;
+  std::unique_ptr<support::Process> daemon_;
   std::string coordinator_, worker_, worker_name_, worker_address_;
 };
 
@@ -200,4 +200,4 @@ TEST_F(Mistakes, EachIsToldAsThePageSays) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -13,7 +13,7 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,7 +94,7 @@ std::vector<Row> ValidRows(const std::vector<std::vector<Row>>& steps) {
 class MixingTest : public ::testing::Test {
  protected:
   // 5 shards of 39 images in steps of 16: 12 steps, and 3 rows left over.
-  MixingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 39}, folder_.path())) {
+  MixingTest() : dataset_(support::MakeImageDataset({.shards = 5, .records_per_shard = 39}, folder_.path())) {
     v1::JobSpec& job = dataset_.job;
     job.mutable_batch()->set_size(16);
     job.mutable_batch()->set_last(v1::PAD);
@@ -107,10 +107,10 @@ class MixingTest : public ::testing::Test {
     options_.prefetch_steps = 4;
   }
 
-  std::unique_ptr<InProcessCluster> Serve(int workers = 2) {
-    ClusterOptions options;
+  std::unique_ptr<support::InProcessCluster> Serve(int workers = 2) {
+    support::ClusterOptions options;
     options.workers = workers;
-    auto cluster = std::make_unique<InProcessCluster>(options, dataset_.roots);
+    auto cluster = std::make_unique<support::InProcessCluster>(options, dataset_.roots);
     const absl::Status submitted = cluster->control().Submit(dataset_.job);
     EXPECT_TRUE(submitted.ok()) << submitted;
     return cluster;
@@ -118,18 +118,18 @@ class MixingTest : public ::testing::Test {
 
   // The steps of the plain loop, which does not mix. This function mixes them.
   std::vector<std::vector<Row>> Expected(uint64_t epochs) {
-    const auto job = OpenJob(dataset_.job, dataset_.roots);
+    const auto job = support::OpenJob(dataset_.job, dataset_.roots);
     EXPECT_TRUE(job.ok()) << job.status();
     const batch::RowSchema& schema = (*job)->pipeline().schema();
-    const auto plain = PlainSteps(**job, {.epochs = epochs});
+    const auto plain = support::PlainSteps(**job, {.epochs = epochs});
     EXPECT_TRUE(plain.ok()) << plain.status();
     const auto plan = batch::MakeMixPlan(dataset_.job.mix(), schema);
     EXPECT_TRUE(plan.ok()) << plan.status();
     std::vector<std::vector<Row>> steps;
-    for (const PlainStep& step : *plain) {
+    for (const support::PlainStep& step : *plain) {
       std::vector<Row>& rows = steps.emplace_back(step.rows.size());
       for (size_t i = 0; i < rows.size(); ++i) {
-        const PlainRow& row = step.rows[i];
+        const support::PlainRow& row = step.rows[i];
         rows[i].shard = static_cast<int64_t>(row.id.shard);
         rows[i].record = static_cast<int64_t>(row.id.record);
         rows[i].valid = row.valid;
@@ -161,8 +161,8 @@ class MixingTest : public ::testing::Test {
     return steps;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
   ReaderOptions options_;
   std::map<batch::MixDraw::Kind, int> kinds_;
 };
@@ -322,7 +322,7 @@ TEST_F(MixingTest, SoftLabelsOfOneHotAndFloatImagesAreMixedToo) {
 }
 
 TEST_F(MixingTest, MaskedRowsKeepTheirGroupsUnmixed) {
-  BreakRecord(dataset_.files[2], 7);
+  support::BreakRecord(dataset_.files[2], 7);
   dataset_.job.mutable_errors()->set_policy(v1::MASK);
   const std::vector<std::vector<Row>> expected = Expected(2);
   const auto cluster = Serve();
@@ -340,4 +340,4 @@ TEST_F(MixingTest, ALabelThatIsNoClassIsNamedWhenItsStepIsDue) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

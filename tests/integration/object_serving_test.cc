@@ -14,7 +14,7 @@
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
@@ -26,11 +26,11 @@ struct Store {
     setenv("AWS_ACCESS_KEY_ID", "id", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
   }
-  FakeS3 s3;
+  support::FakeS3 s3;
   Mutex mutex;
-  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault ABSL_GUARDED_BY(mutex);
-  HttpServer server{[this](const ServedRequest& request) {
-    std::function<std::optional<ServedAnswer>(const ServedRequest&)> now;
+  std::function<std::optional<support::ServedAnswer>(const support::ServedRequest&)> fault ABSL_GUARDED_BY(mutex);
+  support::HttpServer server{[this](const support::ServedRequest& request) {
+    std::function<std::optional<support::ServedAnswer>(const support::ServedRequest&)> now;
     {
       MutexLock lock(&mutex);
       now = fault;
@@ -47,10 +47,10 @@ class ObjectServingTest : public testing::Test {
   static void SetUpTestSuite() {
     if (store == nullptr) store = new Store;
   }
-  ObjectServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
+  ObjectServingTest() : dataset_(support::MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.mutable_batch()->set_last(v1::PAD);
-    expected_ = PlainDigest(dataset_, dataset_.job, 2);
+    expected_ = support::PlainDigest(dataset_, dataset_.job, 2);
     Fault(nullptr);
     for (const std::string& file : dataset_.files) Put(file, file);
     remote_ = dataset_;
@@ -64,12 +64,12 @@ class ObjectServingTest : public testing::Test {
   static void Put(const std::string& file, const std::string& content_of) {
     store->s3.Put("bucket", KeyOf(file), ReadWholeFile(content_of).value());
   }
-  static void Fault(std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault) {
+  static void Fault(std::function<std::optional<support::ServedAnswer>(const support::ServedRequest&)> fault) {
     MutexLock lock(&store->mutex);
     store->fault = std::move(fault);
   }
-  ReadPlan Plan(uint64_t epochs) const {
-    ReadPlan plan;
+  support::ReadPlan Plan(uint64_t epochs) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = epochs;
     plan.options.prefetch_steps = 4;
@@ -77,39 +77,39 @@ class ObjectServingTest : public testing::Test {
   }
 
   static inline Store* store = nullptr;
-  TempFolder folder_;
+  support::TempFolder folder_;
   storage::Storage* const files_ = storage::AnyFiles();
-  TestDataset dataset_, remote_;
+  support::TestDataset dataset_, remote_;
   std::string expected_;
 };
 
 TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
-  EXPECT_EQ(PlainDigest(remote_, remote_.job, 2, files_), expected_);
-  ClusterOptions options;
+  EXPECT_EQ(support::PlainDigest(remote_, remote_.job, 2, files_), expected_);
+  support::ClusterOptions options;
   options.storage = files_;
   options.workers = 2;
-  InProcessCluster cluster(options, remote_.roots);
+  support::InProcessCluster cluster(options, remote_.roots);
   ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 2));
-  const ReadResult result = ReadThrough(cluster.address(), Plan(2));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(2));
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.digest, expected_);
-  EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+  EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
 }
 
 TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
   std::atomic<uint64_t> asked{0};
-  Fault([&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  Fault([&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     switch (HashWords({asked.fetch_add(1)}) % 9) {
       case 0:
-        return S3Error(503, "SlowDown");
+        return support::S3Error(503, "SlowDown");
       case 1: {
-        ServedAnswer cut = store->s3(request);
+        support::ServedAnswer cut = store->s3(request);
         cut.cut_after = cut.body.size() / 2;
         return cut;
       }
       case 2: {
-        ServedAnswer other = store->s3(request);  // bytes of another range
+        support::ServedAnswer other = store->s3(request);  // bytes of another range
         for (auto& [name, value] : other.headers) {
           if (name == "Content-Range") value = "bytes 1-2/3";
         }
@@ -119,37 +119,37 @@ TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
         return std::nullopt;
     }
   });
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.storage = files_;
   options.workers = 2;
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, remote_.roots);
+  support::InProcessCluster cluster(options, remote_.roots);
   ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 2));
-  const ReadResult result = ReadThrough(cluster.address(), Plan(2));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(2));
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.digest, expected_);
   EXPECT_GT(asked.load(), 100u);
 }
 
 TEST_F(ObjectServingTest, TheSameContentUnderANewTagGoesOnAndOtherContentIsNamed) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.storage = files_;
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, remote_.roots);
+  support::InProcessCluster cluster(options, remote_.roots);
   ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 1));
-  ASSERT_TRUE(ReadThrough(cluster.address(), Plan(1)).status.ok());
+  ASSERT_TRUE(support::ReadThrough(cluster.address(), Plan(1)).status.ok());
   for (const std::string& file : dataset_.files) Put(file, file);
-  const ReadResult again = ReadThrough(cluster.address(), Plan(2));
+  const support::ReadResult again = support::ReadThrough(cluster.address(), Plan(2));
   ASSERT_TRUE(again.status.ok()) << again.status;
   EXPECT_EQ(again.digest, expected_);
 
   Put(dataset_.files[2], dataset_.files[1]);
-  const ReadResult other = ReadThrough(cluster.address(), Plan(1));
+  const support::ReadResult other = support::ReadThrough(cluster.address(), Plan(1));
   EXPECT_TRUE(absl::IsFailedPrecondition(other.status)) << other.status;
   EXPECT_THAT(std::string(other.status.message()), HasSubstr("s3://bucket/" + KeyOf(dataset_.files[2])));
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

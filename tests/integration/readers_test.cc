@@ -16,30 +16,30 @@
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
 
 class Readers : public ::testing::Test {
  protected:
-  Readers() : dataset_(MakeNumberDataset({.shards = 4, .records_per_shard = 50}, data_.path())) {
+  Readers() : dataset_(support::MakeNumberDataset({.shards = 4, .records_per_shard = 50}, data_.path())) {
     dataset_.job.set_name("train");
     dataset_.job.mutable_batch()->set_size(8);
   }
   void Start(int workers) {
-    ProcessClusterOptions options;
+    support::ProcessClusterOptions options;
     options.workers = workers;
-    cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
+    cluster_ = std::make_unique<support::ProcessCluster>(options, dataset_.roots);
     const absl::Status submitted = cluster_->control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
   }
   // Starts an endless `penstock read train`.
-  std::unique_ptr<Process> Read(const std::string& log, std::vector<std::string> flags) {
+  std::unique_ptr<support::Process> Read(const std::string& log, std::vector<std::string> flags) {
     std::vector<std::string> arguments = {
         PENSTOCK, "read", "train", "--coordinator", cluster_->address(), "--epochs", "1000000", "--pace", "20"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
-    return std::make_unique<Process>(arguments, folder_.File(log));
+    return std::make_unique<support::Process>(arguments, folder_.File(log));
   }
   // The number of readers that have reported rows.
   int Reading() {
@@ -51,15 +51,15 @@ class Readers : public ::testing::Test {
   }
   std::string Said(const std::string& log) { return ReadWholeFile(folder_.File(log)).value_or(""); }
 
-  TempFolder data_, folder_;
-  TestDataset dataset_;
-  std::unique_ptr<ProcessCluster> cluster_;
+  support::TempFolder data_, folder_;
+  support::TestDataset dataset_;
+  std::unique_ptr<support::ProcessCluster> cluster_;
 };
 
 TEST_F(Readers, ARankKeepsItsReaderThroughARestartOfTheCoordinator) {
   Start(1);
   const auto first = Read("first", {"--rank", "0", "--world-size", "2"});
-  ASSERT_TRUE(WaitUntil([&] { return Reading() == 1; })) << Said("first") << cluster_->Logs();
+  ASSERT_TRUE(support::WaitUntil([&] { return Reading() == 1; })) << Said("first") << cluster_->Logs();
   cluster_->coordinator().Signal(SIGKILL);
   cluster_->RestartCoordinator();
   const auto second = Read("second", {"--rank", "0", "--world-size", "2"});
@@ -68,14 +68,14 @@ TEST_F(Readers, ARankKeepsItsReaderThroughARestartOfTheCoordinator) {
   EXPECT_TRUE(first->running()) << Said("first");
   // A rank without a reader is free after two report periods.
   const auto other = Read("other", {"--rank", "1", "--world-size", "2"});
-  EXPECT_TRUE(WaitUntil([&] { return Reading() == 2; })) << Said("other") << cluster_->Logs();
+  EXPECT_TRUE(support::WaitUntil([&] { return Reading() == 2; })) << Said("other") << cluster_->Logs();
   EXPECT_TRUE(first->running()) << Said("first");
 }
 
 TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
   Start(3);
   const auto reader = Read("reader", {});
-  ASSERT_TRUE(WaitUntil([&] { return Reading() == 1; })) << Said("reader") << cluster_->Logs();
+  ASSERT_TRUE(support::WaitUntil([&] { return Reading() == 1; })) << Said("reader") << cluster_->Logs();
   auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster_->address(), grpc::InsecureChannelCredentials()));
   std::vector<std::string> sessions;
   for (int i = 0; i < 3; ++i) {
@@ -106,4 +106,4 @@ TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

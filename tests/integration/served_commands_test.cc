@@ -20,7 +20,7 @@
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
@@ -29,7 +29,7 @@ using ::testing::Not;
 class ServedCommands : public ::testing::Test {
  protected:
   ServedCommands()
-      : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 20}, data_.path())),
+      : dataset_(support::MakeNumberDataset({.shards = 2, .records_per_shard = 20}, data_.path())),
         cluster_({}, dataset_.roots) {
     dataset_.job.set_name("train");
     dataset_.job.mutable_batch()->set_size(8);
@@ -55,9 +55,9 @@ class ServedCommands : public ::testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadWholeFile(home_.File("out")).value_or(""),
             ReadWholeFile(home_.File("err")).value_or("")};
   }
-  std::unique_ptr<Process> Start(const std::string& log, std::vector<std::string> arguments) {
+  std::unique_ptr<support::Process> Start(const std::string& log, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), PENSTOCK);
-    return std::make_unique<Process>(
+    return std::make_unique<support::Process>(
         arguments, home_.File(log),
         std::vector<std::string>{absl::StrCat("PENSTOCK_COORDINATOR=", cluster_.address())});
   }
@@ -67,9 +67,9 @@ class ServedCommands : public ::testing::Test {
     ASSERT_TRUE(WriteFileAtomically(home_.File(name), text).ok());
   }
 
-  TempFolder data_, home_;
-  TestDataset dataset_;
-  ProcessCluster cluster_;
+  support::TempFolder data_, home_;
+  support::TestDataset dataset_;
+  support::ProcessCluster cluster_;
 };
 
 TEST_F(ServedCommands, EndedJobsAreCancelledAndForgotten) {
@@ -133,7 +133,7 @@ TEST_F(ServedCommands, DrainSaysInJsonWhatHasLeft) {
 }
 
 TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTrainingIsFed) {
-  Process& killed = *cluster_.AddWorker({"--name", "second"}).process;
+  support::Process& killed = *cluster_.AddWorker({"--name", "second"}).process;
   ASSERT_TRUE(cluster_.control().WaitForOwners("train", 2)) << cluster_.Logs();
   EXPECT_THAT(Run("workers").out, HasSubstr(absl::StrCat(HostName(), ":")));
   EXPECT_THAT(Run("workers").out, HasSubstr("second"));
@@ -143,12 +143,13 @@ TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTraining
     said = Run("explain train").out;
     return absl::StrContains(said, words);
   };
-  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
+  ASSERT_TRUE(
+      support::WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
       << said;
   killed.Signal(SIGKILL);
-  EXPECT_TRUE(WaitUntil([&] { return explains("Worker second was lost "); }, std::chrono::minutes(1))) << said;
+  EXPECT_TRUE(support::WaitUntil([&] { return explains("Worker second was lost "); }, std::chrono::minutes(1))) << said;
   std::string shown;
-  const bool lost = WaitUntil(
+  const bool lost = support::WaitUntil(
       [&] {
         shown = Run("status").out;
         EXPECT_THAT(shown, Not(HasSubstr("out for another")));
@@ -156,7 +157,8 @@ TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTraining
       },
       std::chrono::minutes(1));
   EXPECT_TRUE(lost) << shown;
-  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
+  ASSERT_TRUE(
+      support::WaitUntil([&] { return explains("the trainer itself: rows come in time"); }, std::chrono::minutes(1)))
       << said;
   EXPECT_THAT(said, HasSubstr("Worker second was lost "));
 }
@@ -185,7 +187,7 @@ TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
 
 TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
   const auto reader = Start("reader.log", {"read", "train", "--epochs", "100000", "--pace", "20"});
-  ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(Run("jobs").out, "1 reader"); }));
+  ASSERT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("jobs").out, "1 reader"); }));
   const Outcome failed = Run("submit train-bad.textproto --replace");
   EXPECT_EQ(failed.code, 1);
   EXPECT_THAT(failed.err, HasSubstr("penstock submit: job 'train' continues unchanged; its replacement failed: "));
@@ -207,7 +209,7 @@ TEST_F(ServedCommands, TwoProcessesOfOneRankAreNotBothServedButARestartedOneIs) 
   const std::vector<std::string> arguments = {"read", "train",  "--rank", "0",        "--world-size",
                                               "2",    "--pace", "20",     "--epochs", "100000"};
   auto first = Start("first.log", arguments);
-  ASSERT_TRUE(WaitUntil([&] {  // the reader has reported
+  ASSERT_TRUE(support::WaitUntil([&] {  // the reader has reported
     const auto status = cluster_.control().Status();
     return status.ok() && status->jobs(0).sessions_size() == 1 && status->jobs(0).sessions(0).rows() > 0;
   }));
@@ -225,4 +227,4 @@ TEST_F(ServedCommands, TwoProcessesOfOneRankAreNotBothServedButARestartedOneIs) 
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

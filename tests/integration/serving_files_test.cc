@@ -12,68 +12,68 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST_F(ServingTest, AChangedFileStopsTheRunAndIsNamed) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  for (const std::string& file : dataset_.files) WriteShard(file, {"another record"});
-  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  for (const std::string& file : dataset_.files) support::WriteShard(file, {"another record"});
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(1));
   EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("data-0000"));
 }
 
 TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
-  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
-  ClusterOptions options;
+  const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
+  support::ClusterOptions options;
   options.workers = 2;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  ReadPlan plan = Plan();
+  support::ReadPlan plan = Plan();
   plan.after_step = [&](uint64_t steps) {
     if (steps % 5 != 0) return;
     for (const std::string& file : dataset_.files) {
       std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::minutes(1));
     }
   };
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.digest, expected);
 }
 
 TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
-  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
-  ClusterOptions options;
+  const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
+  support::ClusterOptions options;
   options.workers = 1;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   const std::string& file = dataset_.files[3];
   std::filesystem::rename(file, file + ".away");
   std::thread back([&] {
     // The file returns after the coordinator has the report.
-    EXPECT_TRUE(WaitUntil([&] {
+    EXPECT_TRUE(support::WaitUntil([&] {
       const auto status = cluster.control().Status();
       return status.ok() && status->workers(0).load().troubles_size() > 0 &&
              absl::StrContains(status->workers(0).load().troubles(0), file);
     }));
     std::filesystem::rename(file + ".away", file);
   });
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   back.join();
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.digest, expected);
 }
 
 TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
-  BreakRecord(dataset_.files[2], 7);
-  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  support::BreakRecord(dataset_.files[2], 7);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  const ReadResult failed = ReadThrough(cluster.address(), Plan(1));
+  const support::ReadResult failed = support::ReadThrough(cluster.address(), Plan(1));
   EXPECT_EQ(failed.status.code(), absl::StatusCode::kDataLoss) << failed.status;
   EXPECT_THAT(std::string(failed.status.message()), HasSubstr(dataset_.files[2]));
   EXPECT_THAT(std::string(failed.status.message()), HasSubstr("record 7"));
@@ -82,25 +82,25 @@ TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
   masks.set_name("masks");
   masks.mutable_errors()->set_policy(v1::MASK);
   ASSERT_TRUE(cluster.control().Submit(masks).ok());
-  ReadPlan plan = Plan(1);
+  support::ReadPlan plan = Plan(1);
   plan.options.job = "masks";
-  const ReadResult masked = ReadThrough(cluster.address(), plan);
+  const support::ReadResult masked = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(masked.status.ok()) << masked.status;
-  EXPECT_EQ(masked.digest, PlainDigest(dataset_, masks, 1));
+  EXPECT_EQ(masked.digest, support::PlainDigest(dataset_, masks, 1));
   EXPECT_EQ(masked.stats.masked_rows, 1u);
 }
 
 TEST_F(ServingTest, ASubstitutedRowSaysWhichRecordStandsInForIt) {
-  BreakRecord(dataset_.files[2], 7);
+  support::BreakRecord(dataset_.files[2], 7);
   dataset_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);
-  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(1));
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 1));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 1));
   const std::pair<int64_t, int64_t> broken(2, 7);
   int substituted = 0;
-  for (const ReadStep& step : result.steps) {
+  for (const support::ReadStep& step : result.steps) {
     for (size_t row = 0; row < step.ids.size(); ++row) {
       if (step.ids[row] != broken) {
         EXPECT_EQ(step.sources[row], step.ids[row]);
@@ -117,4 +117,4 @@ TEST_F(ServingTest, ASubstitutedRowSaysWhichRecordStandsInForIt) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -10,56 +10,56 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
-  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
+  const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
   for (const int workers : {1, 2, 5}) {
     for (const int threads : {1, 3}) {
       SCOPED_TRACE(testing::Message() << workers << " workers with " << threads << " threads");
-      ClusterOptions options;
+      support::ClusterOptions options;
       options.workers = workers;
       options.threads = threads;
-      InProcessCluster cluster(options, dataset_.roots);
+      support::InProcessCluster cluster(options, dataset_.roots);
       ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
       ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), workers));
-      const ReadResult result = ReadThrough(cluster.address(), Plan());
+      const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
       ASSERT_TRUE(result.status.ok()) << result.status;
       EXPECT_EQ(result.digest, expected);
       EXPECT_EQ(result.steps.size(), 26u);
-      EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+      EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
     }
   }
 }
 
 TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 2;
   options.read_threads = 3;
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2));
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 2));
-  EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 2));
+  EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
 }
 
 // The reader itself ends its streams: no worker has failed.
 TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 3;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
   for (int i = 0; i < 20; ++i) {
-    ReadPlan plan = Plan();
+    support::ReadPlan plan = Plan();
     plan.max_steps = 5 + i;  // some readers end in the middle
-    ASSERT_TRUE(ReadThrough(cluster.address(), plan).status.ok());
+    ASSERT_TRUE(support::ReadThrough(cluster.address(), plan).status.ok());
     const auto status = cluster.control().Status();
     ASSERT_TRUE(status.ok());
     for (const v1::WorkerStatus& worker : status->workers()) {
@@ -69,28 +69,28 @@ TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
 }
 
 TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 2;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  const ReadResult whole = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(whole.status.ok()) << whole.status;
-  std::vector<ReadResult> ranks(4);
+  std::vector<support::ReadResult> ranks(4);
   std::vector<std::thread> trainers;
   for (uint32_t rank = 0; rank < 4; ++rank) {
     trainers.emplace_back([&, rank] {
-      ReadPlan plan = Plan();
+      support::ReadPlan plan = Plan();
       plan.options.rank = rank;
       plan.options.world_size = 4;
       plan.options.group = "four";
-      ranks[rank] = ReadThrough(cluster.address(), plan);
+      ranks[rank] = support::ReadThrough(cluster.address(), plan);
     });
   }
   for (std::thread& trainer : trainers) trainer.join();
-  for (const ReadResult& rank : ranks) ASSERT_TRUE(rank.status.ok()) << rank.status;
+  for (const support::ReadResult& rank : ranks) ASSERT_TRUE(rank.status.ok()) << rank.status;
   for (size_t step = 0; step < whole.steps.size(); ++step) {
     std::vector<std::pair<int64_t, int64_t>> ids;
-    for (const ReadResult& rank : ranks) {
+    for (const support::ReadResult& rank : ranks) {
       ASSERT_EQ(rank.steps.size(), whole.steps.size());
       ids.insert(ids.end(), rank.steps[step].ids.begin(), rank.steps[step].ids.end());
     }
@@ -99,21 +99,21 @@ TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
 }
 
 TEST_F(ServingTest, AStateGoesOnInANewReaderWithTheSameRows) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 2;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  const ReadResult whole = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(whole.status.ok()) << whole.status;
   for (const uint64_t stop : {1u, 7u, 13u, 20u}) {
     SCOPED_TRACE(testing::Message() << "stopped after step " << stop);
-    ReadPlan first = Plan();
+    support::ReadPlan first = Plan();
     first.max_steps = stop;
-    const ReadResult before = ReadThrough(cluster.address(), first);
+    const support::ReadResult before = support::ReadThrough(cluster.address(), first);
     ASSERT_TRUE(before.status.ok()) << before.status;
-    ReadPlan second = Plan(stop >= 13 ? 1 : 2);
+    support::ReadPlan second = Plan(stop >= 13 ? 1 : 2);
     second.options.state = before.state;
-    const ReadResult rest = ReadThrough(cluster.address(), second);
+    const support::ReadResult rest = support::ReadThrough(cluster.address(), second);
     ASSERT_TRUE(rest.status.ok()) << rest.status;
     ASSERT_EQ(before.steps.size() + rest.steps.size(), whole.steps.size());
     for (size_t i = 0; i < rest.steps.size(); ++i) {
@@ -123,12 +123,12 @@ TEST_F(ServingTest, AStateGoesOnInANewReaderWithTheSameRows) {
 }
 
 TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
-  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  ReadPlan first = Plan(1);
-  const ReadResult whole = ReadThrough(cluster.address(), first);
+  support::ReadPlan first = Plan(1);
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), first);
   first.max_steps = 5;
-  const ReadResult before = ReadThrough(cluster.address(), first);
+  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
   ASSERT_TRUE(before.status.ok()) << before.status;
   std::vector<std::pair<int64_t, int64_t>> expected;
   for (size_t i = 5; i < whole.steps.size(); ++i) {
@@ -136,40 +136,40 @@ TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
       if (whole.steps[i].valid[row] != 0) expected.push_back(whole.steps[i].ids[row]);
     }
   }
-  const auto rows_of = [](const ReadResult& result) {
+  const auto rows_of = [](const support::ReadResult& result) {
     std::vector<std::pair<int64_t, int64_t>> ids;
-    for (const ReadStep& step : result.steps) {
+    for (const support::ReadStep& step : result.steps) {
       for (size_t row = 0; row < step.ids.size(); ++row) {
         if (step.valid[row] != 0) ids.push_back(step.ids[row]);
       }
     }
     return ids;
   };
-  ReadPlan other_size = Plan(1);
+  support::ReadPlan other_size = Plan(1);
   other_size.options.state = before.state;
   other_size.options.batch_size = 24;
-  const ReadResult resized = ReadThrough(cluster.address(), other_size);
+  const support::ReadResult resized = support::ReadThrough(cluster.address(), other_size);
   ASSERT_TRUE(resized.status.ok()) << resized.status;
   EXPECT_EQ(rows_of(resized), expected);
 
   std::vector<std::pair<int64_t, int64_t>> joined;
-  std::vector<ReadResult> ranks(2);
+  std::vector<support::ReadResult> ranks(2);
   std::vector<std::thread> trainers;
   for (uint32_t rank = 0; rank < 2; ++rank) {
     trainers.emplace_back([&, rank] {
-      ReadPlan plan = Plan(1);
+      support::ReadPlan plan = Plan(1);
       plan.options.state = before.state;
       plan.options.rank = rank;
       plan.options.world_size = 2;
       plan.options.group = "two";
-      ranks[rank] = ReadThrough(cluster.address(), plan);
+      ranks[rank] = support::ReadThrough(cluster.address(), plan);
     });
   }
   for (std::thread& trainer : trainers) trainer.join();
   ASSERT_TRUE(ranks[0].status.ok()) << ranks[0].status;
   ASSERT_EQ(ranks[0].steps.size(), ranks[1].steps.size());
   for (size_t i = 0; i < ranks[0].steps.size(); ++i) {
-    for (const ReadResult& rank : ranks) {
+    for (const support::ReadResult& rank : ranks) {
       for (size_t row = 0; row < rank.steps[i].ids.size(); ++row) {
         if (rank.steps[i].valid[row] != 0) joined.push_back(rank.steps[i].ids[row]);
       }
@@ -179,9 +179,9 @@ TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
 }
 
 TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
-  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  ReadPlan zero = Plan(1);
+  support::ReadPlan zero = Plan(1);
   zero.options.world_size = 2;
   zero.options.group = "run";
   ConnectOptions connect;
@@ -199,95 +199,96 @@ TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
 }
 
 TEST_F(ServingTest, RanksPolicyGivesTheSameRows) {
-  const std::string expected = PlainDigest(dataset_, dataset_.job, 2);
+  const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
   dataset_.job.mutable_assignment()->set_policy(v1::BY_RANK);
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 3;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.digest, expected);
 }
 
 TEST_F(ServingTest, TwoSessionsAtOnceGetTheSameRows) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.workers = 2;
   options.decoded_cache_bytes = 8 << 20;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  std::vector<ReadResult> results(2);
+  std::vector<support::ReadResult> results(2);
   std::vector<std::thread> trainers;
   for (int i = 0; i < 2; ++i) {
     trainers.emplace_back([&, i] {
-      ReadPlan plan = Plan();
+      support::ReadPlan plan = Plan();
       plan.options.group = "run " + std::to_string(i);
-      results[static_cast<size_t>(i)] = ReadThrough(cluster.address(), plan);
+      results[static_cast<size_t>(i)] = support::ReadThrough(cluster.address(), plan);
     });
   }
   for (std::thread& trainer : trainers) trainer.join();
-  for (const ReadResult& result : results) {
+  for (const support::ReadResult& result : results) {
     ASSERT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(result.digest, results[0].digest);
   }
 }
 
 // Compares two epochs of a data set's job through two workers with the local reader.
-void ExpectThePlainDigest(const TestDataset& dataset, ReadPlan plan) {
-  ClusterOptions options;
+void ExpectThePlainDigest(const support::TestDataset& dataset, support::ReadPlan plan) {
+  support::ClusterOptions options;
   options.workers = 2;
   options.decoded_cache_bytes = 8 << 20;
-  InProcessCluster cluster(options, dataset.roots);
+  support::InProcessCluster cluster(options, dataset.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
   plan.options.job = dataset.job.name();
-  const ReadResult result = ReadThrough(cluster.address(), plan);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, PlainDigest(dataset, dataset.job, 2));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset, dataset.job, 2));
 }
 
 TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveThePlainDigest) {
   for (const sources::Compression compression : {sources::Compression::kGzip, sources::Compression::kZlib}) {
-    TempFolder folder;
+    support::TempFolder folder;
     ExpectThePlainDigest(
-        MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path()), Plan());
+        support::MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path()),
+        Plan());
   }
 }
 
 TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveThePlainDigest) {
-  TempFolder folder;
-  ExpectThePlainDigest(MakeDetectionDataset(folder.path()), Plan());
+  support::TempFolder folder;
+  ExpectThePlainDigest(support::MakeDetectionDataset(folder.path()), Plan());
 }
 
 TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveThePlainDigest) {
-  TempFolder boxes, numbers;
-  ClusterOptions options;
+  support::TempFolder boxes, numbers;
+  support::ClusterOptions options;
   options.workers = 2;
   options.shared_memory = false;
   options.wire_compression = worker::WireCompression::kOn;
-  for (const TestDataset& dataset :
-       {dataset_, MakeDetectionDataset(boxes.path()), MakeNumberDataset({.shards = 3}, numbers.path())}) {
-    InProcessCluster cluster(options, dataset.roots);
+  for (const support::TestDataset& dataset : {dataset_, support::MakeDetectionDataset(boxes.path()),
+                                              support::MakeNumberDataset({.shards = 3}, numbers.path())}) {
+    support::InProcessCluster cluster(options, dataset.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
-    ReadPlan plan = Plan();
+    support::ReadPlan plan = Plan();
     plan.options.job = dataset.job.name();
-    const ReadResult result = ReadThrough(cluster.address(), plan);
+    const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
     ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, PlainDigest(dataset, dataset.job, 2));
+    EXPECT_EQ(result.digest, support::PlainDigest(dataset, dataset.job, 2));
     EXPECT_GT(result.stats.compressed_bytes, 0u) << dataset.job.name();
   }
 }
 
 TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.memory_budget_bytes = 1 << 20;
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   dataset_.job.mutable_batch()->set_size(200);
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(64);
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(64);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(1));
   EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted) << result.status;
   EXPECT_THAT(std::string(result.status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
 }
@@ -297,10 +298,10 @@ TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
 TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(128);
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(128);
-  ClusterOptions options;
+  support::ClusterOptions options;
   options.memory_budget_bytes = 6 << 20;  // a step is 0.8 MB, an epoch 10 MB
   options.record_cache_bytes = 0;
-  InProcessCluster cluster(options, dataset_.roots);
+  support::InProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   const v1::Job job = *cluster.control().GetJob(dataset_.job.name());
 
@@ -326,11 +327,11 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
     ASSERT_TRUE(idle->Write(grant));
   }
   // Waits until the memory is full: the worker neither sends nor drops the rows.
-  ASSERT_TRUE(WaitUntil([&] { return cluster.worker(0).Stats().memory_bytes > (4u << 20); }));
+  ASSERT_TRUE(support::WaitUntil([&] { return cluster.worker(0).Stats().memory_bytes > (4u << 20); }));
 
-  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, PlainDigest(dataset_, dataset_.job, 2));
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 2));
   EXPECT_LE(cluster.worker(0).Stats().memory_peak_bytes, options.memory_budget_bytes);
   context.TryCancel();
 }
@@ -338,9 +339,9 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
 // The workers continue to serve rows in time. The reader must end nevertheless.
 TEST_F(ServingTest, ACancelledOrReplacedJobEndsAReaderThatNeverWaits) {
   for (const bool replaced : {false, true}) {
-    InProcessCluster cluster({}, dataset_.roots);
+    support::InProcessCluster cluster({}, dataset_.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
-    ReadPlan plan = Plan(/*epochs=*/0);
+    support::ReadPlan plan = Plan(/*epochs=*/0);
     plan.after_step = [&](uint64_t steps) {
       if (steps != 3) return;
       v1::JobSpec other = dataset_.job;
@@ -349,14 +350,14 @@ TEST_F(ServingTest, ACancelledOrReplacedJobEndsAReaderThatNeverWaits) {
           (replaced ? cluster.control().Submit(other, /*replace=*/true) : cluster.control().Cancel(dataset_.job.name()))
               .ok());
     };
-    const ReadResult result = ReadThrough(cluster.address(), plan);
+    const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
     EXPECT_THAT(std::string(result.status.message()), HasSubstr(replaced ? "replaced" : "cancelled"));
   }
 }
 
 TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
-  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   v1::JobSpec missing = dataset_.job;
   missing.set_name("missing");
   v1::Feature* feature = missing.add_features();
@@ -386,4 +387,4 @@ TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -9,27 +9,27 @@
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
-namespace penstock {
+namespace penstock::integration {
 
 class ServingTest : public ::testing::Test {
  protected:
   // 5 shards of 40 images in steps of 16: 12.5 steps, so that the last one is partial.
-  ServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
+  ServingTest() : dataset_(support::MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.mutable_batch()->set_last(v1::PAD);
   }
-  ReadPlan Plan(uint64_t epochs = 2) const {
-    ReadPlan plan;
+  support::ReadPlan Plan(uint64_t epochs = 2) const {
+    support::ReadPlan plan;
     plan.options.job = dataset_.job.name();
     plan.options.epochs = epochs;
     plan.options.prefetch_steps = 4;
     return plan;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::integration
 
 #endif  // PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_

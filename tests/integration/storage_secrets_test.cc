@@ -37,7 +37,7 @@
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,7 +82,7 @@ class Clouds {
   }
 
  private:
-  ServedAnswer Answer(const ServedRequest& request) {
+  support::ServedAnswer Answer(const support::ServedRequest& request) {
     const std::string& path = request.path;
     if (absl::StrContains(request.body, "Action=Assume")) {
       return {.body =
@@ -114,10 +114,11 @@ class Clouds {
       MutexLock lock(&mutex_);
       asked_.insert(google ? "gs" : azure ? "az" : "s3");
     }
-    if (absl::StrContains(Unescaped(path), "denied/") || absl::StrContains(Unescaped(request.query), "denied/")) {
-      ServedAnswer refused = google  ? GoogleError(403, "no access")
-                             : azure ? AzureError(403, "AuthenticationFailed")
-                                     : S3Error(403, "AccessDenied");
+    if (absl::StrContains(support::Unescaped(path), "denied/") ||
+        absl::StrContains(support::Unescaped(request.query), "denied/")) {
+      support::ServedAnswer refused = google  ? support::GoogleError(403, "no access")
+                                      : azure ? support::AzureError(403, "AuthenticationFailed")
+                                              : support::S3Error(403, "AccessDenied");
       absl::StrAppend(&refused.body, "<!-- ", request.query);
       for (const auto& [name, value] : request.headers) absl::StrAppend(&refused.body, " ", name, ": ", value);
       absl::StrAppend(&refused.body, " -->");
@@ -128,9 +129,9 @@ class Clouds {
 
   Mutex mutex_;
   std::set<std::string> asked_ ABSL_GUARDED_BY(mutex_);
-  FakeS3 s3_;
-  FakeClouds others_;
-  HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
+  support::FakeS3 s3_;
+  support::FakeClouds others_;
+  support::HttpServer server_{[this](const support::ServedRequest& request) { return Answer(request); }};
 };
 
 // Sources of keys, one for each storage. "{URL}" is the clouds' URL, "{HOME}" a folder per source.
@@ -220,8 +221,9 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
  protected:
   static void SetUpTestSuite() {
     clouds = new Clouds;
-    const TempFolder data;
-    const TestDataset dataset = MakeNumberDataset({.shards = 2, .records_per_shard = 40}, data.path());
+    const support::TempFolder data;
+    const support::TestDataset dataset =
+        support::MakeNumberDataset({.shards = 2, .records_per_shard = 40}, data.path());
     job = new v1::JobSpec(dataset.job);
     for (const std::string& file : dataset.files) {
       clouds->Put(absl::StrCat("set/", fs::path(file).filename().string()), ReadWholeFile(file).value());
@@ -311,17 +313,18 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
 
   static inline Clouds* clouds = nullptr;
   static inline v1::JobSpec* job = nullptr;
-  TempFolder home_, out_, state_;
+  support::TempFolder home_, out_, state_;
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
 TEST_P(StorageSecrets, AreSeenNowhere) {
-  Process daemon({PENSTOCKD, "standalone", "--listen", "127.0.0.1:0", "--port-file", out_.File("port"), "--state-dir",
-                  state_.path(), "--log-level", "trace", "--data-root", "s3=s3://photos", "--data-root",
-                  "gs=gs://photos", "--data-root", "az=az://photos"},
-                 out_.File("daemon.log"));
-  ASSERT_TRUE(WaitUntil([&] { return ReadWholeFile(out_.File("port")).value_or("").find('\n') != std::string::npos; }))
-      << ReadWholeFile(out_.File("daemon.log")).value_or("");
+  support::Process daemon({PENSTOCKD, "standalone", "--listen", "127.0.0.1:0", "--port-file", out_.File("port"),
+                           "--state-dir", state_.path(), "--log-level", "trace", "--data-root", "s3=s3://photos",
+                           "--data-root", "gs=gs://photos", "--data-root", "az=az://photos"},
+                          out_.File("daemon.log"));
+  ASSERT_TRUE(support::WaitUntil([&] {
+    return ReadWholeFile(out_.File("port")).value_or("").find('\n') != std::string::npos;
+  })) << ReadWholeFile(out_.File("daemon.log")).value_or("");
   Set("PENSTOCK_COORDINATOR",
       absl::StrCat("127.0.0.1:", absl::StripAsciiWhitespace(ReadWholeFile(out_.File("port")).value())));
   std::string said;
@@ -361,4 +364,4 @@ INSTANTIATE_TEST_SUITE_P(Keys, StorageSecrets, ::testing::ValuesIn(AllSources())
                          [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

@@ -24,7 +24,7 @@
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::integration {
 namespace {
 
 using google::protobuf::Struct;
@@ -67,34 +67,34 @@ struct Read {
 class TraceTest : public ::testing::Test {
  protected:
   TraceTest()
-      : dataset_(MakeImageDataset(
+      : dataset_(support::MakeImageDataset(
             {.shards = 4, .records_per_shard = kRecords, .width = 256, .height = 256, .crop = 128}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.set_name("train");
   }
   void Start(int workers) {
-    ProcessClusterOptions options;
+    support::ProcessClusterOptions options;
     options.workers = workers;
     // Without caches each epoch reads records and decodes images.
     options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0", "--decoded-cache", "0"};
-    cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
+    cluster_ = std::make_unique<support::ProcessCluster>(options, dataset_.roots);
     const absl::Status submitted = cluster_->control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
   }
   // Starts a reader that takes a step each `pace` milliseconds, or as fast as it can.
   void StartReader(int pace) {
-    reader_ = std::make_unique<Process>(
+    reader_ = std::make_unique<support::Process>(
         std::vector<std::string>{PENSTOCK, "read", "train", "--coordinator", cluster_->address(), "--epochs", "1000000",
                                  "--no-digest", "--pace", std::to_string(pace)},
         folder_.File("read.log"));
-    ASSERT_TRUE(WaitUntil([&] {
+    ASSERT_TRUE(support::WaitUntil([&] {
       const auto status = cluster_->control().Status();
       return status.ok() && status->jobs_size() == 1 && status->jobs(0).sessions_size() == 1 &&
              status->jobs(0).sessions(0).rows() > 0;
     })) << cluster_->Logs();
   }
-  std::unique_ptr<Process> BeginTrace(const std::string& job, int seconds) {
-    return std::make_unique<Process>(
+  std::unique_ptr<support::Process> BeginTrace(const std::string& job, int seconds) {
+    return std::make_unique<support::Process>(
         std::vector<std::string>{PENSTOCK, "trace", job, "--coordinator", cluster_->address(), "--seconds",
                                  std::to_string(seconds), "--out", file()},
         folder_.File("trace.log"));
@@ -153,10 +153,10 @@ class TraceTest : public ::testing::Test {
     }
   }
 
-  TempFolder data_, folder_;
-  TestDataset dataset_;
-  std::unique_ptr<ProcessCluster> cluster_;
-  std::unique_ptr<Process> reader_;
+  support::TempFolder data_, folder_;
+  support::TestDataset dataset_;
+  std::unique_ptr<support::ProcessCluster> cluster_;
+  std::unique_ptr<support::Process> reader_;
 };
 
 TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
@@ -218,7 +218,7 @@ TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
 TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
   Start(2);
   StartReader(kSlow);
-  const std::unique_ptr<Process> trace = BeginTrace("train", 4);
+  const std::unique_ptr<support::Process> trace = BeginTrace("train", 4);
   // Workers come and go before and after the trace begins, 1.5 s after its request.
   const std::string gone = cluster_->worker(0).id;
   cluster_->AddWorker();
@@ -270,7 +270,7 @@ TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
   get.set_trace(first.trace());
   v1::GetTraceReply got;
   std::set<std::string> processes;
-  ASSERT_TRUE(WaitUntil([&] {
+  ASSERT_TRUE(support::WaitUntil([&] {
     grpc::ClientContext context;
     if (!stub->GetTrace(&context, get, &got).ok()) return false;
     for (const v1::TracePart& part : got.parts()) processes.insert(part.process());
@@ -284,7 +284,7 @@ TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
 TEST_F(TraceTest, InterruptedItLeavesNoFileAndTheNextOneIsWhole) {
   Start(1);
   StartReader(kSlow);
-  const std::unique_ptr<Process> trace = BeginTrace("train", 60);
+  const std::unique_ptr<support::Process> trace = BeginTrace("train", 60);
   // At some point after the start: the worker may or may not have the order and the clock.
   ASSERT_TRUE(trace->running());
   trace->Signal(SIGINT);
@@ -296,4 +296,4 @@ TEST_F(TraceTest, InterruptedItLeavesNoFileAndTheNextOneIsWhole) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::integration

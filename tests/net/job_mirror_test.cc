@@ -46,7 +46,7 @@ v1::JobUpdate ReadyJob(const std::string& name, uint64_t revision, uint64_t meta
   job.set_revision(revision);
   job.mutable_spec()->set_name(name);
   job.mutable_snapshot()->set_fingerprint(metadata_id * 100);
-  return UpdateOf(job, metadata_id);
+  return support::UpdateOf(job, metadata_id);
 }
 
 v1::WatchReply ReplyWith(uint64_t revision, const v1::JobUpdate& update) {

@@ -8,7 +8,7 @@
 #include "tests/server/coordinator/apply_and_store.h"
 #include "tests/server/coordinator/job_specs.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 constexpr Nanos kTick = 10 * kMillisecond;
@@ -341,4 +341,4 @@ void Fleet::Trainers() {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

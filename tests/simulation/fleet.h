@@ -19,7 +19,7 @@
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/worker/link/load_meter.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 struct FleetOptions {
   uint64_t seed = 1;
@@ -136,6 +136,6 @@ class Fleet {
   std::string wrong_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_FLEET_H_

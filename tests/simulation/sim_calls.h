@@ -18,7 +18,7 @@
 #include "tests/simulation/sim_process.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Calls to the coordinator from one process.
 class SimCalls {
@@ -176,6 +176,6 @@ class SimClientCalls final : public client::CoordinatorClient {
   SimCalls calls_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_CALLS_H_

@@ -13,7 +13,7 @@
 #include "tests/simulation/sim_worker.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 constexpr Nanos kCallTimeout = 2 * kSecond;
@@ -30,7 +30,7 @@ struct SimCluster::Admin {
 };
 
 SimCluster::SimCluster(uint64_t seed)
-    : dataset_(MakeNumberDataset({.shards = 4, .records_per_shard = 50}, data_.path())),
+    : dataset_(support::MakeNumberDataset({.shards = 4, .records_per_shard = 50}, data_.path())),
       sim_(seed),
       network_(&sim_, SimNetwork::Options()),
       coordinator_(&sim_, &network_, seed) {
@@ -60,7 +60,7 @@ SimCluster::~SimCluster() {
 
 void SimCluster::StartWorker(const std::string& host, Nanos row_time) {
   auto& state = state_folders_[host];
-  if (state == nullptr) state = std::make_unique<TempFolder>();
+  if (state == nullptr) state = std::make_unique<support::TempFolder>();
   const uint64_t incarnation = ++incarnations_;
   const SimWorker::Options options = {host, state->path(), dataset_.roots, row_time, incarnation};
   // Dead workers stay, because calls under way hold parts of them.
@@ -172,4 +172,4 @@ bool SimCluster::RunReaders(Nanos within) {
       now() + within);
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

@@ -21,7 +21,7 @@
 #include "tests/support/fake_store.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 class SimWorker;
 
@@ -45,7 +45,7 @@ class SimCluster {
   void StartCoordinator() { coordinator_.Start(); }  // with the content of its store
 
   // The coordinator's store. A coordinator that another writer supersedes ends its process.
-  FakeStore& store() { return coordinator_.store(); }
+  support::FakeStore& store() { return coordinator_.store(); }
   bool CoordinatorRuns() const { return coordinator_.loop() != nullptr; }
   // Why coordinators have ended by themselves.
   const std::vector<absl::Status>& coordinator_exits() const { return coordinator_.exits(); }
@@ -71,7 +71,7 @@ class SimCluster {
   SimScheduler* sim() { return &sim_; }
   SimNetwork* network() { return &network_; }
   Nanos now() { return sim_.clock()->Now(); }
-  const TestDataset& dataset() const { return dataset_; }
+  const support::TestDataset& dataset() const { return dataset_; }
   // The coordinator's host.
   static constexpr const char* kCoordinator = SimCoordinatorHost::kName;
 
@@ -82,18 +82,18 @@ class SimCluster {
   template <typename Rep, typename Req>
   absl::StatusOr<Rep> Ask(const Req& request);
 
-  TempFolder data_;
-  TestDataset dataset_;
+  support::TempFolder data_;
+  support::TestDataset dataset_;
   SimScheduler sim_;
   SimNetwork network_;
   SimCoordinatorHost coordinator_;
   uint64_t incarnations_ = 0;
   std::vector<std::unique_ptr<Admin>> admins_;
-  std::map<std::string, std::unique_ptr<TempFolder>> state_folders_;
+  std::map<std::string, std::unique_ptr<support::TempFolder>> state_folders_;
   std::map<std::string, std::unique_ptr<SimWorker>> workers_;
   std::vector<std::unique_ptr<SimReader>> readers_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_CLUSTER_H_

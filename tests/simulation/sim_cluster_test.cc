@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 constexpr uint64_t kEpochs = 12;
@@ -192,4 +192,4 @@ TEST(SimCluster, ADrainedWorkerLeavesWithoutAWait) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::simulation

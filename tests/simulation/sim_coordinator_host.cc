@@ -6,7 +6,7 @@
 #include "tests/simulation/sim_process.h"
 #include "tests/support/commit_facts.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 struct SimCoordinatorHost::Process {
   explicit Process(SimScheduler* sim) : executor(sim) {}
@@ -23,7 +23,7 @@ void SimCoordinatorHost::Start() {
   const v1::StoredState stored = *store_.Load();
   std::vector<v1::StoreEvent> begin(1);
   begin[0].set_begin_term(stored.term() + 1);
-  PS_CHECK(CommitFacts(&store_, begin, stored.revision()).kind == coordinator::CommitOutcome::kStored);
+  PS_CHECK(support::CommitFacts(&store_, begin, stored.revision()).kind == coordinator::CommitOutcome::kStored);
   auto state = coordinator::CoordinatorState::Restore(coordinator::StateOptions(), sim_->clock()->Now(),
                                                       stored.term() + 1, stored);
   PS_CHECK(state.ok());
@@ -54,4 +54,4 @@ coordinator::ControlLoop* SimCoordinatorHost::loop() const {
   return process_ == nullptr ? nullptr : process_->loop.get();
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

@@ -13,7 +13,7 @@
 #include "tests/simulation/sim_network.h"
 #include "tests/support/fake_store.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Not thread-safe. No process runs at first.
 class SimCoordinatorHost {
@@ -32,7 +32,7 @@ class SimCoordinatorHost {
   // Returns null if no process runs.
   coordinator::ControlLoop* loop() const;
 
-  FakeStore& store() { return store_; }
+  support::FakeStore& store() { return store_; }
   // Why processes have ended by themselves.
   const std::vector<absl::Status>& exits() const { return exits_; }
   uint64_t NextWatch() { return ++watches_; }
@@ -43,12 +43,12 @@ class SimCoordinatorHost {
   SimScheduler* const sim_;
   SimNetwork* const network_;
   SeededRandom random_;  // for ids
-  FakeStore store_;
+  support::FakeStore store_;
   uint64_t watches_ = 0;
   std::unique_ptr<Process> process_;
   std::vector<absl::Status> exits_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_

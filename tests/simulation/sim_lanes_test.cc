@@ -17,7 +17,7 @@
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 using testing::HasSubstr;
@@ -291,4 +291,4 @@ TEST_F(SimLanesTest, ALaneThatSpeaksOutOfTurnIsClosedAndTheStreamGoesOn) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::simulation

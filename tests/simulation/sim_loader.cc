@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 // Ignores releases: a simulated worker has enough memory.
@@ -116,4 +116,4 @@ void SimLoader::Make() {
   Next();
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

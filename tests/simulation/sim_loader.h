@@ -12,7 +12,7 @@
 #include "base/runtime/executor.h"
 #include "pipeline/loader/loader.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Not thread-safe.
 class SimLoader final : public loader::Loader {
@@ -51,6 +51,6 @@ class SimLoader final : public loader::Loader {
   Nanos busy_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 enum Side { kClient = 0, kWorker = 1 };
@@ -308,4 +308,4 @@ void SimNetwork::Kill(const std::string& host) {
   }
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

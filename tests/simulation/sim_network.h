@@ -13,7 +13,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Hosts are names, and a host's address is its name. Not thread-safe: everything runs in the scheduler's tasks.
 class SimNetwork {
@@ -81,6 +81,6 @@ class SimNetwork {
   uint64_t next_stream_ = 1;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_NETWORK_H_

@@ -9,7 +9,7 @@
 #include "tests/transport/contract_test.h"
 #include "transport/peer.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 class OnSimNetwork final : public transport::Carrier {
@@ -98,4 +98,4 @@ TEST_F(SimNetworkFaults, AKilledHostsPeersAreToldAndNothingOfItArrivesLater) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::simulation

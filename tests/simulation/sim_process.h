@@ -7,7 +7,7 @@
 
 #include "base/runtime/sim_scheduler.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Not thread-safe.
 class SimProcess final : public Executor {
@@ -35,6 +35,6 @@ class SimProcess final : public Executor {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_PROCESS_H_

@@ -8,10 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 SimReader::SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator,
-                     const TestDataset& dataset, const std::string& host, const ReaderOptions& options, Nanos pace)
+                     const support::TestDataset& dataset, const std::string& host, const ReaderOptions& options,
+                     Nanos pace)
     : records_(dataset.records),
       shard_records_(dataset.records / dataset.files.size()),
       pace_(pace),
@@ -74,4 +75,4 @@ void SimReader::End(const absl::Status& why) {
   if (session_ != nullptr) session_->Close([] {});
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

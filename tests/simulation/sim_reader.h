@@ -20,15 +20,15 @@
 #include "tests/simulation/sim_process.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Not thread-safe. Begins at once to read, with `pace` between two batches, and checks each batch: its rows are those
 // of the plan, each once and in its place.
 class SimReader {
  public:
   // The shards of `dataset` have the same number of records.
-  SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator, const TestDataset& dataset,
-            const std::string& host, const ReaderOptions& options, Nanos pace);
+  SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator,
+            const support::TestDataset& dataset, const std::string& host, const ReaderOptions& options, Nanos pace);
   ~SimReader();
 
   uint64_t batches = 0;
@@ -57,6 +57,6 @@ class SimReader {
   std::map<uint64_t, std::vector<int>> seen_;  // how often each record arrived, by epoch
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_READER_H_

@@ -7,7 +7,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "server/worker/jobs/tasks.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 v1::TracePart TracePartOf(const std::string& host) {
@@ -85,4 +85,4 @@ void SimWorker::Drain() {
   acceptor_.WhenIdle([this] { agent_->SayLeaving([this] { left_ = true; }); });
 }
 
-}  // namespace penstock
+}  // namespace penstock::simulation

@@ -23,7 +23,7 @@
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/sim_process.h"
 
-namespace penstock {
+namespace penstock::simulation {
 
 // Not thread-safe. Listens on the network from its construction until Kill().
 class SimWorker {
@@ -64,6 +64,6 @@ class SimWorker {
   bool left_ = false;
 };
 
-}  // namespace penstock
+}  // namespace penstock::simulation
 
 #endif  // PENSTOCK_TESTS_SIMULATION_SIM_WORKER_H_

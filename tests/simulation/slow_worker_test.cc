@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/fleet.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 // Three workers of 440 rows/s make 1320 rows/s. Two of them and one of 88 make 968.
@@ -241,4 +241,4 @@ TEST(NetworkHole, AWorkerThatComesAndGoesIsHeldBackLongerButNotForLong) {
 }
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::simulation

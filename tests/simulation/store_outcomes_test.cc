@@ -7,7 +7,7 @@
 
 #include "tests/simulation/sim_cluster.h"
 
-namespace penstock {
+namespace penstock::simulation {
 namespace {
 
 using ::testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST_P(StoreOutcomes, ASupersededCoordinatorEndsAndTheNextOneServes) {
 INSTANTIATE_TEST_SUITE_P(Seeds, StoreOutcomes, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::simulation

@@ -19,7 +19,7 @@
 #define PENSTOCK_SANITIZER_MALLOC 0
 #endif
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 // Live blocks, by open addressing, without allocations.
@@ -71,7 +71,7 @@ struct Counts {
 thread_local Counts counts;
 
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::support
 
 #if PENSTOCK_SANITIZER_MALLOC
 
@@ -79,7 +79,7 @@ thread_local Counts counts;
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*, size_t),
                                                          void (*free_hook)(const volatile void*));
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 void OnMalloc(const volatile void* at, size_t bytes) { counts.Allocated(at, bytes); }
 void OnFree(const volatile void* at) { counts.Freed(at); }
@@ -88,15 +88,15 @@ void Install() {
   PS_CHECK(installed);
 }
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::support
 
 #else
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 void Install() {}
 }  // namespace
-}  // namespace penstock
+}  // namespace penstock::support
 
 extern "C" {
 void* __libc_malloc(size_t);
@@ -107,25 +107,25 @@ void __libc_free(void*);
 
 void* malloc(size_t bytes) noexcept {
   void* at = __libc_malloc(bytes);
-  penstock::counts.Allocated(at, bytes);
+  penstock::support::counts.Allocated(at, bytes);
   return at;
 }
 void* calloc(size_t n, size_t bytes) noexcept {
   void* at = __libc_calloc(n, bytes);
-  penstock::counts.Allocated(at, n * bytes);
+  penstock::support::counts.Allocated(at, n * bytes);
   return at;
 }
 void* realloc(void* old, size_t bytes) noexcept {
   // Both blocks live during the copy. This counts too much if the C library grows a block in place.
   void* at = __libc_realloc(old, bytes);
-  if (at != nullptr && at != old) penstock::counts.Allocated(at, bytes);
-  if (at != nullptr || bytes == 0) penstock::counts.Freed(old);
-  if (at != nullptr && at == old) penstock::counts.Allocated(at, bytes);
+  if (at != nullptr && at != old) penstock::support::counts.Allocated(at, bytes);
+  if (at != nullptr || bytes == 0) penstock::support::counts.Freed(old);
+  if (at != nullptr && at == old) penstock::support::counts.Allocated(at, bytes);
   return at;
 }
 void* memalign(size_t alignment, size_t bytes) noexcept {
   void* at = __libc_memalign(alignment, bytes);
-  penstock::counts.Allocated(at, bytes);
+  penstock::support::counts.Allocated(at, bytes);
   return at;
 }
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept { return memalign(alignment, bytes); }
@@ -136,14 +136,14 @@ int posix_memalign(void** out, size_t alignment, size_t bytes) noexcept {
   return 0;
 }
 void free(void* at) noexcept {
-  penstock::counts.Freed(at);
+  penstock::support::counts.Freed(at);
   __libc_free(at);
 }
 }  // extern "C"
 
 #endif
 
-namespace penstock {
+namespace penstock::support {
 
 AllocationPeak::AllocationPeak() {
   Install();
@@ -158,4 +158,4 @@ AllocationPeak::~AllocationPeak() { counts.on = false; }
 size_t AllocationPeak::bytes() const { return counts.peak; }
 size_t AllocationPeak::live() const { return counts.live; }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace penstock {
+namespace penstock::support {
 
 // Counts allocations of its thread during its life. Earlier allocations and their release do not count. One at a time
 // per thread. At most 16384 blocks may live at once.
@@ -22,6 +22,6 @@ class AllocationPeak {
   size_t live() const;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_ALLOCATION_PEAK_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/store/store.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Returns a commit of copies of the facts. Its id follows from the expected revision.
 inline coordinator::StoreCommit CommitOf(const std::vector<v1::StoreEvent>& facts, uint64_t expected_revision) {
@@ -35,6 +35,6 @@ inline coordinator::CommitOutcome CommitFacts(coordinator::Store* store, const s
   return CommitAndWait(store, CommitOf(facts, expected_revision));
 }
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_COMMIT_FACTS_H_

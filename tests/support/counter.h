@@ -4,7 +4,7 @@
 
 #include "base/mutex.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Thread-safe. Declare it before the threads that use it.
 class Counter {
@@ -31,6 +31,6 @@ class Counter {
   int value_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_COUNTER_H_

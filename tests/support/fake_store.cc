@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace penstock {
+namespace penstock::support {
 
 absl::StatusOr<v1::StoredState> FakeStore::Load() {
   MutexLock lock(&mutex_);
@@ -183,4 +183,4 @@ void FakeStore::FailWith(absl::Status status) {
   failure_ = std::move(status);
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "server/coordinator/store/store.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Reports outcomes inside the call, unless they are held. Thread-safe, so that a test may fail it while it is used.
 class FakeStore final : public coordinator::Store {
@@ -60,6 +60,6 @@ class FakeStore final : public coordinator::Store {
   std::map<std::string, std::vector<v1::BadRecord>> decisions_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_

@@ -7,7 +7,7 @@
 
 #include "net/job_mirror.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Returns all parts of a job, for a client that holds none. Without `metadata_id` the metadata is missing.
 inline v1::JobUpdate UpdateOf(const v1::Job& job, uint64_t metadata_id) {
@@ -27,6 +27,6 @@ inline net::WatchedJob ToWatched(const v1::Job& job) {
   return watched;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_JOB_PARTS_H_

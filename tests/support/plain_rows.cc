@@ -10,7 +10,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/plan/job_order.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 // Columns without content: zeros, no elements, one empty string in `scalar` columns.
@@ -120,4 +120,4 @@ std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint
   return steps.ok() ? DigestOf(*steps) : steps.status().ToString();
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

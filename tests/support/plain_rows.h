@@ -16,7 +16,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::support {
 
 struct PlainRow {
   struct Column {
@@ -59,6 +59,6 @@ std::string DigestOf(const std::vector<PlainStep>& steps);
 std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
                         storage::Storage* storage = storage::LocalFiles());
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_PLAIN_ROWS_H_

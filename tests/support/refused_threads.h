@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // The system refuses new threads while one of these exists. Running threads continue.
 class RefusedThreads {
@@ -31,6 +31,6 @@ class RefusedThreads {
   pthread_attr_t before_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_REFUSED_THREADS_H_

@@ -2,7 +2,7 @@
 #ifndef PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 #define PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 
-namespace penstock {
+namespace penstock::support {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitizersHeap = true;
@@ -16,6 +16,6 @@ inline constexpr bool kSanitizersHeap = false;
 inline constexpr bool kSanitizersHeap = false;
 #endif
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 
 namespace fs = std::filesystem;
 
@@ -20,4 +20,4 @@ TempFolder::~TempFolder() {
   fs::remove_all(path_, ignored);
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace penstock {
+namespace penstock::support {
 
 // A folder below the system's temporary one. The destructor removes it with its content.
 class TempFolder {
@@ -20,6 +20,6 @@ class TempFolder {
   std::string path_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_TEMP_FOLDER_H_

@@ -23,7 +23,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 namespace fs = std::filesystem;
@@ -236,4 +236,4 @@ void BreakRecord(const std::string& path, uint64_t record) {
   FlipByte(path, static_cast<int64_t>(index->RecordOffset(record) + header + index->RecordLength(record) / 2));
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

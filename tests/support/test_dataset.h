@@ -11,7 +11,7 @@
 #include "pipeline/sources/dataset_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace penstock {
+namespace penstock::support {
 
 struct TestDataset {
   std::string glob;                      // absolute
@@ -75,6 +75,6 @@ void BreakRecord(const std::string& path, uint64_t record);
 void WriteShard(const std::string& path, const std::vector<std::string>& records,
                 sources::Compression compression = sources::Compression::kNone);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_

@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-namespace penstock {
+namespace penstock::support {
 
 // Polls `condition` until it holds. Returns false after `timeout`.
 //
@@ -23,6 +23,6 @@ inline bool WaitUntil(const std::function<bool()>& condition,
   return true;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_WAIT_UNTIL_H_

@@ -194,7 +194,7 @@ TEST_F(WorkerSide, AClientThatDiesWithRowsInItsHandsGivesAllBack) {
 // ---- Ways back to the network --------------------------------------------------------------------------------------
 
 TEST(SocketDir, OnlyAFolderThatNobodyElseCanWriteIsUsed) {
-  const TempFolder folder;
+  const support::TempFolder folder;
   EXPECT_TRUE(PrepareSocketDir(folder.File("new")).ok());
   struct stat info {};
   ASSERT_EQ(stat(folder.File("new").c_str(), &info), 0);
@@ -210,7 +210,7 @@ TEST(SocketDir, OnlyAFolderThatNobodyElseCanWriteIsUsed) {
 }
 
 TEST(SocketDir, SocketsOfDeadWorkersAreRemovedAndThoseOfOthersStay) {
-  const TempFolder folder;
+  const support::TempFolder folder;
   const OwnedFd alive = *ListenAt(folder.File("alive.sock"));
   { const OwnedFd dead = *ListenAt(folder.File("dead.sock")); }
   std::ofstream(folder.File("file")) << "not ours";

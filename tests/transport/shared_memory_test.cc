@@ -54,7 +54,7 @@ class SharedMemory final : public Carrier {
     SharedMemory* const carrier_;
   };
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   ThreadPool pool_{3, "test"};
   InProcessTransport elsewhere_{&pool_};
   SharedMemoryTransport shared_{&elsewhere_, &pool_};

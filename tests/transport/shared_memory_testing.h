@@ -151,7 +151,7 @@ class WorkerSide : public testing::Test {
     return parts.Take(last);
   }
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   ThreadPool pool_{3, "test"};
   Accepted accepted_, elsewhere_accepted_;
   InProcessTransport elsewhere_{&pool_};

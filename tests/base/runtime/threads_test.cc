@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 TEST(Threads, ARefusedThreadIsAnErrorThatNamesIt) {
   {
-    const RefusedThreads refused;
+    const support::RefusedThreads refused;
     const absl::Status status = StartThread("ps-test", [] {}).status();
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("ps-test"));
@@ -32,7 +32,7 @@ TEST(Threads, ARefusedThreadIsAnErrorThatNamesIt) {
 
 TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
   EXPECT_TRUE(CheckThreads(8, "a worker").ok());
-  const RefusedThreads refused;
+  const support::RefusedThreads refused;
   const absl::Status status = CheckThreads(8, "a worker");
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("a worker needs 8 threads, and the system grants 0: "));
@@ -40,9 +40,9 @@ TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
 }
 
 TEST(Threads, APoolWithoutThreadsWorksWhenTheSystemGrantsOne) {
-  std::optional<RefusedThreads> refused;
+  std::optional<support::RefusedThreads> refused;
   refused.emplace();
-  Counter ran;
+  support::Counter ran;
   ThreadPool pool(2, "test");
   pool.Post([&ran] { ran.Add(); });
   EXPECT_EQ(pool.GrowTo(2), 0);

@@ -11,8 +11,8 @@ namespace penstock::cli {
 namespace {
 
 // A job of 7 records, mixed in groups of 3.
-std::shared_ptr<const loader::LoadJob> Mixing(const TempFolder& folder) {
-  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 7}, folder.path());
+std::shared_ptr<const loader::LoadJob> Mixing(const support::TempFolder& folder) {
+  support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 7}, folder.path());
   set.job.mutable_batch()->set_size(3);
   set.job.mutable_mix()->set_mixup_alpha(1);
   set.job.mutable_mix()->set_classes(10);
@@ -25,7 +25,7 @@ std::shared_ptr<const loader::LoadJob> Mixing(const TempFolder& folder) {
 }
 
 TEST(MixPartners, AreTheOtherEndsOfTheGroupsOfEachEpoch) {
-  const TempFolder folder;
+  const support::TempFolder folder;
   const auto job = Mixing(folder);
   const uint64_t seed = job->plan_options().seed;
   for (const uint64_t first_epoch : {0, 5}) {

@@ -52,7 +52,7 @@ class StorageCommands : public ::testing::Test {
     return names;
   }
 
-  TempFolder home_;
+  support::TempFolder home_;
   const std::unique_ptr<storage::Storage> files_ = storage::FilesBy(storage::LocalFiles(), Table());
 };
 
@@ -88,7 +88,7 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   EXPECT_THAT(made, HasSubstr("\"shards/*.tfrecord\""));
   const std::string job = absl::StrReplaceAll(made, {{"\"shards/", "\"mem://bucket/shards/"}});
 
-  InProcessCluster cluster({.storage = files_.get()}, sources::ParseDataRoots(files_.get(), {root}).value());
+  support::InProcessCluster cluster({.storage = files_.get()}, sources::ParseDataRoots(files_.get(), {root}).value());
   ASSERT_TRUE(Memory()->Put("mem://bucket/train.textproto", job).ok());
   EXPECT_EQ(Run(cli::NewBench(files_.get()), {"mem://bucket/train.textproto", "--seconds", "0"}), absl::OkStatus());
   const std::vector<std::string> to = {"mem://bucket/train.textproto", "--coordinator", cluster.address()};

@@ -270,7 +270,7 @@ grpc::Status FakeCoordinator::OpenSession(grpc::ServerContext* context, const v1
   }
   sessions_.push_back(absl::StrCat("session-", next_session_++));
   reply->set_session_id(sessions_.back());
-  *reply->mutable_job() = UpdateOf(job_, revision_);
+  *reply->mutable_job() = support::UpdateOf(job_, revision_);
   reply->set_revision(revision_);
   reply->set_version(std::string(Version()));
   return grpc::Status::OK;
@@ -285,7 +285,7 @@ grpc::Status FakeCoordinator::Watch(grpc::ServerContext* context, const v1::Watc
     if (!changed_.WaitFor(&mutex_, std::chrono::nanoseconds(wait))) left -= wait;
   }
   reply->set_revision(revision_);
-  if (revision_ > request->known_revision()) *reply->add_jobs() = UpdateOf(job_, revision_);
+  if (revision_ > request->known_revision()) *reply->add_jobs() = support::UpdateOf(job_, revision_);
   return grpc::Status::OK;
 }
 

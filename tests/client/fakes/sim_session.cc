@@ -132,7 +132,7 @@ void SimCoordinator::Decide(uint64_t record) {
 }
 
 v1::JobUpdate SimCoordinator::Update() const {
-  v1::JobUpdate update = UpdateOf(job_, job_.uid());
+  v1::JobUpdate update = support::UpdateOf(job_, job_.uid());
   update.mutable_record()->set_decided_records(decided_.size());
   update.mutable_decided()->mutable_records()->Add(decided_.begin(), decided_.end());
   return update;

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 class FeederTest : public ::testing::Test {
  protected:
   // 3 shards of 20 images in steps of 8: 7 steps an epoch, 4 rows dropped.
-  FeederTest() : dataset_(MakeImageDataset({.shards = 3, .records_per_shard = 20}, folder_.path())) {}
+  FeederTest() : dataset_(support::MakeImageDataset({.shards = 3, .records_per_shard = 20}, folder_.path())) {}
 
   void Add(const GotBatch& batch, batch::BatchDigest* digest) const {
     const size_t image = 32 * 32 * 3;
@@ -42,8 +42,8 @@ class FeederTest : public ::testing::Test {
     return ids;
   }
 
-  TempFolder folder_;
-  TestDataset dataset_;
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
 };
 
 TEST_F(FeederTest, BatchesAreThoseOfThePlainLoopEpochAfterEpoch) {
@@ -62,7 +62,7 @@ TEST_F(FeederTest, BatchesAreThoseOfThePlainLoopEpochAfterEpoch) {
     Add(batch, &digest);
     trainer.Release(batch);
   }
-  EXPECT_EQ(digest.Hex(), PlainDigest(dataset_, dataset_.job, 2));
+  EXPECT_EQ(digest.Hex(), support::PlainDigest(dataset_, dataset_.job, 2));
 }
 
 // The number of this process's threads whose name begins with `prefix`.
@@ -94,7 +94,7 @@ TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
     Add(batch, &digest);
     trainer.Release(batch);
   }
-  EXPECT_EQ(digest.Hex(), PlainDigest(dataset_, dataset_.job, 1));
+  EXPECT_EQ(digest.Hex(), support::PlainDigest(dataset_, dataset_.job, 1));
   EXPECT_EQ(trainer.End_(), absl::OkStatus());
   AwaitThreadsNamed("ps-read", 0);
 }
@@ -113,8 +113,8 @@ TEST_F(FeederTest, MoreReadThreadsThanAWorkerMayHaveAreRefused) {
 }
 
 TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
-  TempFolder folder;
-  const TestDataset numbers = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  const support::TestDataset numbers = support::MakeNumberDataset({}, folder.path());
   Trainer trainer(numbers);
   const Trainer::Loader loader = trainer.Open();
   Trainer::Want(loader, 0, 1);
@@ -135,8 +135,8 @@ TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
 
 // Rows would arrive with this column empty in each of them.
 TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
-  TempFolder folder;
-  TestDataset numbers = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset numbers = support::MakeNumberDataset({}, folder.path());
   numbers.job.mutable_features(1)->set_key("vales");
   numbers.job.mutable_features(1)->set_column("values");
   ASSERT_TRUE(numbers.job.features(1).variable_length());
@@ -216,8 +216,9 @@ TEST_F(FeederTest, AHeldBatchIsNotTouchedAndALateReleaseHarmsNobody) {
 }
 
 TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
-  TempFolder folder;
-  TestDataset large = MakeImageDataset({.shards = 2, .records_per_shard = 30, .crop = 224}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset large =
+      support::MakeImageDataset({.shards = 2, .records_per_shard = 30, .crop = 224}, folder.path());
   large.job.mutable_batch()->set_size(10);  // 1.5 MB per batch
   Trainer trainer(large, R"({"version": 1, "memory": 16777216})");
   const Trainer::Loader loader = trainer.Open();

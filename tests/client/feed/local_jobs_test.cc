@@ -15,8 +15,8 @@ namespace penstock::feed {
 namespace {
 
 TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
-  TempFolder folder;
-  TestDataset set = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   storage::MemoryStorage memory;
   for (const std::string& file : set.files) {
     const std::string name = "mem://bucket/" + std::filesystem::path(file).filename().string();

@@ -65,7 +65,7 @@ bool End::Silent(int ms) const {
   return poll(&wait, 1, ms) == 0;
 }
 
-Trainer::Trainer(const TestDataset& dataset, const std::string& hello, EpochWarnings epoch_warnings)
+Trainer::Trainer(const support::TestDataset& dataset, const std::string& hello, EpochWarnings epoch_warnings)
     : dataset_(dataset) {
   options_.epoch_warnings = std::move(epoch_warnings);
   options_.parent = getpid();

@@ -63,7 +63,7 @@ class End {
 // A feeder on a thread of this process, and the trainer's side of it.
 class Trainer {
  public:
-  explicit Trainer(const TestDataset& dataset, const std::string& hello = R"({"version": 1})",
+  explicit Trainer(const support::TestDataset& dataset, const std::string& hello = R"({"version": 1})",
                    EpochWarnings epoch_warnings = nullptr);
   ~Trainer();
 
@@ -86,7 +86,7 @@ class Trainer {
   uint64_t arena_bytes() const { return arena_bytes_; }
 
  private:
-  const TestDataset& dataset_;
+  const support::TestDataset& dataset_;
   FeederOptions options_;
   std::unique_ptr<End> main_;
   std::thread feeder_;

@@ -26,8 +26,8 @@
 
 namespace {
 
-using penstock::BytesFile;
 using penstock::RandomAccessFile;
+using penstock::fuzz::BytesFile;
 using penstock::imports::NpyFile;
 using penstock::imports::ZipMember;
 
@@ -121,7 +121,7 @@ void CheckMember(const std::shared_ptr<const RandomAccessFile>& file, std::strin
     if (repaired && content.has_value()) member.crc = Checksum(*content);
     absl::StatusOr<std::unique_ptr<RandomAccessFile>> opened = absl::UnknownError("");
     {
-      const penstock::AllocationPeak peak;
+      const penstock::support::AllocationPeak peak;
       opened = penstock::imports::OpenZipMember(file, member, "member", ScratchFolder());
       PS_CHECK(peak.bytes() <= kMemberMemory);
     }
@@ -161,7 +161,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto file = std::make_shared<BytesFile>(bytes);
   absl::StatusOr<std::vector<ZipMember>> members = std::vector<ZipMember>();
   {
-    const penstock::AllocationPeak peak;
+    const penstock::support::AllocationPeak peak;
     members = penstock::imports::ListZip(*file);
     PS_CHECK(peak.bytes() <= 16 * size + (128 << 10));
   }

@@ -42,7 +42,7 @@ Picture Decode(std::string_view bytes, const ImageHeader& header, const Rect& re
   std::vector<uint8_t> out(stride * static_cast<size_t>(rect.height), kGuard);
   Picture picture;
   {
-    const penstock::AllocationPeak peak;
+    const penstock::support::AllocationPeak peak;
     JpegDecoder decoder;
     picture.result =
         decoder.Decode(bytes, rect, {.channels = channels, .lenient = lenient, .limits = kLimits}, out.data(), stride);
@@ -95,7 +95,7 @@ void CheckOther(std::string_view bytes, const ImageHeader& header) {
     std::vector<uint8_t> out(stride * static_cast<size_t>(header.height), kGuard);
     absl::Status status;
     {
-      const penstock::AllocationPeak peak;
+      const penstock::support::AllocationPeak peak;
       status = penstock::image::DecodeOther(bytes, header, channels, out.data(), stride);
       PS_CHECK(peak.bytes() <= penstock::image::DecodeOtherBytes(header));
     }

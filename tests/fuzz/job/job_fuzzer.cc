@@ -56,7 +56,7 @@ void MakeRows(const penstock::v1::JobSpec& job) {
     penstock::augment::OwnedRow first((*pipeline)->schema()), second((*pipeline)->schema());
     absl::Status status;
     {
-      const penstock::AllocationPeak peak;
+      const penstock::support::AllocationPeak peak;
       penstock::augment::RowScratch scratch;
       status = (*pipeline)->MakeRow(*record, {.epoch = epoch, .record_id = 1}, &first.slot, &scratch);
       PS_CHECK(peak.bytes() <= scratch_bytes + kSmallThings);

@@ -23,7 +23,7 @@
 
 namespace {
 
-using penstock::BytesFile;
+using penstock::fuzz::BytesFile;
 using penstock::sources::Compression;
 
 constexpr uint64_t kLongestRecord = 1 << 20;

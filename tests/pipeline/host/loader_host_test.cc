@@ -30,8 +30,8 @@ class LoaderHostTest : public ::testing::Test {
  protected:
   LoaderHostTest() {
     std::filesystem::create_directory(folder_.File("data"));
-    set_ = MakeImageDataset({.shards = 3, .records_per_shard = 11, .width = 48, .height = 40, .crop = 16},
-                            folder_.File("data"));
+    set_ = support::MakeImageDataset({.shards = 3, .records_per_shard = 11, .width = 48, .height = 40, .crop = 16},
+                                     folder_.File("data"));
     set_.job.mutable_dataset(0)->set_files(0, "data-*");
   }
   static LoaderHostOptions OptionsOn(storage::Storage* storage) {
@@ -48,16 +48,16 @@ class LoaderHostTest : public ::testing::Test {
   }
   // Expects that the host makes the rows of the plain loop, within its budget.
   void ExpectPlainRows(const LoaderHost& host, const std::vector<sources::DataRoot>& roots) const {
-    const auto job = OpenJob(set_.job, roots, host.storage());
+    const auto job = support::OpenJob(set_.job, roots, host.storage());
     ASSERT_TRUE(job.ok()) << job.status();
     const auto steps = loader::LoadedSteps(host.loader(), *job, {.read = {.epochs = 2}});
     ASSERT_TRUE(steps.ok()) << steps.status();
-    EXPECT_EQ(DigestOf(*steps), PlainDigest(set_, set_.job, 2));
+    EXPECT_EQ(support::DigestOf(*steps), support::PlainDigest(set_, set_.job, 2));
     EXPECT_LE(host.loader()->Stats().memory_peak_bytes, host.memory().loader);
   }
 
-  TempFolder folder_;
-  TestDataset set_;
+  support::TempFolder folder_;
+  support::TestDataset set_;
 };
 
 TEST_F(LoaderHostTest, ReadsTheStorageThatItIsGiven) {

@@ -55,7 +55,7 @@ TEST(ImageMemory, AJpegTakesAtMostWhatItsHeaderJustifies) {
       for (const Rect& rect : {Rect{0, 0, size.width, size.height},
                                Rect{size.width / 3, size.height / 3, (size.width + 2) / 3, (size.height + 2) / 3}}) {
         std::vector<uint8_t> out(static_cast<size_t>(rect.width) * static_cast<size_t>(rect.height) * 3);
-        const AllocationPeak peak;
+        const support::AllocationPeak peak;
         JpegDecoder decoder;
         const auto damaged = decoder.Decode(bytes, rect, {}, out.data(), static_cast<size_t>(rect.width) * 3);
         const size_t taken = peak.bytes();
@@ -91,7 +91,7 @@ TEST(ImageMemory, OtherFormatsTakeAtMostWhatTheirHeadersJustify) {
       ASSERT_TRUE(header.ok()) << name << header.status();
       std::vector<uint8_t> out(row * static_cast<size_t>(size.height));
       for (const int channels : {1, 3}) {
-        const AllocationPeak peak;
+        const support::AllocationPeak peak;
         const absl::Status status = DecodeOther(bytes, *header, channels, out.data(), row);
         const size_t taken = peak.bytes();
         ASSERT_TRUE(status.ok()) << name << status;
@@ -118,7 +118,7 @@ TEST(ImageMemory, OddAndBrokenFilesTakeNoMore) {
       const size_t row = static_cast<size_t>(header->width) * 3;
       std::vector<uint8_t> out(row * static_cast<size_t>(header->height));
       for (const int channels : {1, 3}) {
-        const AllocationPeak peak;
+        const support::AllocationPeak peak;
         (void)DecodeOther(bytes, *header, channels, out.data(), row);
         EXPECT_LE(peak.bytes(), DecodeOtherBytes(*header)) << name << ", " << length << " bytes of it";
       }
@@ -175,14 +175,14 @@ TEST(ImageMemory, WhatAPngCarriesBesideItsPixelsTakesNone) {
   ASSERT_TRUE(DecodeOther(plain, *ProbeImage(plain), 3, expected.data(), 60).ok());
   const auto header = ProbeImage(loaded);
   ASSERT_TRUE(header.ok());
-  const AllocationPeak peak;
+  const support::AllocationPeak peak;
   ASSERT_TRUE(DecodeOther(loaded, *header, 3, out.data(), 60).ok());
   EXPECT_LE(peak.bytes(), DecodeOtherBytes(*header));
   EXPECT_EQ(out, expected);
 }
 
 TEST(AllocationPeak, CountsWhatLivesAtOneTime) {
-  AllocationPeak peak;
+  support::AllocationPeak peak;
   {
     const std::vector<char> a(1000), b(500);
     EXPECT_EQ(peak.live(), size_t{1500});

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::shared_ptr<const loader::LoadJob> Load(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots) {
-  const auto job = OpenJob(spec, roots);
+  const auto job = support::OpenJob(spec, roots);
   EXPECT_TRUE(job.ok()) << job.status();
   return *job;
 }
@@ -30,20 +30,21 @@ std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec spec,
                                                             uint64_t first_epoch, uint64_t epochs) {
   spec.mutable_batch()->set_last(v1::PARTIAL);
   const std::shared_ptr<const loader::LoadJob> job = Load(spec, roots);
-  const auto steps = PlainSteps(*job, {.start = {first_epoch, 0}, .epochs = epochs});
+  const auto steps = support::PlainSteps(*job, {.start = {first_epoch, 0}, .epochs = epochs});
   EXPECT_TRUE(steps.ok()) << steps.status();
   std::map<std::pair<uint64_t, uint64_t>, std::string> rows;
-  for (const PlainStep& step : *steps) {
-    for (const PlainRow& row : step.rows) {
+  for (const support::PlainStep& step : *steps) {
+    for (const support::PlainRow& row : step.rows) {
       std::string& bytes = rows[{step.span.epoch, row.source}];
-      for (const PlainRow::Column& column : row.columns) bytes += column.bytes;
+      for (const support::PlainRow::Column& column : row.columns) bytes += column.bytes;
     }
   }
   return rows;
 }
 
 // Writes the rows and returns the job that reads them.
-v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::string& folder, int threads = 2) {
+v1::JobSpec Bake(const support::TestDataset& set, const BakeOptions& options, const std::string& folder,
+                 int threads = 2) {
   const auto source = BakeSource::Create(Load(set.job, set.roots), options);
   EXPECT_TRUE(source.ok()) << source.status();
   ShardSetOptions shards;
@@ -63,7 +64,8 @@ v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::
 
 TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
   TempDir dir, out;
-  const TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 7, .crop = 16}, dir.path());
+  const support::TestDataset set =
+      support::MakeImageDataset({.shards = 2, .records_per_shard = 7, .crop = 16}, dir.path());
   const v1::JobSpec baked = Bake(set, {.variants = 3, .epoch = 2}, out.File("baked"));
   const auto expected = RowsOf(set.job, set.roots, 2, 3);
   ASSERT_EQ(expected.size(), 42u);
@@ -80,7 +82,8 @@ TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
 
 TEST(Bake, IsTheSameWithAnyNumberOfThreads) {
   TempDir dir, out;
-  const TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 10, .crop = 16}, dir.path());
+  const support::TestDataset set =
+      support::MakeImageDataset({.shards = 2, .records_per_shard = 10, .crop = 16}, dir.path());
   Bake(set, {.variants = 2}, out.File("one"), 1);
   Bake(set, {.variants = 2}, out.File("three"), 3);
   EXPECT_GT(FilesOf(out.File("one")).size(), 1u);
@@ -89,7 +92,7 @@ TEST(Bake, IsTheSameWithAnyNumberOfThreads) {
 
 TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
   TempDir dir, out;
-  TestDataset set = MakeNumberDataset({.shards = 2, .records_per_shard = 10}, dir.path());
+  support::TestDataset set = support::MakeNumberDataset({.shards = 2, .records_per_shard = 10}, dir.path());
   v1::Feature* twice = set.job.add_features();
   twice->set_key("name");
   twice->set_column("names/all");
@@ -110,7 +113,7 @@ TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
 
 TEST(Bake, NormalizedRowsComeBackToTheBit) {
   TempDir dir, out;
-  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 6, .crop = 8}, dir.path());
+  support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 6, .crop = 8}, dir.path());
   v1::Normalize* normalize = set.job.add_ops()->mutable_normalize();
   normalize->set_preset("imagenet");
   for (const v1::DataType to : {v1::FLOAT32, v1::FLOAT16, v1::BFLOAT16}) {
@@ -123,7 +126,8 @@ TEST(Bake, NormalizedRowsComeBackToTheBit) {
 
 TEST(Bake, JpegRowsAreTheRowsButForTheLoss) {
   TempDir dir, out;
-  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8, .crop = 24}, dir.path());
+  const support::TestDataset set =
+      support::MakeImageDataset({.shards = 1, .records_per_shard = 8, .crop = 24}, dir.path());
   const v1::JobSpec baked = Bake(set, {.variants = 2, .jpeg_columns = {"image"}, .quality = 95}, out.File("baked"));
   const auto expected = RowsOf(set.job, set.roots, 0, 2);
   const auto rows = RowsOf(baked, {{"local", "/"}}, 0, 1);
@@ -143,8 +147,8 @@ TEST(Bake, JpegRowsAreTheRowsButForTheLoss) {
 
 TEST(Bake, ABadRecordIsNamed) {
   TempDir dir;
-  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
-  BreakRecord(set.files[0], 5);
+  const support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
+  support::BreakRecord(set.files[0], 5);
   const auto source = BakeSource::Create(Load(set.job, set.roots), {});
   ASSERT_TRUE(source.ok());
   MadeRecord record;
@@ -158,7 +162,7 @@ TEST(Bake, ABadRecordIsNamed) {
 
 TEST(Bake, RefusesWhatItCannotDo) {
   TempDir dir;
-  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
+  support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
   const auto message = [&](const BakeOptions& options) {
     const absl::Status status = BakeSource::Create(Load(set.job, set.roots), options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -117,14 +117,14 @@ std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> 
       << text;
   job.mutable_order()->set_shuffle(v1::Order::NONE);
   job.mutable_batch()->set_size(1);
-  const auto opened = OpenJob(job, {{"local", "/"}});
+  const auto opened = support::OpenJob(job, {{"local", "/"}});
   EXPECT_TRUE(opened.ok()) << opened.status();
   *schema = (*opened)->pipeline().schema();
-  const auto steps = PlainSteps(**opened);
+  const auto steps = support::PlainSteps(**opened);
   EXPECT_TRUE(steps.ok()) << steps.status();
   std::vector<std::string> rows;
-  for (const PlainStep& step : *steps) {
-    const std::vector<PlainRow::Column>& columns = step.rows[0].columns;
+  for (const support::PlainStep& step : *steps) {
+    const std::vector<support::PlainRow::Column>& columns = step.rows[0].columns;
     rows.push_back(columns[0].bytes);
     if (columns.size() > 1) {
       int64_t label = 0;

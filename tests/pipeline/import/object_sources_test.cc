@@ -26,10 +26,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // The server of the process's storage, which reads the environment at its first request.
-FakeS3& S3() {
+support::FakeS3& S3() {
   static auto* const s3 = [] {
-    auto* const fake = new FakeS3;
-    static HttpServer server([fake](const ServedRequest& request) { return (*fake)(request); });
+    auto* const fake = new support::FakeS3;
+    static support::HttpServer server([fake](const support::ServedRequest& request) { return (*fake)(request); });
     setenv("AWS_ENDPOINT_URL_S3", server.url().c_str(), 1);
     setenv("AWS_ACCESS_KEY_ID", "somebody", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "a secret", 1);
@@ -78,8 +78,8 @@ TEST_F(ObjectSources, EachItemIsAnnouncedOrNotAndIsTheSame) {
 
 TEST_F(ObjectSources, OneThatGoesMeanwhileIsABadItemAndNamed) {
   const auto source = Source();
-  S3().fault = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
-    if (absl::EndsWith(request.path, "2.jpg")) return S3Error(404, "NoSuchKey");
+  S3().fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
+    if (absl::EndsWith(request.path, "2.jpg")) return support::S3Error(404, "NoSuchKey");
     return std::nullopt;
   };
   const auto maker = source->NewMaker();
@@ -102,7 +102,9 @@ TEST_F(ObjectSources, OneThatIsWrittenAgainMeanwhileEndsTheRun) {
 
 TEST_F(ObjectSources, KeysThatEndMeanwhileAreNoFaultOfAnItem) {
   const auto source = Source();
-  S3().fault = [](const ServedRequest&) { return std::optional<ServedAnswer>(S3Error(403, "AccessDenied")); };
+  S3().fault = [](const support::ServedRequest&) {
+    return std::optional<support::ServedAnswer>(support::S3Error(403, "AccessDenied"));
+  };
   MadeRecord made;
   const absl::Status refused = source->NewMaker()->Make(0, &made);
   EXPECT_FALSE(IsBadItem(refused)) << refused;

@@ -253,7 +253,7 @@ absl::StatusOr<std::shared_ptr<loader::DatasetReader>> OpenShards(const std::str
 
 TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {
   TempDir dir;
-  const TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 5}, dir.path());
+  const support::TestDataset set = support::MakeImageDataset({.shards = 2, .records_per_shard = 5}, dir.path());
   const auto reader = OpenShards(dir.path());
   ASSERT_TRUE(reader.ok()) << reader.status();
   const auto kept = MakeAll(*NewRecordFilesSource(*reader, std::nullopt, "image/encoded"));
@@ -286,7 +286,7 @@ TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {
 
 TEST(RecordFilesSource, NamesTheRecordWhoseImageItCannotFind) {
   TempDir dir;
-  MakeImageDataset({.shards = 1, .records_per_shard = 2}, dir.path());
+  support::MakeImageDataset({.shards = 1, .records_per_shard = 2}, dir.path());
   const auto reader = OpenShards(dir.path());
   ASSERT_TRUE(reader.ok());
   const auto source = NewRecordFilesSource(*reader, PrepareOptions(), "picture");

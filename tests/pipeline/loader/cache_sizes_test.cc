@@ -100,7 +100,7 @@ HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob
   return sink.rows();
 }
 
-std::shared_ptr<const LoadJob> LoadedJob(const TestDataset& set) {
+std::shared_ptr<const LoadJob> LoadedJob(const support::TestDataset& set) {
   auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 2);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *std::move(reader));
@@ -112,8 +112,8 @@ class CacheSizesOf : public ::testing::TestWithParam<bool> {};
 
 TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
   constexpr uint64_t kBudget = 8 << 20;
-  TempFolder folder;
-  TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 30}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeImageDataset({.shards = 2, .records_per_shard = 30}, folder.path());
   if (GetParam()) {  // the job draws nothing, so that the loader also caches finished rows
     set.job.clear_ops();
     set.job.add_ops()->mutable_decode_image();
@@ -274,7 +274,7 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
 
 // The cache must return its memory to the system: the files and rings that replace it need memory of their own.
 TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
-  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kImages = 3000, kBytes = 20'000;
   KeepFreedMemory(256 << 20);  // as the daemon does
   MemoryJob made = MakeMemoryJob(kImages, 1000, 300);
@@ -290,7 +290,7 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
 
 // Small rows are on the heap as well, even a million of them.
 TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
-  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kRows = 3000, kBytes = 20'000;
   KeepFreedMemory(256 << 20);  // as the daemon does
   MemoryJob made = MakeMemoryJob(kRows, 1000, kBytes);

@@ -81,7 +81,8 @@ class FlippingStorage final : public LocalBehind {
 class DamagedCopiesTest : public ::testing::Test {
  protected:
   void Make(v1::ErrorPolicy policy, sources::Compression compression = sources::Compression::kNone) {
-    set_ = MakeNumberDataset({.shards = 1, .records_per_shard = 20, .compression = compression}, folder_.path());
+    set_ =
+        support::MakeNumberDataset({.shards = 1, .records_per_shard = 20, .compression = compression}, folder_.path());
     set_.job.mutable_errors()->set_policy(policy);
     set_.job.mutable_errors()->set_max_bad_fraction(1);
   }
@@ -137,8 +138,8 @@ class DamagedCopiesTest : public ::testing::Test {
   }
 
   SimScheduler sim_{1};
-  TempFolder folder_, state_;
-  TestDataset set_;
+  support::TempFolder folder_, state_;
+  support::TestDataset set_;
   std::optional<sources::Snapshot> snapshot_;
   FlippingStorage flipping_;
   std::vector<std::string> log_;
@@ -182,14 +183,14 @@ TEST_F(DamagedCopiesTest, WrongReadsThatDifferAreAFaultOfStorageAndTriedAgain) {
 TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsAreDecidedAloneUntilTheJobIsLetGoOf) {
   Make(v1::MASK);
   (void)Job();
-  BreakRecord(set_.files[0], 7);
+  support::BreakRecord(set_.files[0], 7);
   const auto job = Job();
   auto rows = Rows(job);
   EXPECT_EQ(Masked(rows), 1);
   EXPECT_TRUE(rows[7].masked);
   EXPECT_EQ(FaultOf(rows[7].fault), Fault::kWrongCrc);
   EXPECT_THAT(log_, testing::ElementsAre(HasSubstr("record 7 at offset")));
-  BreakRecord(set_.files[0], 7);  // repairs the file: flips the same bit back
+  support::BreakRecord(set_.files[0], 7);  // repairs the file: flips the same bit back
   EXPECT_EQ(Masked(Rows(job)), 1) << "an epoch must not depend on when a file is repaired";
   EXPECT_EQ(Masked(Rows(Job())), 0);
 }
@@ -199,7 +200,7 @@ TEST_F(DamagedCopiesTest, AKnownDamagedCopyIsNotReadForEachRow) {
     Make(v1::FAIL);
     snapshot_.reset();
     (void)Job(DamageVerdict::kGiven);
-    BreakRecord(set_.files[0], 7);
+    support::BreakRecord(set_.files[0], 7);
     flipping_.low_latency = low_latency;
     const auto job = Job(DamageVerdict::kGiven, &flipping_);
     LoaderOptions options;
@@ -218,7 +219,7 @@ TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIs
     Make(policy);
     snapshot_.reset();
     const auto intact = Job(DamageVerdict::kGiven);
-    BreakRecord(set_.files[0], 7);
+    support::BreakRecord(set_.files[0], 7);
     const auto job = Job(DamageVerdict::kGiven);
     auto rows = Rows(job);
     ASSERT_TRUE(rows[7].damaged_record.has_value()) << rows[7].status;
@@ -264,7 +265,7 @@ TEST_F(DamagedCopiesTest, AStandInWhoseCopyIsDamagedIsNotPassedOver) {
   Make(v1::SUBSTITUTE);
   (void)Job();
   const uint64_t stand_in = SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[0];
-  BreakRecord(set_.files[0], stand_in);
+  support::BreakRecord(set_.files[0], stand_in);
   const auto job = Job(DamageVerdict::kGiven);
   job->decided()->Add(std::vector<uint64_t>{7});
   auto rows = Rows(job);
@@ -279,7 +280,7 @@ TEST_F(DamagedCopiesTest, AStandInWhoseCopyIsDamagedIsNotPassedOver) {
 TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {
   Make(v1::MASK);
   const auto whole = Job();
-  BreakRecord(set_.files[0], 7);
+  support::BreakRecord(set_.files[0], 7);
   const auto job = Job(DamageVerdict::kGiven, &flipping_);
   EXPECT_TRUE(Rows(job)[7].damaged_record.has_value());
   const int reads = flipping_.reads_past.load();
@@ -290,7 +291,7 @@ TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {
   // Replaces the file under its name. The open file is still the damaged one.
   const std::string copy = absl::StrCat(set_.files[0], ".new");
   std::filesystem::copy_file(set_.files[0], copy);
-  BreakRecord(copy, 7);
+  support::BreakRecord(copy, 7);
   std::filesystem::last_write_time(copy, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
   std::filesystem::rename(copy, set_.files[0]);
   sim_.RunFor(DamagedCopies::kTrustedFor - 1);

@@ -18,14 +18,15 @@
 namespace penstock::loader {
 namespace {
 
-std::shared_ptr<DatasetReader> OpenOrDie(const TestDataset& set) {
+std::shared_ptr<DatasetReader> OpenOrDie(const support::TestDataset& set) {
   auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   return *reader;
 }
 
-NumberDatasetOptions Shards(int shards, int records, sources::Compression compression = sources::Compression::kNone) {
-  NumberDatasetOptions options;
+support::NumberDatasetOptions Shards(int shards, int records,
+                                     sources::Compression compression = sources::Compression::kNone) {
+  support::NumberDatasetOptions options;
   options.shards = shards;
   options.records_per_shard = records;
   options.compression = compression;
@@ -35,8 +36,8 @@ NumberDatasetOptions Shards(int shards, int records, sources::Compression compre
 TEST(DatasetReader, NumbersRecordsThroughTheShardsInSortedOrder) {
   for (const sources::Compression compression :
        {sources::Compression::kNone, sources::Compression::kGzip, sources::Compression::kZlib}) {
-    TempFolder folder;
-    const TestDataset set = MakeNumberDataset(Shards(3, 10, compression), folder.path());
+    support::TempFolder folder;
+    const support::TestDataset set = support::MakeNumberDataset(Shards(3, 10, compression), folder.path());
     const auto reader = OpenOrDie(set);
     EXPECT_EQ(reader->snapshot().total_records(), 30u);
     for (uint64_t record : {0, 9, 10, 29, 5}) {
@@ -49,9 +50,9 @@ TEST(DatasetReader, NumbersRecordsThroughTheShardsInSortedOrder) {
 }
 
 TEST(DatasetReader, ABrokenRecordIsDataLossWithFileRecordAndOffsetAndOthersAreFine) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
-  BreakRecord(set.files[1], 3);
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(2, 10), folder.path());
+  support::BreakRecord(set.files[1], 3);
   const auto reader = OpenOrDie(set);
   std::string bytes;
   const absl::Status status = reader->ReadRecord(13, &bytes);
@@ -64,26 +65,26 @@ TEST(DatasetReader, ABrokenRecordIsDataLossWithFileRecordAndOffsetAndOthersAreFi
 }
 
 TEST(DatasetReader, AChangedFileStopsTheJobAndIsNamed) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(2, 10), folder.path());
   const auto reader = OpenOrDie(set);
   std::string bytes;
   ASSERT_TRUE(reader->ReadRecord(3, &bytes).ok());
-  WriteShard(set.files[0], {"other", "records"});
-  WriteShard(set.files[1], {"other", "records"});
+  support::WriteShard(set.files[0], {"other", "records"});
+  support::WriteShard(set.files[1], {"other", "records"});
   const absl::Status not_open_yet = reader->ReadRecord(13, &bytes);
   EXPECT_EQ(not_open_yet.code(), absl::StatusCode::kFailedPrecondition) << not_open_yet;
   EXPECT_NE(not_open_yet.message().find("data-00001"), absl::string_view::npos) << not_open_yet;
 }
 
 TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
-  TempFolder folder, other;
-  const TestDataset set = MakeNumberDataset(Shards(1, 10), folder.path());
+  support::TempFolder folder, other;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(1, 10), folder.path());
   const auto snapshot = OpenOrDie(set)->snapshot();
-  NumberDatasetOptions changed = Shards(1, 10);
+  support::NumberDatasetOptions changed = Shards(1, 10);
   changed.seed = 2;
   changed.max_values = 9;
-  MakeNumberDataset(changed, folder.path());
+  support::MakeNumberDataset(changed, folder.path());
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), snapshot, set.roots,
       IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), other.path()), sources::IndexOptions()), {});
@@ -94,8 +95,8 @@ TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
 }
 
 TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(2, 10), folder.path());
   const auto reader = OpenOrDie(set);
   std::filesystem::remove(set.files[1]);
   std::string bytes;
@@ -107,16 +108,16 @@ TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
 
 // Commands with absolute globs use this root.
 TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
-  TempFolder folder;
-  TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   set.roots = {{"/", "/"}};
   set.job.mutable_dataset(0)->set_files(0, set.files[0]);
   EXPECT_TRUE(OpenOrDie(set)->Describe(2).starts_with(set.files[0] + ", record 2")) << OpenOrDie(set)->Describe(2);
 }
 
 TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   const auto reader = DatasetReader::Create(
       storage::LocalFiles(), OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
       IndexesFrom(sources::IndexStore::BesideShards(storage::LocalFiles()), sources::IndexOptions()), {});
@@ -126,8 +127,8 @@ TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
 }
 
 TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
-  TempFolder folder, state;
-  const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  support::TempFolder folder, state;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   DatasetReader::Options options;
   options.max_record_bytes = 10;
   auto reader = DatasetReader::Create(
@@ -141,8 +142,8 @@ TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
 }
 
 TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
-  TempFolder folder, state;
-  const TestDataset set = MakeNumberDataset(Shards(12, 10), folder.path());
+  support::TempFolder folder, state;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(12, 10), folder.path());
   DatasetReader::Options options;
   options.max_open_shards = 2;
   options.max_index_bytes = 100;
@@ -170,8 +171,8 @@ TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) 
   RaiseOpenFileLimit();
   constexpr int kShards = 400;
   if (OpenFileLimit() < 8 * kShards) GTEST_SKIP() << "this system lets a process open " << OpenFileLimit() << " files";
-  TempFolder folder, state;
-  const TestDataset set = MakeNumberDataset(Shards(kShards, 2), folder.path());
+  support::TempFolder folder, state;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(kShards, 2), folder.path());
   auto reader = DatasetReader::Create(
       storage::LocalFiles(), OpenOrDie(set)->snapshot(), set.roots,
       IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), sources::IndexOptions()), {});

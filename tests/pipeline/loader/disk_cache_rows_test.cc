@@ -27,18 +27,18 @@ struct Pass {
 class DiskCacheRows : public ::testing::TestWithParam<bool> {
  protected:
   DiskCacheRows() {
-    ImageDatasetOptions images;
+    support::ImageDatasetOptions images;
     images.shards = 3;
     images.records_per_shard = 11;
     images.width = 48;
     images.height = 40;
     images.crop = 16;
     std::filesystem::create_directory(folder_.File("data"));
-    set_ = MakeImageDataset(images, folder_.File("data"));
+    set_ = support::MakeImageDataset(images, folder_.File("data"));
     if (GetParam()) remote_ = std::make_unique<storage::RemoteFiles>(4, storage::LocalFiles());
   }
   std::shared_ptr<const LoadJob> Open() {
-    auto job = OpenJob(set_.job, set_.roots, remote_ != nullptr ? remote_->storage() : storage::LocalFiles());
+    auto job = support::OpenJob(set_.job, set_.roots, remote_ != nullptr ? remote_->storage() : storage::LocalFiles());
     PS_CHECK(job.ok());
     return *std::move(job);
   }
@@ -67,7 +67,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     const auto steps =
         LoadedSteps(loader->get(), job, {.read = {.epochs = epochs}}, [&] { options.disk_cache->Flush(); });
     EXPECT_TRUE(steps.ok()) << steps.status();
-    return {steps.ok() ? DigestOf(*steps) : "", (*loader)->Stats()};
+    return {steps.ok() ? support::DigestOf(*steps) : "", (*loader)->Stats()};
   }
 
   uint64_t RecordsOnDisk() const {
@@ -77,15 +77,15 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
   }
 
   uint64_t index_bytes_ = cache::DiskCacheOptions().index_bytes, index_step_ = cache::DiskCacheOptions().index_step;
-  TempFolder folder_;
-  TestDataset set_;
+  support::TempFolder folder_;
+  support::TestDataset set_;
   std::unique_ptr<storage::RemoteFiles> remote_;
 };
 
 constexpr uint64_t kPlenty = 64 << 20;
 
 TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
-  const std::string expected = PlainDigest(set_, set_.job, 3);
+  const std::string expected = support::PlainDigest(set_, set_.job, 3);
   const Pass cold = Read(3, kPlenty);
   EXPECT_EQ(cold.digest, expected);
   EXPECT_GE(cold.stats.storage_reads, 32u);
@@ -97,7 +97,7 @@ TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
-  const std::string expected = PlainDigest(set_, set_.job, 2);
+  const std::string expected = support::PlainDigest(set_, set_.job, 2);
   for (const uint64_t bytes : {3'000, 20'000}) {
     std::filesystem::remove_all(folder_.File("cache"));
     const Pass pass = Read(2, bytes, 5'000);
@@ -107,7 +107,7 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
-  const std::string expected = PlainDigest(set_, set_.job, 3);
+  const std::string expected = support::PlainDigest(set_, set_.job, 3);
   index_bytes_ = 0;
   index_step_ = 4 * cache::DiskSpace::kEntryMemory;
   const Pass grown = Read(3, kPlenty);
@@ -120,7 +120,7 @@ TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
-  const std::string expected = PlainDigest(set_, set_.job, 2);
+  const std::string expected = support::PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.File("cache"))) {
     if (entry.path().filename() != "records") continue;
@@ -136,7 +136,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
-  const std::string expected = PlainDigest(set_, set_.job, 2);
+  const std::string expected = support::PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   ASSERT_TRUE(cache::ClearDiskCache(folder_.File("cache")).ok());
   const Pass pass = Read(2, kPlenty);
@@ -170,7 +170,7 @@ TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
 // set.
 TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
   Read(1, kPlenty);
-  ImageDatasetOptions other;
+  support::ImageDatasetOptions other;
   other.shards = 3;
   other.records_per_shard = 11;
   other.width = 48;
@@ -179,8 +179,8 @@ TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
   other.seed = 2;
   std::filesystem::remove_all(folder_.File("data"));
   std::filesystem::create_directory(folder_.File("data"));
-  set_ = MakeImageDataset(other, folder_.File("data"));
-  const std::string expected = PlainDigest(set_, set_.job, 1);
+  set_ = support::MakeImageDataset(other, folder_.File("data"));
+  const std::string expected = support::PlainDigest(set_, set_.job, 1);
   const Pass pass = Read(1, kPlenty);
   EXPECT_EQ(pass.digest, expected);
   EXPECT_EQ(pass.stats.disk_cache.hits, 0u);

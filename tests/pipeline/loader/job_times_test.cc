@@ -220,8 +220,8 @@ TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
 }
 
 TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
-  TempFolder folder;
-  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 40}, folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 40}, folder.path());
   const auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   ASSERT_TRUE(reader.ok()) << reader.status();
   const auto job = LoadJob::Create(set.job, *reader);

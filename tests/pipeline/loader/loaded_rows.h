@@ -14,12 +14,12 @@
 
 namespace penstock::loader {
 
-inline PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
-  PlainStep copy{step.span, {}};
+inline support::PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
+  support::PlainStep copy{step.span, {}};
   const std::vector<batch::ColumnSpec>& columns = job.pipeline().schema().columns;
   for (size_t i = 0; i < step.rows->size(); ++i) {
     const RowResult& loaded = step.rows->row(i);
-    PlainRow row;
+    support::PlainRow row;
     row.id = job.offsets()->Locate(loaded.record_id);
     row.source = loaded.source_record;
     row.masked = loaded.masked;
@@ -34,12 +34,12 @@ inline PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
 }
 
 // Reads all steps. Calls `after_step` after each.
-inline absl::StatusOr<std::vector<PlainStep>> LoadedSteps(
+inline absl::StatusOr<std::vector<support::PlainStep>> LoadedSteps(
     Loader* loader, const std::shared_ptr<const LoadJob>& job, const LocalStepsOptions& options,
     const std::function<void()>& after_step = [] {}) {
   auto local = LocalSteps::Open(loader, job, options);
   if (!local.ok()) return local.status();
-  std::vector<PlainStep> all;
+  std::vector<support::PlainStep> all;
   while (true) {
     const auto step = (*local)->Next();
     if (!step.ok()) return step.status();

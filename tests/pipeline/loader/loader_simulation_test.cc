@@ -180,10 +180,10 @@ class Trainer final : public RowSink {
 class LoaderSimulation : public ::testing::Test {
  protected:
   LoaderSimulation() {
-    NumberDatasetOptions numbers;
+    support::NumberDatasetOptions numbers;
     numbers.shards = kShards;
     numbers.records_per_shard = kShardRecords;
-    set_ = MakeNumberDataset(numbers, folder_.path());
+    set_ = support::MakeNumberDataset(numbers, folder_.path());
     // MemoryPipeline reads records that are numbers as text.
     for (uint64_t shard = 0; shard < kShards; ++shard) {
       std::vector<std::string> records;
@@ -191,7 +191,7 @@ class LoaderSimulation : public ::testing::Test {
         records.push_back(absl::StrCat(shard * kShardRecords + record, std::string(40 + 20 * (record % 7), ' ')));
         longest_ = std::max<uint64_t>(longest_, records.back().size() + kFrameBytes);
       }
-      WriteShard(set_.files[shard], records);
+      support::WriteShard(set_.files[shard], records);
     }
     auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
@@ -283,8 +283,8 @@ class LoaderSimulation : public ::testing::Test {
             sim.order_hash()};
   }
 
-  TempFolder folder_, state_;
-  TestDataset set_;
+  support::TempFolder folder_, state_;
+  support::TestDataset set_;
   std::unique_ptr<sources::Snapshot> snapshot_;
   uint64_t longest_ = 0;
   Rows expected_;

@@ -21,8 +21,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::shared_ptr<const LoadJob> JobOf(const TestDataset& set) {
-  auto job = OpenJob(set.job, set.roots);
+std::shared_ptr<const LoadJob> JobOf(const support::TestDataset& set) {
+  auto job = support::OpenJob(set.job, set.roots);
   PS_CHECK(job.ok());
   return *std::move(job);
 }
@@ -34,8 +34,8 @@ LoaderOptions Threads(int threads) {
   return options;
 }
 
-absl::StatusOr<std::vector<PlainStep>> Load(const TestDataset& set, const LoaderOptions& options,
-                                            const LocalStepsOptions& steps = {}) {
+absl::StatusOr<std::vector<support::PlainStep>> Load(const support::TestDataset& set, const LoaderOptions& options,
+                                                     const LocalStepsOptions& steps = {}) {
   const auto loader = Loader::Create(options);
   PS_CHECK(loader.ok());
   const auto loaded = LoadedSteps(loader->get(), JobOf(set), steps);
@@ -44,19 +44,20 @@ absl::StatusOr<std::vector<PlainStep>> Load(const TestDataset& set, const Loader
 }
 
 // Whether the loader makes the rows of the plain loop.
-void ExpectPlainRows(const TestDataset& set, const LoaderOptions& options, const PlainRead& read = {}) {
+void ExpectPlainRows(const support::TestDataset& set, const LoaderOptions& options,
+                     const support::PlainRead& read = {}) {
   const auto loaded =
       Load(set, options,
            {.world_size = read.world_size, .read = {.rank = read.rank, .start = read.start, .epochs = read.epochs}});
-  const auto plain = PlainSteps(*JobOf(set), read);
+  const auto plain = support::PlainSteps(*JobOf(set), read);
   ASSERT_TRUE(plain.ok()) << plain.status();
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_FALSE(plain->empty());
   EXPECT_TRUE(*loaded == *plain) << options.threads << " threads";
 }
 
-ImageDatasetOptions SmallImages() {
-  ImageDatasetOptions options;
+support::ImageDatasetOptions SmallImages() {
+  support::ImageDatasetOptions options;
   options.shards = 3;
   options.records_per_shard = 11;
   options.width = 48;
@@ -66,14 +67,14 @@ ImageDatasetOptions SmallImages() {
 }
 
 TEST(LocalSteps, GivesTheRowsOfAPlainLoopWithAnyNumberOfThreads) {
-  TempFolder folder;
-  const TestDataset set = MakeImageDataset(SmallImages(), folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeImageDataset(SmallImages(), folder.path());
   for (const int threads : {1, 2, 5}) ExpectPlainRows(set, Threads(threads), {.epochs = 2});
 }
 
 TEST(LocalSteps, CachesColdWarmOrFullGiveTheSameRows) {
-  TempFolder folder;
-  const TestDataset set = MakeImageDataset(SmallImages(), folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeImageDataset(SmallImages(), folder.path());
   for (const uint64_t records : {0, 30'000, 4'000'000}) {
     for (const uint64_t decoded : {0, 60'000, 4'000'000}) {
       LoaderOptions options = Threads(2);
@@ -87,17 +88,17 @@ TEST(LocalSteps, CachesColdWarmOrFullGiveTheSameRows) {
 TEST(LocalSteps, NumbersStringsAndRaggedColumnsOfCompressedShards) {
   for (const sources::Compression compression :
        {sources::Compression::kNone, sources::Compression::kGzip, sources::Compression::kZlib}) {
-    TempFolder folder;
-    NumberDatasetOptions numbers;
+    support::TempFolder folder;
+    support::NumberDatasetOptions numbers;
     numbers.compression = compression;
-    const TestDataset set = MakeNumberDataset(numbers, folder.path());
+    const support::TestDataset set = support::MakeNumberDataset(numbers, folder.path());
     ExpectPlainRows(set, Threads(3), {.epochs = 2});
     // Each epoch has every id once, and the id column is the record of the plan.
     const auto loaded = Load(set, Threads(3), {.read = {.epochs = 2}});
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     std::map<uint64_t, std::set<int64_t>> seen;
-    for (const PlainStep& step : *loaded) {
-      for (const PlainRow& row : step.rows) {
+    for (const support::PlainStep& step : *loaded) {
+      for (const support::PlainRow& row : step.rows) {
         int64_t value;
         std::memcpy(&value, row.columns[0].bytes.data(), sizeof(value));
         EXPECT_EQ(static_cast<uint64_t>(value), row.id.shard * 50 + row.id.record);
@@ -110,8 +111,8 @@ TEST(LocalSteps, NumbersStringsAndRaggedColumnsOfCompressedShards) {
 }
 
 TEST(LocalSteps, BoxesAreTheSameWithAnyThreadsAndCaches) {
-  TempFolder folder;
-  const TestDataset set = MakeDetectionDataset(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeDetectionDataset(folder.path());
   for (const int threads : {1, 3}) ExpectPlainRows(set, Threads(threads), {.epochs = 2});
   LoaderOptions cached = Threads(2);
   cached.record_cache_bytes = cached.decoded_cache_bytes = 4'000'000;
@@ -119,17 +120,17 @@ TEST(LocalSteps, BoxesAreTheSameWithAnyThreadsAndCaches) {
 }
 
 TEST(LocalSteps, RanksTogetherGiveTheRowsOfOneRankStepByStep) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset({}, folder.path());
-  auto whole = PlainSteps(*JobOf(set));
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset({}, folder.path());
+  auto whole = support::PlainSteps(*JobOf(set));
   ASSERT_TRUE(whole.ok()) << whole.status();
-  std::vector<PlainStep> together(whole->size());
+  std::vector<support::PlainStep> together(whole->size());
   for (uint64_t rank = 0; rank < 4; ++rank) {
     const auto part = Load(set, Threads(1), {.world_size = 4, .read = {.rank = rank}});
     ASSERT_TRUE(part.ok()) << part.status();
     ASSERT_EQ(part->size(), whole->size());
     for (size_t step = 0; step < part->size(); ++step) {
-      const std::vector<PlainRow>& rows = (*part)[step].rows;
+      const std::vector<support::PlainRow>& rows = (*part)[step].rows;
       together[step].span = (*part)[step].span;
       together[step].rows.insert(together[step].rows.end(), rows.begin(), rows.end());
     }
@@ -138,22 +139,22 @@ TEST(LocalSteps, RanksTogetherGiveTheRowsOfOneRankStepByStep) {
 }
 
 TEST(LocalSteps, StartsAnywhereAndGoesOnOverEpochEnds) {
-  TempFolder folder;
-  ExpectPlainRows(MakeNumberDataset({}, folder.path()), Threads(2), {.start = {0, 8 * 7}, .epochs = 2});
+  support::TempFolder folder;
+  ExpectPlainRows(support::MakeNumberDataset({}, folder.path()), Threads(2), {.start = {0, 8 * 7}, .epochs = 2});
 }
 
 TEST(LocalSteps, PaddingRepeatsTheEpochsStartAndIsNotValid) {
-  TempFolder folder;
-  NumberDatasetOptions numbers;
+  support::TempFolder folder;
+  support::NumberDatasetOptions numbers;
   numbers.shards = 1;
   numbers.records_per_shard = 13;
-  TestDataset set = MakeNumberDataset(numbers, folder.path());
+  support::TestDataset set = support::MakeNumberDataset(numbers, folder.path());
   set.job.mutable_batch()->set_last(v1::PAD);
   ExpectPlainRows(set, Threads(2));
   const auto padded = Load(set, Threads(2));
   ASSERT_TRUE(padded.ok()) << padded.status();
   ASSERT_EQ(padded->size(), 2u);
-  const PlainStep& last = (*padded)[1];
+  const support::PlainStep& last = (*padded)[1];
   ASSERT_EQ(last.rows.size(), 8u);
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(last.rows[i].valid, i < 5);
   EXPECT_EQ(last.rows[5].id, (*padded)[0].rows[0].id);
@@ -167,9 +168,9 @@ TEST(LocalSteps, PaddingRepeatsTheEpochsStartAndIsNotValid) {
 }
 
 TEST(LocalSteps, ABrokenRecordGetsTheJobsPolicy) {
-  TempFolder folder;
-  TestDataset set = MakeImageDataset(SmallImages(), folder.path());
-  BreakRecord(set.files[1], 4);
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeImageDataset(SmallImages(), folder.path());
+  support::BreakRecord(set.files[1], 4);
   const absl::Status failure = Load(set, Threads(2)).status();
   EXPECT_EQ(failure.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(failure.message()), AllOf(HasSubstr("data-00001"), HasSubstr("record 4")));
@@ -180,8 +181,8 @@ TEST(LocalSteps, ABrokenRecordGetsTheJobsPolicy) {
     const auto result = Load(set, Threads(1));
     ASSERT_TRUE(result.ok()) << result.status();
     int found = 0, rows = 0;
-    for (const PlainStep& step : *result) {
-      for (const PlainRow& row : step.rows) {
+    for (const support::PlainStep& step : *result) {
+      for (const support::PlainRow& row : step.rows) {
         ++rows;
         const bool broken = row.id == plan::Location{1, 4};
         found += broken;
@@ -201,18 +202,18 @@ TEST(LocalSteps, ABrokenRecordGetsTheJobsPolicy) {
 }
 
 TEST(LocalSteps, AMaskedRowHasEmptyRaggedColumns) {
-  TempFolder folder;
-  TestDataset set = MakeNumberDataset({}, folder.path());
-  BreakRecord(set.files[0], 0);
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeNumberDataset({}, folder.path());
+  support::BreakRecord(set.files[0], 0);
   set.job.mutable_errors()->set_policy(v1::MASK);
   ExpectPlainRows(set, Threads(2));
 }
 
 TEST(LocalSteps, AFailureComesWhenItsStepIsDueAndStays) {
-  TempFolder folder;
-  TestDataset set = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   set.job.mutable_order()->set_shuffle(v1::Order::NONE);
-  BreakRecord(set.files[0], 20);  // a record of step 2
+  support::BreakRecord(set.files[0], 20);  // a record of step 2
   const auto loader = Loader::Create(Threads(2));
   ASSERT_TRUE(loader.ok()) << loader.status();
   const auto steps = LocalSteps::Open(loader->get(), JobOf(set), {});
@@ -225,8 +226,8 @@ TEST(LocalSteps, AFailureComesWhenItsStepIsDueAndStays) {
 }
 
 TEST(LocalSteps, MistakesAreNamed) {
-  TempFolder folder;
-  const TestDataset set = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   EXPECT_EQ(Load(set, Threads(1), {.world_size = 3}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Load(set, Threads(1), {.world_size = 2, .read = {.rank = 2}}).status().message()),
               HasSubstr("rank 2"));

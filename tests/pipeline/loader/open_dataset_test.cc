@@ -11,8 +11,8 @@ namespace penstock::loader {
 namespace {
 
 TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
-  TempFolder folder, state;
-  const TestDataset set = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder, state;
+  const support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   const auto first = OpenDataset(storage::LocalFiles(), set.job, set.roots, state.path(), 1);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_FALSE(std::filesystem::is_empty(state.path()));
@@ -24,8 +24,8 @@ TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
 }
 
 TEST(OpenDataset, AGlobWithoutFilesIsNotFound) {
-  TempFolder folder;
-  TestDataset set = MakeNumberDataset({}, folder.path());
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   set.job.mutable_dataset(0)->set_files(0, folder.path() + "/none-*");
   EXPECT_EQ(OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1).status().code(), absl::StatusCode::kNotFound);
 }

@@ -217,16 +217,16 @@ uint64_t OwnMemory(const std::string& which) {
 }
 
 TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
-  if (kSanitizersHeap) GTEST_SKIP() << "a sanitizer keeps memory of its own";
+  if (support::kSanitizersHeap) GTEST_SKIP() << "a sanitizer keeps memory of its own";
   constexpr size_t kRanges = 64, kShards = 3, kInShard = 400, kRecords = kShards * kInShard;
   constexpr uint64_t kMemory = 48 << 20, kRecordBytes = 48 << 10;
   // Each of the 64 ranges and 64 single records also has libcurl's buffer (64 KiB), its handle and its connection.
   constexpr uint64_t kBeside = 128 * (96 << 10);
-  TempFolder folder, state;
-  ImageDatasetOptions images;
+  support::TempFolder folder, state;
+  support::ImageDatasetOptions images;
   images.shards = kShards;
   images.records_per_shard = 1;
-  TestDataset set = MakeImageDataset(images, folder.path());
+  support::TestDataset set = support::MakeImageDataset(images, folder.path());
   set.job.mutable_order()->set_chunk_records(8);
   set.job.mutable_order()->set_window_chunks(1024);
   // Small images in long records, so that the memory of decoding does not matter here.
@@ -243,7 +243,7 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   }
   // An unknown field: number 15, with a length of three bytes.
   record += std::string("\x7a\x80\x80\x03", 4) + std::string(kRecordBytes, 'x');
-  for (const std::string& file : set.files) WriteShard(file, std::vector<std::string>(kInShard, record));
+  for (const std::string& file : set.files) support::WriteShard(file, std::vector<std::string>(kInShard, record));
 
   // The server does not hold the read of a single record.
   const HoldingServer server(folder.path(), 2 * kRecordBytes, kRanges);

@@ -56,10 +56,10 @@ struct Opened final : ReadyWaiter {
 class RangeLookAheadTest : public ::testing::Test {
  protected:
   RangeLookAheadTest() {
-    ImageDatasetOptions images;
+    support::ImageDatasetOptions images;
     images.shards = 3;
     images.records_per_shard = kAheadPerShard;
-    set_ = MakeImageDataset(images, folder_.path());
+    set_ = support::MakeImageDataset(images, folder_.path());
     RecordRanges::Options options;
     options.most_under_way = 1000;
     options.reserve = [memory = memory_](uint64_t session, uint64_t bytes) {
@@ -135,9 +135,9 @@ class RangeLookAheadTest : public ::testing::Test {
     return found;
   }
 
-  TempFolder folder_, state_;
+  support::TempFolder folder_, state_;
   RangedStorage storage_;
-  TestDataset set_;
+  support::TestDataset set_;
   ManualClock clock_;
   const std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   std::shared_ptr<RecordRanges> ranges_;

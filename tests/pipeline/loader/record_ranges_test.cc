@@ -28,10 +28,10 @@ constexpr size_t kRangeRecords = 1200;
 class RecordRangesTest : public ::testing::Test {
  protected:
   RecordRangesTest() {
-    ImageDatasetOptions images;
+    support::ImageDatasetOptions images;
     images.shards = 3;
     images.records_per_shard = kRangeRecords / 3;
-    set_ = MakeImageDataset(images, folder_.path());
+    set_ = support::MakeImageDataset(images, folder_.path());
     set_.job.mutable_order()->set_chunk_records(8);
     set_.job.mutable_order()->set_window_chunks(1024);
     job_ = JobOn(&storage_);
@@ -120,9 +120,9 @@ class RecordRangesTest : public ::testing::Test {
   }
 
   SimScheduler sim_{1};
-  TempFolder folder_, state_;
+  support::TempFolder folder_, state_;
   RangedStorage storage_;
-  TestDataset set_;
+  support::TestDataset set_;
   std::shared_ptr<const LoadJob> job_;
 };
 
@@ -170,7 +170,7 @@ TEST_F(RecordRangesTest, RowsWhoseRangesFailReadTheirRecordsThemselves) {
 }
 
 TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
-  BreakRecord(set_.files[1], 77);
+  support::BreakRecord(set_.files[1], 77);
   std::filesystem::remove_all(state_.path());
   std::filesystem::create_directories(state_.path());
   set_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);

@@ -87,13 +87,14 @@ class CountedStorage final : public LocalBehind {
 };
 
 // Two shards of samples with jpg, json and cls. The job reads jpg and cls.
-TestDataset MakeSamples(const std::string& folder) {
-  TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = kSamples / 2, .tar = true}, folder);
+support::TestDataset MakeSamples(const std::string& folder) {
+  support::TestDataset set =
+      support::MakeImageDataset({.shards = 2, .records_per_shard = kSamples / 2, .tar = true}, folder);
   for (size_t shard = 0; shard < set.files.size(); ++shard) {
     std::string archive;
     for (uint64_t i = 0; i < kSamples / 2; ++i) {
       const uint64_t number = shard * (kSamples / 2) + i;
-      sources::AppendTarMember(absl::StrFormat("%06d.jpg", number), MakeTestJpeg(160, 120, number), &archive);
+      sources::AppendTarMember(absl::StrFormat("%06d.jpg", number), support::MakeTestJpeg(160, 120, number), &archive);
       sources::AppendTarMember(absl::StrFormat("%06d.json", number), absl::StrCat("{\"id\": ", number, "}"), &archive);
       sources::AppendTarMember(absl::StrFormat("%06d.cls", number), absl::StrCat(number * 7), &archive);
     }
@@ -127,8 +128,8 @@ void LoadInto(const std::shared_ptr<const LoadJob>& job, int threads, Epoch* epo
   const auto steps = LoadedSteps(loader->get(), job, {});
   epoch->status = steps.status();
   if (!steps.ok()) return;
-  epoch->digest = DigestOf(*steps);
-  for (const PlainStep& step : *steps) epoch->rows += step.rows.size();
+  epoch->digest = support::DigestOf(*steps);
+  for (const support::PlainStep& step : *steps) epoch->rows += step.rows.size();
 }
 
 Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots) {
@@ -145,8 +146,8 @@ Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vect
 }
 
 TEST(RequestedFeaturesOfAJob, AJobOfLabelsAsksStorageForTheLabelsAlone) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   std::string expected;
   for (const bool near : {true, false}) {
     CountedStorage storage(near);
@@ -160,8 +161,8 @@ TEST(RequestedFeaturesOfAJob, AJobOfLabelsAsksStorageForTheLabelsAlone) {
 }
 
 TEST(RequestedFeaturesOfAJob, PhotographsAndLabelsLeaveOutTheTextBetweenThem) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage near(true);
   const Epoch epoch = ReadEpoch(&near, set.job, set.roots);
   EXPECT_EQ(epoch.status, absl::OkStatus());
@@ -175,8 +176,8 @@ TEST(RequestedFeaturesOfAJob, PhotographsAndLabelsLeaveOutTheTextBetweenThem) {
 }
 
 TEST(RequestedFeaturesOfAJob, RangesOfWholeSamplesServeJobsThatReadMostOfThem) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage storage(false);
   std::string record;
   const auto labels = OpenDataset(&storage, LabelsOf(set.job), set.roots, "", 1).value();
@@ -202,8 +203,8 @@ TEST(RequestedFeaturesOfAJob, RangesOfWholeSamplesServeJobsThatReadMostOfThem) {
 }
 
 TEST(RequestedFeaturesOfAJob, DamageOfAMemberFailsOnlyRowsOfJobsThatReadIt) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   const std::string archive = ReadWholeFile(set.files[1]).value();
   const auto offset_of = [&](const std::string& member) { return archive.find("000015." + member); };
   const std::string place = absl::StrCat(set.files[1], ", record 3 at offset ", offset_of("jpg"), ": member 000015.");
@@ -234,8 +235,8 @@ TEST(RequestedFeaturesOfAJob, DamageOfAMemberFailsOnlyRowsOfJobsThatReadIt) {
 }
 
 TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   v1::JobSpec job = LabelsOf(set.job);
   job.mutable_features(0)->set_key("cls2");
   const auto dataset = OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value();
@@ -244,8 +245,8 @@ TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
 }
 
 TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers) {
-  TempFolder folder;
-  const TestDataset set = MakeSamples(folder.path());
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
   const auto space = [&](const v1::JobSpec& job) {
     const auto load = LoadJob::Create(job, OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value()).value();
     return std::pair(load->record_space(), load->order_fingerprint());
@@ -279,11 +280,11 @@ class RequestedFeaturesOfObjects : public storage::ObjectStorageTest {
     return epoch;
   }
 
-  TempFolder folder_;
-  TestDataset set_;
+  support::TempFolder folder_;
+  support::TestDataset set_;
   std::atomic<uint64_t> bytes_{0};
-  HttpServer counted_{[this](const ServedRequest& request) {
-    ServedAnswer answer = s3_(request);
+  support::HttpServer counted_{[this](const support::ServedRequest& request) {
+    support::ServedAnswer answer = s3_(request);
     if (request.method == "GET") bytes_ += answer.body.size();
     return answer;
   }};
@@ -353,7 +354,7 @@ TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
         if (random.Below(8) == 0) sources::AppendTarMember("folder", "", &archive, '5');
       }
     }
-    TempFolder folder;
+    support::TempFolder folder;
     PS_CHECK(WriteFileAtomically(folder.File("tar"), archive).ok());
     auto file = OpenFile(folder.File("tar")).value();
     const auto index = std::make_shared<const sources::ShardIndex>(sources::BuildShardIndex(*file).value());

@@ -99,8 +99,8 @@ TEST(ResumedRows, ARowThatWaitsForMemoryUsesTheRecordThatItHasCached) {
 
 TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
   Make(sources::Compression::kNone, v1::SUBSTITUTE);
-  BreakRecord(set_.files[0], 0);
-  BreakRecord(set_.files[1], 3);
+  support::BreakRecord(set_.files[0], 0);
+  support::BreakRecord(set_.files[1], 3);
   auto loader = LoaderWithCaches();
   HoldingSink sink;
   auto session = SessionOf(loader.get(), job_, &sink);

@@ -230,8 +230,8 @@ TEST(RowCacheRows, WhoWaitsForARowOfOneThatGoesGetsItNonetheless) {
 }
 
 // Expects the rows of the plain loop from a loader with a cache of `row_cache` bytes. Returns the hits.
-uint64_t HitsWithPlainRows(const TestDataset& set, uint64_t row_cache) {
-  const auto job = OpenJob(set.job, set.roots);
+uint64_t HitsWithPlainRows(const support::TestDataset& set, uint64_t row_cache) {
+  const auto job = support::OpenJob(set.job, set.roots);
   PS_CHECK(job.ok());
   LoaderOptions options;
   options.threads = 2;
@@ -241,15 +241,15 @@ uint64_t HitsWithPlainRows(const TestDataset& set, uint64_t row_cache) {
   PS_CHECK(loader.ok());
   const auto steps = LoadedSteps(loader->get(), *job, {.read = {.epochs = 3}});
   PS_CHECK(steps.ok());
-  EXPECT_EQ(DigestOf(*steps), PlainDigest(set, set.job, 3)) << row_cache;
+  EXPECT_EQ(support::DigestOf(*steps), support::PlainDigest(set, set.job, 3)) << row_cache;
   return (*loader)->Stats().row_cache.hits;
 }
 
 TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
-  TempFolder folder, numbers_folder;
-  const TestDataset set = MakeDetectionDataset(folder.path());
+  support::TempFolder folder, numbers_folder;
+  const support::TestDataset set = support::MakeDetectionDataset(folder.path());
   for (const uint64_t row_cache : {0, 8 << 20}) HitsWithPlainRows(set, row_cache);
-  const TestDataset numbers = MakeNumberDataset({}, numbers_folder.path());
+  const support::TestDataset numbers = support::MakeNumberDataset({}, numbers_folder.path());
   HitsWithPlainRows(numbers, 5'000);
   EXPECT_EQ(HitsWithPlainRows(numbers, 4'000'000), 400u);
 }

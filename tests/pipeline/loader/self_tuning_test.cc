@@ -30,7 +30,7 @@ std::unique_ptr<Loader> TunedLoader(int threads) {
   return *std::move(loader);
 }
 
-std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const TestDataset& set) {
+std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const support::TestDataset& set) {
   auto reader = OpenDataset(storage, set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
@@ -54,10 +54,10 @@ std::map<uint64_t, std::string> RowsOfJob(const std::shared_ptr<const LoadJob>& 
 }
 
 TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
-  TempFolder folder;
-  ImageDatasetOptions images;
+  support::TempFolder folder;
+  support::ImageDatasetOptions images;
   images.shards = 2;
-  const TestDataset set = MakeImageDataset(images, folder.path());
+  const support::TestDataset set = support::MakeImageDataset(images, folder.path());
   const auto near = JobOn(storage::LocalFiles(), set);
   const auto calm = TunedLoader(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());

@@ -152,7 +152,7 @@ TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
       Make(compression, policy);
       if (compression == sources::Compression::kNone) {
         // Most records of the first shard, so that their substitutes are broken too.
-        for (int record = 0; record < 15; ++record) BreakRecord(set_.files[0], record);
+        for (int record = 0; record < 15; ++record) support::BreakRecord(set_.files[0], record);
       }
       std::filesystem::remove_all(state_.path());
       std::filesystem::create_directories(state_.path());

@@ -139,7 +139,7 @@ class HeldStorage final : public LocalBehind {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-inline std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const TestDataset& set,
+inline std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const support::TestDataset& set,
                                             const std::string& state) {
   const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(frozen.ok());
@@ -198,10 +198,10 @@ inline std::map<uint64_t, std::string> AllRows(const std::shared_ptr<const LoadJ
 class SlowReadsTest : public ::testing::Test {
  protected:
   void Make(sources::Compression compression = sources::Compression::kNone, v1::ErrorPolicy policy = v1::FAIL) {
-    ImageDatasetOptions images;
+    support::ImageDatasetOptions images;
     images.shards = 2;
     images.compression = compression;
-    set_ = MakeImageDataset(images, folder_.path());
+    set_ = support::MakeImageDataset(images, folder_.path());
     set_.job.mutable_errors()->set_policy(policy);
     set_.job.mutable_errors()->set_max_bad_fraction(1);
     job_ = JobOn(&storage_, set_, state_.path());
@@ -212,9 +212,9 @@ class SlowReadsTest : public ::testing::Test {
     AllRows(job_, loader.get(), 40);
   }
 
-  TempFolder folder_, state_;
+  support::TempFolder folder_, state_;
   HeldStorage storage_;
-  TestDataset set_;
+  support::TestDataset set_;
   std::shared_ptr<const LoadJob> job_;
 };
 

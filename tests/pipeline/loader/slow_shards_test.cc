@@ -30,10 +30,10 @@ constexpr std::chrono::seconds kStuck{20};
 class SlowShardsTest : public ::testing::Test {
  protected:
   explicit SlowShardsTest(DatasetReader::Options options = {}) : options_(options) {
-    NumberDatasetOptions numbers;
+    support::NumberDatasetOptions numbers;
     numbers.shards = 4;
     numbers.records_per_shard = 10;
-    set_ = MakeNumberDataset(numbers, folder_.path());
+    set_ = support::MakeNumberDataset(numbers, folder_.path());
     set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
     auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
@@ -107,8 +107,8 @@ class SlowShardsTest : public ::testing::Test {
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::hours(1));
   }
 
-  TempFolder folder_, state_;
-  TestDataset set_;
+  support::TempFolder folder_, state_;
+  support::TestDataset set_;
   const std::shared_ptr<storage::FileErrors> file_errors_ = std::make_shared<storage::FileErrors>(StoppedClock());
   ThreadPool pool_{2, "slow"};
   DatasetReader::Options options_;

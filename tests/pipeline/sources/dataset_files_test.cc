@@ -48,7 +48,7 @@ class DatasetFilesTest : public ::testing::Test {
     return std::string(files.status().message());
   }
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   std::vector<DataRoot> roots_;
 };
 

@@ -31,7 +31,7 @@ std::string TarOf(int samples) {
 }
 
 std::string TfRecords() {
-  TempFolder folder;
+  support::TempFolder folder;
   WriteShard(folder.File("s"), {"a", "b"});
   return Slurp(folder.File("s"));
 }

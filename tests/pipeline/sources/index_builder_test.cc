@@ -24,7 +24,7 @@ absl::StatusOr<ShardIndex> IndexOf(const std::string& path, const IndexOptions& 
 }
 
 TEST(BuildShardIndex, FindsTheSameRecordsHoweverTheyAreCompressed) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::vector<std::string> records = SomeRecords();
   uint64_t hash = 0;
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
@@ -105,7 +105,7 @@ TEST(BuildShardIndex, RefusesALongRecordBeforeItAllocates) {
 }
 
 TEST(BuildShardIndex, NeverCrashesOnAFileCutAnywhere) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::vector<std::string> records = {"", "a", TestBytes(40, 1), TestBytes(100, 2), "end"};
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
     WriteShard(folder.File("whole"), records, compression);
@@ -137,7 +137,7 @@ TEST(BuildShardIndex, AnEmptyFileHasNoRecords) {
 }
 
 TEST(BuildShardIndex, TellsItsProgressToTheLastByte) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records(120, TestBytes(100'000, 3));
   for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
     WriteShard(folder.File("s"), records, compression);
@@ -155,7 +155,7 @@ TEST(BuildShardIndex, TellsItsProgressToTheLastByte) {
 }
 
 TEST(BuildShardIndex, BoundsTheMemoryOfRestartWindows) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 100; ++i) records.push_back(TestBytes(40'000, i));
   WriteShard(folder.File("s"), records, Compression::kGzip);
@@ -199,7 +199,7 @@ TEST(DetectShardKind, BelievesARightLengthCrcBeforeAnyMagic) {
 }
 
 TEST(DetectShardKind, FindsEachKind) {
-  TempFolder folder;
+  support::TempFolder folder;
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
     for (const int count : {0, 1, 5}) {
       WriteShard(folder.File("s"), std::vector<std::string>(count, "record"), compression);
@@ -214,7 +214,7 @@ TEST(DetectShardKind, FindsEachKind) {
 }
 
 TEST(RecordWalker, HandsOutDataWithoutAnIndex) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::vector<std::string> records = SomeRecords();
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
     WriteShard(folder.File("s"), records, compression);

@@ -12,7 +12,7 @@ namespace penstock::sources {
 namespace {
 
 TEST(IndexStore, BuildsOnceAndThenLoads) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("train-0");
   WriteShard(path, {"a", "b"}, Compression::kZlib);
   for (const IndexStore& store : {IndexStore::InStateDir(storage::LocalFiles(), folder.File("state")),
@@ -32,7 +32,7 @@ TEST(IndexStore, BuildsOnceAndThenLoads) {
 }
 
 TEST(IndexStore, TrustsASidecarOnlyWhileSizeAndMtimeMatch) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("s");
   const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
   WriteShard(path, {"a", "b"});
@@ -48,7 +48,7 @@ TEST(IndexStore, TrustsASidecarOnlyWhileSizeAndMtimeMatch) {
 }
 
 TEST(IndexStore, BuildsAgainWhenTheSidecarIsDamagedOrServesOtherOptions) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("s");
   const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
   WriteShard(path, {"a", "long enough"}, Compression::kGzip);
@@ -67,7 +67,7 @@ TEST(IndexStore, BuildsAgainWhenTheSidecarIsDamagedOrServesOtherOptions) {
 }
 
 TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {
-  TempFolder folder;
+  support::TempFolder folder;
   WriteShard(folder.File("s"), {"a"});
   WriteBytes(folder.File("state"), "a file where the folder should be");
   const auto loaded = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state")).LoadOrBuild(folder.File("s"));
@@ -84,7 +84,7 @@ TEST(IndexStore, TellsShardsOfOneNameApart) {
 }
 
 TEST(BuildIndexes, KeepsOrderAndGoesOnAfterABrokenShard) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> paths;
   uint64_t bytes = 0;
   for (size_t i = 0; i < 12; ++i) {

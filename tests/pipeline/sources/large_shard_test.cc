@@ -28,7 +28,7 @@ TEST(LargeShard, EveryRecordSizeUpTo70000IsReadBack) {
 }
 
 TEST(LargeShard, RandomReadsFromRestartPointsEqualTheStream) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   size_t total = 0;
   for (size_t i = 0; total < 30'000'000; ++i) {

@@ -34,8 +34,8 @@ class Bucket {
   }
 
  private:
-  FakeS3 s3_;
-  HttpServer server_{[this](const ServedRequest& request) { return s3_(request); }};
+  support::FakeS3 s3_;
+  support::HttpServer server_{[this](const support::ServedRequest& request) { return s3_(request); }};
 };
 
 class ObjectFilesTest : public testing::Test {
@@ -92,8 +92,8 @@ TEST_F(ObjectFilesTest, ARootMayBeNamedBeforeItsStorageCanBeAsked) {
 }
 
 TEST_F(ObjectFilesTest, AWebServerIsAskedForNamesAndNotForAListing) {
-  HttpServer web([](const ServedRequest& request) {
-    return request.path == "/data/a-0" ? ServedAnswer{.body = "0123"} : ServedAnswer{.status = 404};
+  support::HttpServer web([](const support::ServedRequest& request) {
+    return request.path == "/data/a-0" ? support::ServedAnswer{.body = "0123"} : support::ServedAnswer{.status = 404};
   });
   const auto roots = ParseDataRoots(Files(), {"web=" + web.url() + "/data"}).value();
   const auto files = ExpandGlobs(Files(), {"a-0"}, roots);

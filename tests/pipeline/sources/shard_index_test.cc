@@ -11,7 +11,7 @@ namespace penstock::sources {
 namespace {
 
 ShardIndex CompressedIndex() {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 40; ++i) records.push_back(TestBytes(3000 + i, i));
   WriteShard(folder.File("s"), records, Compression::kGzip);

@@ -28,7 +28,7 @@ std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOpt
 constexpr Compression kAll[] = {Compression::kNone, Compression::kGzip, Compression::kZlib};
 
 TEST(ShardReader, ReadsEverySizeBackUnderEveryCompression) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   const std::string bytes = TestBytes(70'000, 1);
   for (size_t size = 0; size < 300; ++size) records.push_back(bytes.substr(size, size));
@@ -50,7 +50,7 @@ TEST(ShardReader, ReadsEverySizeBackUnderEveryCompression) {
 }
 
 TEST(ShardReader, ReadsAnyRecordsFromRestartPoints) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   size_t total = 0;
   for (size_t i = 0; total < 3'000'000; ++i) {
@@ -77,7 +77,7 @@ TEST(ShardReader, ReadsAnyRecordsFromRestartPoints) {
 }
 
 TEST(ShardReader, ReadsGzipOfManyMembers) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   std::string whole;
   for (size_t member = 0; member < 16; ++member) {
@@ -100,7 +100,7 @@ TEST(ShardReader, ReadsGzipOfManyMembers) {
 }
 
 TEST(ShardReader, ServesManyThreads) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 400; ++i) records.push_back(TestBytes(1000 + i, i));
   for (const Compression compression : {Compression::kNone, Compression::kZlib}) {
@@ -123,7 +123,7 @@ TEST(ShardReader, ServesManyThreads) {
 }
 
 TEST(ShardReader, LosesExactlyTheRecordWithAWrongDataCrc) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::string stream = Frame({"one", "two", "three"});
   stream[19 + 13] ^= 1;
   WriteBytes(folder.File("s"), stream);
@@ -140,7 +140,7 @@ TEST(ShardReader, LosesExactlyTheRecordWithAWrongDataCrc) {
 
 // Other bytes with the same size and mtime: only the CRCs and lengths reveal them.
 TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 100; ++i) records.push_back(TestBytes(5000, i));
   WriteShard(folder.File("s"), records, Compression::kGzip);
@@ -164,7 +164,7 @@ TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
 }
 
 TEST(ShardReader, SaysThatTheFileChanged) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("s");
   WriteShard(path, {"one", "two"});
   const auto reader = OpenIndexed(path);
@@ -182,7 +182,7 @@ TEST(ShardReader, SaysThatTheFileChanged) {
 }
 
 TEST(ShardReader, RefusesRecordsThatAreNotThere) {
-  TempFolder folder;
+  support::TempFolder folder;
   WriteShard(folder.File("s"), {"one", "two"});
   const auto reader = OpenIndexed(folder.File("s"));
   std::string record;
@@ -192,7 +192,7 @@ TEST(ShardReader, RefusesRecordsThatAreNotThere) {
 
 // A forged index causes at most an error.
 TEST(ShardReader, SurvivesWrongRestartPoints) {
-  TempFolder folder;
+  support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 60; ++i) records.push_back(TestBytes(4000, i));
   WriteShard(folder.File("s"), records, Compression::kGzip);

@@ -301,7 +301,7 @@ std::string BlobWithoutMembers(const ShardIndex& index) {
 }
 
 TEST(TarFeatures, AnIndexWithoutMembersIsOfAnEarlierReleaseAndIsBuiltAgain) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("train.tar");
   WriteBytes(path, MakeShard(30).bytes());
   const IndexStore store = IndexStore::BesideShards(storage::LocalFiles());

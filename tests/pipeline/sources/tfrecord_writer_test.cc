@@ -11,7 +11,7 @@ namespace penstock::sources {
 namespace {
 
 TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
-  TempFolder folder;
+  support::TempFolder folder;
   {
     auto writer = TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"));
     ASSERT_TRUE(writer.ok());
@@ -29,7 +29,7 @@ TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
 }
 
 TEST(TFRecordWriter, RefusesWhatItCannotDo) {
-  TempFolder folder;
+  support::TempFolder folder;
   EXPECT_FALSE(TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = Compression::kAuto}).ok());
   EXPECT_FALSE(
       TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = Compression::kGzip, .level = 12})

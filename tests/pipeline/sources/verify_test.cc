@@ -120,7 +120,7 @@ TEST(VerifyShard, NamesTheRecordThatATruncationCuts) {
 }
 
 TEST(VerifyShard, SeesDamageInCompressedShards) {
-  TempFolder folder;
+  support::TempFolder folder;
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
     WriteShard(folder.File("s"), Records(), compression);
     const std::string bytes = Slurp(folder.File("s"));
@@ -166,7 +166,7 @@ TEST(VerifyShard, RefusesToBelieveALongRecord) {
 }
 
 TEST(VerifyShard, NeverCrashesOnAnyChangedByte) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::vector<std::string> records = {"zero", TestBytes(60, 1), "", "three"};
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
     WriteShard(folder.File("s"), records, compression);

@@ -31,7 +31,7 @@ void Write(const std::string& path, const std::string& content) {
 }
 
 TEST(Storage, LocalFilesHoldToTheContract) {
-  TempFolder folder;
+  support::TempFolder folder;
   ThreadPool pool(2, "files");
   const auto storage = MakePosixStorage(&pool);
   EXPECT_TRUE(storage->HasLowLatency("/a"));
@@ -51,7 +51,7 @@ TEST(Storage, TheExampleHoldsToTheContract) {
 // A storage needs no more than its scheme.
 TEST(Files, TheSchemeOfANameChoosesItsStorage) {
   static auto* const memory = new MemoryStorage;
-  TempFolder folder;
+  support::TempFolder folder;
   const auto files = FilesBy(LocalFiles(), {{"mem", [] { return static_cast<Storage*>(memory); }}});
   EXPECT_EQ(files->Schemes(), std::vector<std::string>{"mem"});
   for (const char* name : {"/a", "a", "", "mem:/a", "ftp://a/b", "C://a"}) EXPECT_TRUE(files->IsLocal(name)) << name;
@@ -77,7 +77,7 @@ TEST(Files, UrlsOfObjectsAreKnown) {
 }
 
 TEST(PosixStorage, AFileWrittenInPlaceIsInAnotherState) {
-  TempFolder folder;
+  support::TempFolder folder;
   ThreadPool pool(1, "files");
   const auto storage = MakePosixStorage(&pool);
   Write(folder.File("a"), "0123456789");

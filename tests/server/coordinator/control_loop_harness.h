@@ -112,7 +112,7 @@ class ControlLoopTest : public ::testing::Test {
   }
 
   SimScheduler sim_{1};
-  FakeStore store_;
+  support::FakeStore store_;
   std::unique_ptr<ControlLoop> loop_;
   Reply reply_;  // reply to the last request
   uint64_t next_id_ = 1000;

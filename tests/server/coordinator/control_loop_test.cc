@@ -245,7 +245,7 @@ TEST_F(ControlLoopTest, AWatcherWhoseTimeIsOverBeforeItsTurnHearsOfTheChangeAllT
 // Many requests at once, in an order that the seed draws: one seed is one run.
 uint64_t RunOfManyRequests(uint64_t seed) {
   SimScheduler sim(seed);
-  FakeStore store;
+  support::FakeStore store;
   ControlLoop loop(*CoordinatorState::Restore({}, 0, 1, v1::StoredState()), &store, 0, &sim, {});
   std::string log;
   for (int i = 0; i < 20; ++i) {

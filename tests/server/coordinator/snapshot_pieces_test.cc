@@ -113,14 +113,14 @@ std::vector<v1::StoreEvent> LargeJob(const std::string& name, uint64_t uid) {
 }
 
 TEST(SnapshotPieces, CancellingOneOfTwoLargeJobsWritesAtMost64KiB) {
-  TempFolder folder;
+  support::TempFolder folder;
   const std::string path = folder.File("coordinator.db");
   ThreadPool disk(1, "store");
   auto store = OpenSqliteStore(path, &disk);
   ASSERT_TRUE(store.ok()) << store.status();
   uint64_t revision = 0;
   for (const char* name : {"a", "b"}) {
-    ASSERT_EQ(CommitFacts(store->get(), LargeJob(name, revision + 1), revision).kind, CommitOutcome::kStored);
+    ASSERT_EQ(support::CommitFacts(store->get(), LargeJob(name, revision + 1), revision).kind, CommitOutcome::kStored);
     ++revision;
   }
   sqlite3* db = nullptr;
@@ -138,7 +138,7 @@ TEST(SnapshotPieces, CancellingOneOfTwoLargeJobsWritesAtMost64KiB) {
   size_t bytes = 0;
   for (const v1::StoreEvent& fact : effects.changes[0].facts) bytes += fact.ByteSizeLong();
   EXPECT_LE(bytes, 65536u);
-  ASSERT_EQ(CommitFacts(store->get(), effects.changes[0].facts, revision).kind, CommitOutcome::kStored);
+  ASSERT_EQ(support::CommitFacts(store->get(), effects.changes[0].facts, revision).kind, CommitOutcome::kStored);
   EXPECT_GT(std::filesystem::file_size(path + "-wal"), 0u);
   EXPECT_LE(std::filesystem::file_size(path + "-wal"), 65536u);
   // The cancelled job keeps its shards.

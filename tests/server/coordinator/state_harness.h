@@ -33,7 +33,7 @@ class StateHarness {
     EXPECT_TRUE(stored.ok());
     std::vector<v1::StoreEvent> begin(1);
     begin[0].set_begin_term(stored->term() + 1);
-    EXPECT_EQ(CommitFacts(&store, begin, stored->revision()).kind, CommitOutcome::kStored);
+    EXPECT_EQ(support::CommitFacts(&store, begin, stored->revision()).kind, CommitOutcome::kStored);
     revision_ = stored->revision() + 1;
     auto restored = CoordinatorState::Restore(options_, now, stored->term() + 1, *stored);
     ASSERT_TRUE(restored.ok()) << restored.status();
@@ -47,7 +47,7 @@ class StateHarness {
     last_facts.clear();
     Effects effects = ApplyAndStore(&*state, event, &last_facts);
     if (!last_facts.empty()) {
-      EXPECT_EQ(CommitFacts(&store, last_facts, revision_).kind, CommitOutcome::kStored);
+      EXPECT_EQ(support::CommitFacts(&store, last_facts, revision_).kind, CommitOutcome::kStored);
       ++revision_;
     }
     return effects;
@@ -156,7 +156,7 @@ class StateHarness {
 
   Nanos now = kSecond;
   transport::Peer caller;  // sender of the next requests
-  FakeStore store;
+  support::FakeStore store;
   std::vector<v1::StoreEvent> last_facts;  // facts of the last event
   std::optional<CoordinatorState> state;
 

@@ -49,7 +49,7 @@ class StoreMigration : public ::testing::Test {
     return value;
   }
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   const std::string path_ = folder_.File("coordinator's.db");
   const std::string copy_ = path_ + ".schema-3";
   ThreadPool disk_{1, "store"};
@@ -89,7 +89,7 @@ TEST_F(StoreMigration, AStoreOf020IsMigratedWithAllFacts) {
     EXPECT_EQ(state->FindJob("eval").value_or(v1::Job()).snapshot().shards_size(), 3);
     v1::StoreEvent remove;
     remove.set_delete_worker("nobody");
-    EXPECT_EQ(CommitFacts(store->get(), {remove}, revision).kind, CommitOutcome::kStored);
+    EXPECT_EQ(support::CommitFacts(store->get(), {remove}, revision).kind, CommitOutcome::kStored);
   }
   disk_.Stop();
 }

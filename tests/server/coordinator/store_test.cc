@@ -45,7 +45,7 @@ class StoreTest : public ::testing::TestWithParam<bool> {
       ASSERT_TRUE(opened.ok()) << opened.status();
       store_ = *std::move(opened);
     } else if (store_ == nullptr) {
-      store_ = std::make_unique<FakeStore>();
+      store_ = std::make_unique<support::FakeStore>();
     }
   }
 
@@ -89,7 +89,7 @@ std::vector<v1::StoreEvent> SomeEvents() {
 
 TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
   EXPECT_EQ(store_->Load()->SerializeAsString(), v1::StoredState().SerializeAsString());
-  EXPECT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+  EXPECT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   Reopen();
   const auto state = store_->Load();
   ASSERT_TRUE(state.ok()) << state.status();
@@ -119,11 +119,11 @@ TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
 }
 
 TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
-  ASSERT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+  ASSERT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(2);
   events[0].set_delete_job("train");
   events[1].set_delete_worker("a");
-  EXPECT_EQ(CommitFacts(store_.get(), events, 1).kind, CommitOutcome::kStored);
+  EXPECT_EQ(support::CommitFacts(store_.get(), events, 1).kind, CommitOutcome::kStored);
   const auto state = *store_->Load();
   EXPECT_EQ(state.jobs_size(), 1);
   EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size() + state.decisions_size(), 0);
@@ -133,7 +133,7 @@ TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
   uint64_t revision = 0;
   // Commits the facts and returns the stored pieces.
   const auto commit = [&](const std::vector<v1::StoreEvent>& facts) {
-    EXPECT_EQ(CommitFacts(store_.get(), facts, revision++).kind, CommitOutcome::kStored);
+    EXPECT_EQ(support::CommitFacts(store_.get(), facts, revision++).kind, CommitOutcome::kStored);
     std::vector<std::string> names;
     const v1::StoredState state = *store_->Load();
     for (const v1::StoredPiece& piece : state.pieces()) {
@@ -171,10 +171,10 @@ TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
 }
 
 TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
-  ASSERT_EQ(CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+  ASSERT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(1);
   events[0].set_begin_term(8);
-  const CommitOutcome superseded = CommitFacts(store_.get(), events, 0);
+  const CommitOutcome superseded = support::CommitFacts(store_.get(), events, 0);
   EXPECT_EQ(superseded.kind, CommitOutcome::kSuperseded);
   EXPECT_THAT(Text(superseded.why), HasSubstr("expected 0"));
   EXPECT_EQ(store_->Load()->term(), 3u);
@@ -182,24 +182,24 @@ TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
 }
 
 TEST_P(StoreTest, ACommitIsSettledByItsId) {
-  const StoreCommit first = CommitOf(SomeEvents(), 0);
-  ASSERT_EQ(CommitAndWait(store_.get(), first).kind, CommitOutcome::kStored);
+  const StoreCommit first = support::CommitOf(SomeEvents(), 0);
+  ASSERT_EQ(support::CommitAndWait(store_.get(), first).kind, CommitOutcome::kStored);
   EXPECT_EQ(store_->Load()->commit_id(), first.id);
-  EXPECT_EQ(SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
-  const CommitOutcome lost = SettleAndWait(store_.get(), "lost", 1);
+  EXPECT_EQ(support::SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
+  const CommitOutcome lost = support::SettleAndWait(store_.get(), "lost", 1);
   EXPECT_EQ(lost.kind, CommitOutcome::kNotStored);
   EXPECT_FALSE(lost.why.ok());
   // Another writer's commit is the last one.
-  const CommitOutcome superseded = SettleAndWait(store_.get(), "lost", 0);
+  const CommitOutcome superseded = support::SettleAndWait(store_.get(), "lost", 0);
   EXPECT_EQ(superseded.kind, CommitOutcome::kSuperseded);
   EXPECT_FALSE(superseded.why.ok());
   Reopen();
-  EXPECT_EQ(SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
+  EXPECT_EQ(support::SettleAndWait(store_.get(), first.id, 0).kind, CommitOutcome::kStored);
   EXPECT_EQ(store_->Load()->revision(), 1u);
 }
 
 TEST_P(StoreTest, AnEventWithoutContentIsAnError) {
-  const CommitOutcome rejected = CommitFacts(store_.get(), std::vector<v1::StoreEvent>(1), 0);
+  const CommitOutcome rejected = support::CommitFacts(store_.get(), std::vector<v1::StoreEvent>(1), 0);
   EXPECT_EQ(rejected.kind, CommitOutcome::kNotStored);
   EXPECT_FALSE(rejected.why.ok());
   EXPECT_EQ(store_->Load()->revision(), 0u);
@@ -233,7 +233,7 @@ TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
   {
     auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok());
-    ASSERT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+    ASSERT_EQ(support::CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   }
   // Overwrites all pages except the first, which contains the file's header.
   const auto size = fs::file_size(path());
@@ -288,7 +288,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
     v1::StoreEvent event;
     event.mutable_add_bad_records()->set_job("train");
     event.mutable_add_bad_records()->add_records()->set_record(8);
-    EXPECT_EQ(CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
+    EXPECT_EQ(support::CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
   }
 }
 
@@ -298,7 +298,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
   {
     auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
-    ASSERT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+    ASSERT_EQ(support::CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   }
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
@@ -315,7 +315,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
     event.mutable_add_decisions()->set_job("train");
     event.mutable_add_decisions()->set_begin(revision - 1);
     event.mutable_add_decisions()->add_records()->set_record(8);
-    EXPECT_EQ(CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
+    EXPECT_EQ(support::CommitFacts(store->get(), {event}, revision).kind, CommitOutcome::kStored);
   }
 }
 
@@ -378,7 +378,7 @@ TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsR
   ASSERT_TRUE(store.ok()) << store.status();
   for (const int error : {ENOSPC, EDQUOT}) {
     FailingWrites full(error);
-    const CommitOutcome refused = CommitFacts(store->get(), SomeEvents(), 0);
+    const CommitOutcome refused = support::CommitFacts(store->get(), SomeEvents(), 0);
     EXPECT_EQ(refused.kind, CommitOutcome::kNotStored);
     EXPECT_EQ(refused.why.code(), absl::StatusCode::kResourceExhausted) << refused.why;
     EXPECT_THAT(Text(refused.why), HasSubstr(path()));
@@ -386,25 +386,25 @@ TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsR
   }
   {
     FailingWrites broken(EIO);
-    const CommitOutcome refused = CommitFacts(store->get(), SomeEvents(), 0);
+    const CommitOutcome refused = support::CommitFacts(store->get(), SomeEvents(), 0);
     EXPECT_EQ(refused.kind, CommitOutcome::kNotStored);
     EXPECT_EQ(refused.why.code(), absl::StatusCode::kInternal);
   }
-  EXPECT_EQ(CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
+  EXPECT_EQ(support::CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
 }
 
 TEST_F(SqliteFileTest, ACommitWhoseSyncFailsIsUnknownUntilTheDiskTakesWrites) {
   auto store = OpenSqliteStore(path(), &disk_);
   ASSERT_TRUE(store.ok()) << store.status();
-  StoreCommit commit = CommitOf(SomeEvents(), 0);
+  StoreCommit commit = support::CommitOf(SomeEvents(), 0);
   {
     FailingSyncs broken;
-    EXPECT_EQ(CommitAndWait(store->get(), commit).kind, CommitOutcome::kUnknown);
-    EXPECT_EQ(SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kUnknown);
+    EXPECT_EQ(support::CommitAndWait(store->get(), commit).kind, CommitOutcome::kUnknown);
+    EXPECT_EQ(support::SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kUnknown);
   }
-  EXPECT_EQ(SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kNotStored);
+  EXPECT_EQ(support::SettleAndWait(store->get(), commit.id, 0).kind, CommitOutcome::kNotStored);
   EXPECT_EQ((*store)->Load()->jobs_size(), 0);
-  EXPECT_EQ(CommitAndWait(store->get(), commit).kind, CommitOutcome::kStored);
+  EXPECT_EQ(support::CommitAndWait(store->get(), commit).kind, CommitOutcome::kStored);
 }
 
 std::string BlobOf(uint64_t hash, int records) {

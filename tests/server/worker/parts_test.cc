@@ -20,16 +20,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Identity, IsKeptOverRestarts) {
-  TempFolder folder;
+  support::TempFolder folder;
   const auto first = LoadOrMakeWorkerId(folder.path(), RandomSource::Real());
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(*LoadOrMakeWorkerId(folder.path(), RandomSource::Real()), *first);
-  TempFolder other;
+  support::TempFolder other;
   EXPECT_NE(*LoadOrMakeWorkerId(other.path(), RandomSource::Real()), *first);
 }
 
 TEST(Identity, AFileThatHoldsNoneIsSaid) {
-  TempFolder folder;
+  support::TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("worker_id"), "two words\n").ok());
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path(), RandomSource::Real()).status().message()),
               HasSubstr("worker_id"));
@@ -188,7 +188,7 @@ TEST(Conformance, IsAHashThatDoesNotChangeFromCallToCall) {
 }
 
 TEST(DaemonOptions, FlagsAloneAreEnough) {
-  TempFolder folder;
+  support::TempFolder folder;
   const auto options = server::ParseDaemonCommandLine({"worker", "--coordinator", "host:7070", "--data-root",
                                                        "data=" + folder.path(), "--memory-budget=1GiB", "--threads",
                                                        "3", "--record-cache", "0", "--state-dir", folder.path()});
@@ -207,7 +207,7 @@ TEST(DaemonOptions, FlagsAloneAreEnough) {
 }
 
 TEST(DaemonOptions, TheMemoryBudgetNamesItsSource) {
-  TempFolder folder;
+  support::TempFolder folder;
   const MemoryLimit memory{uint64_t{512} << 20, "/sys/fs/cgroup/job/memory.high"};
   const std::vector<std::string> arguments = {"worker", "--data-root", folder.path()};
   const auto found = server::ParseDaemonCommandLine(arguments, memory);
@@ -225,7 +225,7 @@ TEST(DaemonOptions, TheMemoryBudgetNamesItsSource) {
 }
 
 TEST(DaemonOptions, FlagsOverrideTheFile) {
-  TempFolder folder;
+  support::TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("d.textproto"), "listen: '127.0.0.1:5'\nstate_dir: '/s'\n").ok());
   const auto options = server::ParseDaemonCommandLine(
       {"coordinator", "--config", folder.File("d.textproto"), "--listen", "127.0.0.1:6"});

@@ -34,7 +34,7 @@ class NoCoordinator : public CoordinatorLink {
 class PreparedJobTest : public ::testing::Test {
  protected:
   PreparedJobTest()
-      : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
+      : dataset_(support::MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
         indexes_(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), &coordinator_) {
     MakeJob();
   }
@@ -48,8 +48,8 @@ class PreparedJobTest : public ::testing::Test {
     return tools;
   }
 
-  TempFolder folder_, state_;
-  TestDataset dataset_;
+  support::TempFolder folder_, state_;
+  support::TestDataset dataset_;
   NoCoordinator coordinator_;
   ShardIndexes indexes_;
   v1::Job job_;

@@ -7,7 +7,7 @@
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
 
-namespace penstock {
+namespace penstock::support {
 
 Control::Control(const std::string& address)
     : address_(address), stub_(v1::Coordinator::NewStub(net::MakeChannel(address))) {}
@@ -118,4 +118,4 @@ bool Control::WaitForState(const std::string& worker, v1::WorkerStatus::State st
   });
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

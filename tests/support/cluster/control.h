@@ -9,7 +9,7 @@
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::support {
 
 class Control {
  public:
@@ -37,6 +37,6 @@ class Control {
   std::unique_ptr<v1::Coordinator::Stub> stub_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/support/wait_until.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 bool WriteTo(const std::string& file, const std::string& text) {
@@ -78,4 +78,4 @@ std::vector<std::string> AfterShell(const std::string& commands) {
   return {"/bin/sh", "-c", absl::StrCat(commands, " && exec \"$@\""), "sh"};
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // The outer of two groups has the limit. Processes run in the inner one, as under systemd and SLURM.
 class ControlGroup {
@@ -39,6 +39,6 @@ class ControlGroup {
 // The start of a command line that runs the rest of it after `commands` of a shell, such as "ulimit -f 64".
 std::vector<std::string> AfterShell(const std::string& commands);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_GROUP_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace penstock {
+namespace penstock::support {
 
 std::shared_ptr<DeafClient> DeafClient::Connect(transport::Transport* transport, const std::string& address,
                                                 std::vector<v1::ClientMessage> messages) {
@@ -98,4 +98,4 @@ std::vector<v1::ClientMessage> GrantMessages(const v1::Job& job, uint64_t positi
   return messages;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

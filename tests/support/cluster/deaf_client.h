@@ -14,7 +14,7 @@
 #include "penstock/v1/data.pb.h"
 #include "transport/message_stream.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Thread-safe.
 class DeafClient final : public transport::StreamEvents {
@@ -52,6 +52,6 @@ std::vector<v1::ClientMessage> FetchMessages(uint64_t positions, int count, int 
 // Grants `epochs` whole epochs of the job's view, one per message.
 std::vector<v1::ClientMessage> GrantMessages(const v1::Job& job, uint64_t positions, uint64_t epochs);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 template <typename T>
@@ -59,4 +59,4 @@ worker::Worker& InProcessCluster::AddWorker() {
   return *workers_.back();
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

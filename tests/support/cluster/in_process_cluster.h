@@ -12,7 +12,7 @@
 #include "tests/support/cluster/control.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::support {
 
 struct ClusterOptions {
   int workers = 1;
@@ -52,6 +52,6 @@ class InProcessCluster {
   std::unique_ptr<Control> control_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_IN_PROCESS_CLUSTER_H_

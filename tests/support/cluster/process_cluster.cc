@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "base/file.h"
 
-namespace penstock {
+namespace penstock::support {
 
 Process::Process(std::vector<std::string> arguments, const std::string& log, std::vector<std::string> environment) {
   std::vector<char*> argv;
@@ -171,4 +171,4 @@ void ProcessCluster::RestartWorker(size_t i) {
   StartWorker(&workers_[i]);
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -11,7 +11,7 @@
 #include "tests/support/cluster/control.h"
 #include "tests/support/test_dataset.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // A child process. It dies with the test program.
 class Process {
@@ -97,6 +97,6 @@ class ProcessCluster {
   int starts_ = 0;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_

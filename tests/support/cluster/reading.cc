@@ -7,7 +7,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/batch/batch_digest.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 void AddRow(const Batch& batch, size_t row, batch::BatchDigest* digest) {
@@ -107,4 +107,4 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
   return ::testing::AssertionSuccess();
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

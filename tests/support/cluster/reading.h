@@ -14,7 +14,7 @@
 #include "penstock/client.h"
 #include "tests/support/plain_rows.h"
 
-namespace penstock {
+namespace penstock::support {
 
 struct ReadStep {
   uint64_t epoch = 0;
@@ -51,6 +51,6 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan);
 // Whether every record of the data set arrives exactly once in each epoch of the steps.
 ::testing::AssertionResult EveryRecordOncePerEpoch(const ReadResult& result, uint64_t records, uint64_t epochs);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_READING_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 constexpr int kMostConnections = 64;
@@ -48,4 +48,4 @@ SilentPort::~SilentPort() {
   for (const int socket : sockets_) close(socket);
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::support {
 
 class SilentPort {
  public:
@@ -27,6 +27,6 @@ class SilentPort {
   std::string address_;
 };
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_SILENT_PORT_H_

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 constexpr char kFolder[] = "PENSTOCK_TEST_HANGING_FOLDER";
@@ -68,7 +68,7 @@ std::vector<std::string> HangingFilesEnvironment(const std::string& library, con
   return {"LD_PRELOAD=" + library, std::string(kFolder) + "=" + below, std::string(kTrigger) + "=" + trigger};
 }
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 extern "C" {
 
@@ -77,44 +77,44 @@ int open(const char* path, int flags, ...) {
   va_start(list, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
   va_end(list);
-  static const auto next = penstock::Next(&open, "open");
-  penstock::MayHang(path);
+  static const auto next = penstock::support::Next(&open, "open");
+  penstock::support::MayHang(path);
   return next(path, flags, mode);
 }
 
 ssize_t pread(int fd, void* out, size_t size, off_t offset) {
-  static const auto next = penstock::Next(&pread, "pread");
-  penstock::MayHang(fd);
+  static const auto next = penstock::support::Next(&pread, "pread");
+  penstock::support::MayHang(fd);
   return next(fd, out, size, offset);
 }
 
 int stat(const char* path, struct stat* info) noexcept {
-  static const auto next = penstock::Next(&stat, "stat");
-  penstock::MayHang(path);
+  static const auto next = penstock::support::Next(&stat, "stat");
+  penstock::support::MayHang(path);
   return next(path, info);
 }
 
 int fstat(int fd, struct stat* info) noexcept {
-  static const auto next = penstock::Next(&fstat, "fstat");
-  penstock::MayHang(fd);
+  static const auto next = penstock::support::Next(&fstat, "fstat");
+  penstock::support::MayHang(fd);
   return next(fd, info);
 }
 
 char* realpath(const char* path, char* resolved) noexcept {
-  static const auto next = penstock::Next(&realpath, "realpath");
-  penstock::MayHang(path);
+  static const auto next = penstock::support::Next(&realpath, "realpath");
+  penstock::support::MayHang(path);
   return next(path, resolved);
 }
 
 DIR* opendir(const char* path) {
-  static const auto next = penstock::Next(&opendir, "opendir");
-  penstock::MayHang(path);
+  static const auto next = penstock::support::Next(&opendir, "opendir");
+  penstock::support::MayHang(path);
   return next(path);
 }
 
 int posix_fadvise(int fd, off_t offset, off_t size, int advice) noexcept {
-  static const auto next = penstock::Next(&posix_fadvise, "posix_fadvise");
-  penstock::MayHang(fd);
+  static const auto next = penstock::support::Next(&posix_fadvise, "posix_fadvise");
+  penstock::support::MayHang(fd);
   return next(fd, offset, size, advice);
 }
 }

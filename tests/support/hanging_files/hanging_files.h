@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock {
+namespace penstock::support {
 
 // Makes this process's calls about files below `folder` hang. Hanging calls continue when this object is destroyed.
 class HangingFiles {
@@ -28,6 +28,6 @@ class HangingFiles {
 std::vector<std::string> HangingFilesEnvironment(const std::string& library, const std::string& folder,
                                                  const std::string& trigger);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_HANGING_FILES_HANGING_FILES_H_

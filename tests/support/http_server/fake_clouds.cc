@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 std::string HeaderOf(const ServedRequest& request, const char* name) {
@@ -239,4 +239,4 @@ ServedAnswer FakeClouds::Azure(const ServedRequest& request) {
   return answer;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Reads with ranges, listings of pages, writes in one request or in parts, with conditions. Thread-safe, except
 // `page_entries`.
@@ -73,6 +73,6 @@ class FakeClouds {
 ServedAnswer GoogleError(int status, const std::string& message);
 ServedAnswer AzureError(int status, const std::string& code, const std::string& message = "because");
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_CLOUDS_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 std::string S3HeaderOf(const ServedRequest& request, const char* name) {
@@ -199,4 +199,4 @@ ServedAnswer FakeS3::List(const Bucket& bucket, const ServedRequest& request) {
   return answer;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "tests/support/http_server/http_server.h"
 
-namespace penstock {
+namespace penstock::support {
 
 // Reads with ranges and If-Match, listings of pages, writes in one request or in parts, with conditions. Paths are
 // "/bucket/key". Thread-safe, except `page_entries`.
@@ -56,6 +56,6 @@ class FakeS3 {
 // Returns "<Error><Code>..."
 ServedAnswer S3Error(int status, const std::string& code, const std::string& message = "because");
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_S3_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 
-namespace penstock {
+namespace penstock::support {
 namespace {
 
 bool SendAll(int socket, const std::string& bytes) {
@@ -188,4 +188,4 @@ std::optional<ServedAnswer> ServedFault::operator()(const ServedRequest& request
   return answer;
 }
 
-}  // namespace penstock
+}  // namespace penstock::support

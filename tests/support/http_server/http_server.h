@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "base/owned_fd.h"
 
-namespace penstock {
+namespace penstock::support {
 
 struct ServedRequest {
   std::string method, path, query;             // "/bucket/a%20b", "list-type=2"
@@ -96,6 +96,6 @@ std::string Unescaped(const std::string& text);
 // Parses "a=1&b=%20".
 std::map<std::string, std::string> FieldsOfQuery(const std::string& query);
 
-}  // namespace penstock
+}  // namespace penstock::support
 
 #endif  // PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_

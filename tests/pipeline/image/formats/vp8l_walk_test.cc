@@ -24,7 +24,7 @@ std::string_view Stream(const std::string& file) { return std::string_view(file)
 size_t Taken(const std::string& file, const ImageHeader& header) {
   const size_t stride = static_cast<size_t>(header.width) * 3;
   std::vector<uint8_t> out(stride * static_cast<size_t>(header.height));
-  const AllocationPeak peak;
+  const support::AllocationPeak peak;
   EXPECT_NE(WebPDecodeRGBInto(reinterpret_cast<const uint8_t*>(file.data()), file.size(), out.data(), out.size(),
                               static_cast<int>(stride)),
             nullptr);
@@ -44,7 +44,7 @@ TEST(PrefixCodeBytes, BoundsWhatAHostileFileTakes) {
         EXPECT_EQ(header->prefix_code_bytes, *bytes);
         std::vector<uint8_t> out(260 * 200 * 3);
         for (const int channels : {3, 1}) {
-          const AllocationPeak peak;
+          const support::AllocationPeak peak;
           const absl::Status status = DecodeOther(file, *header, channels, out.data(), 260 * 3);
           const size_t taken = peak.bytes();
           ASSERT_TRUE(status.ok()) << status;
@@ -65,7 +65,7 @@ TEST(PrefixCodeBytes, RefusesMoreGroupsThanAnyEncoderWrites) {
     const auto header = ProbeImage(file);
     ASSERT_TRUE(header.ok());
     std::vector<uint8_t> out(260 * 200 * 3);
-    const AllocationPeak peak;
+    const support::AllocationPeak peak;
     const absl::Status status = DecodeOther(file, *header, 3, out.data(), 260 * 3);
     EXPECT_LE(peak.bytes(), DecodeOtherBytes(*header));
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -78,7 +78,7 @@ TEST(PrefixCodeBytes, TheLookItselfTakesLittle) {
   // The largest accepted map, and one that is rejected.
   for (const int side : {1024, 2048}) {
     const std::string file = MakeVp8l({.width = side, .height = side, .groups = 300});
-    const AllocationPeak peak;
+    const support::AllocationPeak peak;
     EXPECT_EQ(PrefixCodeBytes(Stream(file)).ok(), side == 1024);
     EXPECT_LE(peak.bytes(), (size_t{256} << 10) + 4096);
   }

@@ -355,7 +355,7 @@ TEST(Inflater, MillionsOfEmptyBlocksTakeAtMostTenTimesZlibsTime) {
       const std::string stream = WithBlocks(bytes, put, count, where);
       ASSERT_EQ(ZlibInflate(stream, bytes.size()), bytes);
       ASSERT_EQ(Inflate(&inflater, stream, bytes.size()), bytes);
-      if (kSanitizersHeap) continue;  // zlib is not instrumented, so the times are not comparable
+      if (support::kSanitizersHeap) continue;  // zlib is not instrumented, so the times are not comparable
       const double theirs = CpuSeconds([&] { ZlibInflate(stream, bytes.size()); });
       EXPECT_LE(CpuSeconds([&] { Inflate(&inflater, stream, bytes.size()); }), 10 * theirs);
     }

@@ -37,8 +37,8 @@ class CloudsTest : public testing::TestWithParam<const char*> {
     options.pause = kMillisecond;
     return options;
   }
-  ServedAnswer Error(int status, const std::string& code) const {
-    return IsGoogle() ? GoogleError(status, code) : AzureError(status, code);
+  support::ServedAnswer Error(int status, const std::string& code) const {
+    return IsGoogle() ? support::GoogleError(status, code) : support::AzureError(status, code);
   }
   static absl::StatusOr<std::string> ReadAll(Storage* storage, const std::string& name) {
     auto file = storage->OpenAndWait(name);
@@ -51,13 +51,15 @@ class CloudsTest : public testing::TestWithParam<const char*> {
   }
 
   std::string key_;
-  FakeClouds clouds_;
+  support::FakeClouds clouds_;
   std::atomic<int> given_{0};
-  HttpServer tokens_{[this](const ServedRequest&) {
-    return ServedAnswer{.body = absl::StrCat("{\"access_token\": \"hunter", ++given_, "\", \"expires_in\": 3600}")};
+  support::HttpServer tokens_{[this](const support::ServedRequest&) {
+    return support::ServedAnswer{
+        .body = absl::StrCat("{\"access_token\": \"hunter", ++given_, "\", \"expires_in\": 3600}")};
   }};
-  HttpServer server_{
-      [this](const ServedRequest& request) { return IsGoogle() ? clouds_.Google(request) : clouds_.Azure(request); }};
+  support::HttpServer server_{[this](const support::ServedRequest& request) {
+    return IsGoogle() ? clouds_.Google(request) : clouds_.Azure(request);
+  }};
 };
 
 TEST_P(CloudsTest, HoldsToTheContract) {
@@ -117,9 +119,9 @@ TEST_P(CloudsTest, WhatPassesIsPassed) {
   clouds_.Put("bucket", "a", "0123456789");
   for (const int status : {429, 500, 503}) {
     std::atomic<int> left{2};
-    const FaultEnds fault_ends(&clouds_.fault);
-    clouds_.fault = [&](const ServedRequest&) {
-      return left.fetch_sub(1) > 0 ? std::optional<ServedAnswer>(Error(status, "ServerBusy")) : std::nullopt;
+    const support::FaultEnds fault_ends(&clouds_.fault);
+    clouds_.fault = [&](const support::ServedRequest&) {
+      return left.fetch_sub(1) > 0 ? std::optional<support::ServedAnswer>(Error(status, "ServerBusy")) : std::nullopt;
     };
     ObjectStorage storage(Options());
     EXPECT_EQ(ReadAll(&storage, Name("a")).value(), "0123456789") << status;
@@ -139,10 +141,10 @@ TEST_P(CloudsTest, AnObjectThatChangesUnderAReadIsAborted) {
 TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
   clouds_.Put("bucket", "a", "0123456789");
   std::atomic<bool> over{false};
-  const FaultEnds fault_ends(&clouds_.fault);
-  clouds_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&clouds_.fault);
+  clouds_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     const bool first = request.headers.at("authorization") == "Bearer hunter1";
-    return over && first ? std::optional<ServedAnswer>(Error(401, "InvalidAuthenticationInfo")) : std::nullopt;
+    return over && first ? std::optional<support::ServedAnswer>(Error(401, "InvalidAuthenticationInfo")) : std::nullopt;
   };
   ObjectStorage storage(Options());
   EXPECT_EQ(ReadAll(&storage, Name("a")).value(), "0123456789");
@@ -153,8 +155,8 @@ TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
 
 TEST_P(CloudsTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
   for (const int refusal : {401, 403}) {
-    const FaultEnds fault_ends(&clouds_.fault);
-    clouds_.fault = [&](const ServedRequest&) { return Error(refusal, "AuthorizationFailure"); };
+    const support::FaultEnds fault_ends(&clouds_.fault);
+    clouds_.fault = [&](const support::ServedRequest&) { return Error(refusal, "AuthorizationFailure"); };
     ObjectStorage storage(Options());
     const absl::Status status = storage.OpenAndWait(Name("a")).status();
     EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
@@ -184,10 +186,10 @@ class AzureTest : public CloudsTest {};
 TEST_P(AzureTest, AClockThatIsOffIsSetByTheStorages) {
   key_ = "a2V5";
   clouds_.Put("bucket", "a", "0123456789");
-  clouds_.fault = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  clouds_.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     EXPECT_TRUE(absl::StartsWith(request.headers.at("authorization"), "SharedKey me:"));
     if (absl::StrContains(request.headers.at("x-ms-date"), " 15:13:20 ")) return std::nullopt;
-    ServedAnswer answer = AzureError(403, "AuthenticationFailed");
+    support::ServedAnswer answer = support::AzureError(403, "AuthenticationFailed");
     answer.headers.emplace_back("Date", "Mon, 21 Sep 2026 15:13:20 GMT");
     return answer;
   };

@@ -32,7 +32,7 @@ class KeyTest : public testing::Test {
   static absl::StatusOr<BearerToken> Get(TokenSource* source) {
     return WaitForCall<BearerToken>([source](CallDone<BearerToken> done) { source->Get(std::move(done)); });
   }
-  std::vector<ServedRequest> Asked() {
+  std::vector<support::ServedRequest> Asked() {
     MutexLock lock(&mutex_);
     return asked_;
   }
@@ -40,12 +40,12 @@ class KeyTest : public testing::Test {
   std::map<std::string, std::string> variables_ = {{"HOME", "/home/me"}};
   std::map<std::string, std::string> files_;
   std::atomic<int64_t> now_{1'790'000'000};
-  std::function<ServedAnswer(const ServedRequest&)> answer_ = [](const ServedRequest&) {
-    return ServedAnswer{.body = "{\"access_token\": \"token-1\", \"expires_in\": 3600}"};
+  std::function<support::ServedAnswer(const support::ServedRequest&)> answer_ = [](const support::ServedRequest&) {
+    return support::ServedAnswer{.body = "{\"access_token\": \"token-1\", \"expires_in\": 3600}"};
   };
   Mutex mutex_;
-  std::vector<ServedRequest> asked_ ABSL_GUARDED_BY(mutex_);
-  HttpServer server_{[this](const ServedRequest& request) {
+  std::vector<support::ServedRequest> asked_ ABSL_GUARDED_BY(mutex_);
+  support::HttpServer server_{[this](const support::ServedRequest& request) {
     {
       MutexLock lock(&mutex_);
       asked_.push_back(request);

@@ -19,11 +19,11 @@ TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
   s3_.Put("bucket", "a", "0123456789");
   auto storage = std::make_unique<ObjectStorage>(Options());
   const auto file = storage->OpenAndWait("s3://bucket/a").value();
-  s3_.fault = [](const ServedRequest&) {
-    return ServedAnswer{.status = 206,
-                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
-                        .body = "0123456789",
-                        .stall_after = 3};
+  s3_.fault = [](const support::ServedRequest&) {
+    return support::ServedAnswer{.status = 206,
+                                 .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
+                                 .body = "0123456789",
+                                 .stall_after = 3};
   };
   char bytes[10];
   std::promise<absl::Status> ended;
@@ -45,13 +45,13 @@ TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
     const uint64_t before = storage.counts().hedges;
     std::atomic<int> asked{0};
-    const FaultEnds fault_ends(&s3_.fault);
-    s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+    const support::FaultEnds fault_ends(&s3_.fault);
+    s3_.fault = [&](const support::ServedRequest&) -> std::optional<support::ServedAnswer> {
       if (asked.fetch_add(1) > 0) return std::nullopt;
-      return ServedAnswer{.status = 206,
-                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"tag-1\""}},
-                          .body = content,
-                          .stall_after = stalls_after};
+      return support::ServedAnswer{.status = 206,
+                                   .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"tag-1\""}},
+                                   .body = content,
+                                   .stall_after = stalls_after};
     };
     bytes.assign(content.size(), '\0');
     EXPECT_EQ(file->ReadAt(0, bytes.size(), bytes.data()).value(), content.size());
@@ -75,14 +75,14 @@ TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
   std::atomic<int> asked{0};
   std::promise<void> second;
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest&) -> std::optional<support::ServedAnswer> {
     if (asked.fetch_add(1) > 0) {
       second.set_value();
-      return ServedAnswer{.status = 206,
-                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"other\""}},
-                          .body = std::string(5000, 'y'),
-                          .cut_after = 4000};
+      return support::ServedAnswer{.status = 206,
+                                   .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"other\""}},
+                                   .body = std::string(5000, 'y'),
+                                   .cut_after = 4000};
     }
     second.get_future().wait();
     return std::nullopt;
@@ -103,11 +103,11 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
   const uint64_t before = storage.counts().hedges;
   constexpr size_t kReads = 16;
-  Counter asked;
+  support::Counter asked;
   std::promise<void> go_on;
   const std::shared_future<void> gone_on = go_on.get_future().share();
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest&) -> std::optional<support::ServedAnswer> {
     if (asked.Add() > 1) gone_on.wait();
     return std::nullopt;
   };
@@ -141,14 +141,14 @@ TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
   s3_.Put("bucket", "a", "0123456789");
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  Counter begun;
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest&) {
+  support::Counter begun;
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest&) {
     begun.Add();
-    return ServedAnswer{.status = 206,
-                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
-                        .body = "0123456789",
-                        .stall_after = 3};
+    return support::ServedAnswer{.status = 206,
+                                 .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
+                                 .body = "0123456789",
+                                 .stall_after = 3};
   };
   // Twice as many reads as may be under way: waiting reads get the slots of cancelled ones.
   constexpr size_t kReads = 2 * ObjectStorage::kMostUnderWay;

@@ -52,7 +52,8 @@ TEST_F(ObjectStorageTest, WritesHoldToTheContract) {
 
 TEST_F(ObjectStorageTest, AnUploadOfAKilledWriterIsRemovedWithItsFolder) {
   s3_.MakeBucket("bucket");
-  ServedRequest begin{.method = "POST", .path = "/bucket/folder/a", .query = "uploads", .headers = {}, .body = {}};
+  support::ServedRequest begin{
+      .method = "POST", .path = "/bucket/folder/a", .query = "uploads", .headers = {}, .body = {}};
   EXPECT_EQ(s3_(begin).status, 200);
   begin.path = "/bucket/other/a";
   EXPECT_EQ(s3_(begin).status, 200);
@@ -96,7 +97,7 @@ TEST_F(ObjectStorageTest, AListingOfManyPagesIsWhole) {
 }
 
 // A page of a listing that another page follows.
-ServedAnswer PageBefore(const std::string& token, const std::string& entries) {
+support::ServedAnswer PageBefore(const std::string& token, const std::string& entries) {
   return {.headers = {{"Content-Type", "application/xml"}},
           .body = absl::StrCat("<ListBucketResult>", entries, "<IsTruncated>true</IsTruncated><NextContinuationToken>",
                                token, "</NextContinuationToken></ListBucketResult>")};
@@ -105,7 +106,7 @@ ServedAnswer PageBefore(const std::string& token, const std::string& entries) {
 TEST_F(ObjectStorageTest, AListingWithoutAnEndIsAnError) {
   const std::string entry = "<Contents><Key>train/a</Key><Size>1</Size><ETag>\"1\"</ETag></Contents>";
   std::atomic<int> pages{0};
-  const FaultEnds ends(&s3_.fault);
+  const support::FaultEnds ends(&s3_.fault);
   ObjectStorage storage(Options());
   const auto expect_error = [&](const std::string& what) {
     const absl::Status status = storage.ListAndWait("s3://bucket/train/").status();
@@ -113,20 +114,21 @@ TEST_F(ObjectStorageTest, AListingWithoutAnEndIsAnError) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(StartsWith("s3://bucket/train: the listing has no end: "), HasSubstr(what)));
   };
-  s3_.fault = [&](const ServedRequest&) { return PageBefore("same", entry); };
+  s3_.fault = [&](const support::ServedRequest&) { return PageBefore("same", entry); };
   expect_error("after 2 entries the server repeats a continuation token");
-  s3_.fault = [&](const ServedRequest&) { return PageBefore(++pages % 2 == 0 ? "even" : "odd", entry); };
+  s3_.fault = [&](const support::ServedRequest&) { return PageBefore(++pages % 2 == 0 ? "even" : "odd", entry); };
   expect_error("repeats a continuation token");
-  s3_.fault = [&](const ServedRequest&) { return PageBefore(absl::StrCat("token ", ++pages), ""); };
+  s3_.fault = [&](const support::ServedRequest&) { return PageBefore(absl::StrCat("token ", ++pages), ""); };
   expect_error("empty pages");
 }
 
 TEST_F(ObjectStorageTest, AnOverlongListingIsRefusedAtOnceWithItsLimit) {
-  const FaultEnds ends(&s3_.fault);
+  const support::FaultEnds ends(&s3_.fault);
   std::atomic<int> asked{0};
-  s3_.fault = [&](const ServedRequest&) {
+  s3_.fault = [&](const support::ServedRequest&) {
     ++asked;
-    return ServedAnswer{.headers = {{"Content-Type", "application/xml"}}, .body = std::string((16 << 20) + 1, 'x')};
+    return support::ServedAnswer{.headers = {{"Content-Type", "application/xml"}},
+                                 .body = std::string((16 << 20) + 1, 'x')};
   };
   ObjectStorage storage(Options());
   const absl::Status status = storage.ListAndWait("s3://bucket/train/").status();
@@ -137,24 +139,24 @@ TEST_F(ObjectStorageTest, AnOverlongListingIsRefusedAtOnceWithItsLimit) {
 
 TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
   s3_.Put("bucket", "a", "0123456789");
-  const std::vector<ServedAnswer> faults = {
-      S3Error(503, "SlowDown"),
-      S3Error(500, "InternalError"),
-      S3Error(429, ""),
-      S3Error(502, ""),
+  const std::vector<support::ServedAnswer> faults = {
+      support::S3Error(503, "SlowDown"),
+      support::S3Error(500, "InternalError"),
+      support::S3Error(429, ""),
+      support::S3Error(502, ""),
       {.status = 206,
        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
        .body = "0123456789",
        .cut_after = 4},
       {.status = 206, .headers = {{"Content-Range", "bytes 0-4/10"}, {"ETag", "\"tag-1\""}}, .body = "01234"},
       {.status = 206, .headers = {{"Content-Range", "bytes 5-14/20"}, {"ETag", "\"tag-1\""}}, .body = "0123456789"}};
-  for (const ServedAnswer& fault : faults) {
+  for (const support::ServedAnswer& fault : faults) {
     std::atomic<int> left{2};
-    const FaultEnds fault_ends(&s3_.fault);
-    s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+    const support::FaultEnds fault_ends(&s3_.fault);
+    s3_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
       const auto range = request.headers.find("range");
       const bool read = range != request.headers.end() && range->second == "bytes=0-9";
-      return read && left.fetch_sub(1) > 0 ? std::optional<ServedAnswer>(fault) : std::nullopt;
+      return read && left.fetch_sub(1) > 0 ? std::optional<support::ServedAnswer>(fault) : std::nullopt;
     };
     ObjectStorage storage(Options());
     EXPECT_EQ(ReadAll(&storage, "s3://bucket/a").value(), "0123456789") << fault.status << " " << fault.body;
@@ -165,7 +167,9 @@ TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
 
 TEST_F(ObjectStorageTest, AFaultThatStaysIsSaidAfterSomeTries) {
   s3_.Put("bucket", "a", "0123456789");
-  s3_.fault = [](const ServedRequest&) { return S3Error(503, "SlowDown", "Please reduce your request rate"); };
+  s3_.fault = [](const support::ServedRequest&) {
+    return support::S3Error(503, "SlowDown", "Please reduce your request rate");
+  };
   ObjectStorage storage(Options());
   const absl::Status status = storage.OpenAndWait("s3://bucket/a").status();
   EXPECT_TRUE(absl::IsUnavailable(status));
@@ -189,7 +193,7 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCam
   ManualClock clock;
   Mutex mutex;
   std::vector<std::string> said;  // guarded by mutex
-  Counter lines;
+  support::Counter lines;
   const auto file_errors = std::make_shared<FileErrors>(&clock, [&](const std::string& line) {
     MutexLock lock(&mutex);
     said.push_back(line);
@@ -200,10 +204,10 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCam
   ObjectStorage storage(options);
   const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
   std::atomic<int> left{1};
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.path != "/bucket/a" || left.fetch_sub(1) <= 0) return std::nullopt;
-    ServedAnswer answer = S3Error(503, "SlowDown");
+    support::ServedAnswer answer = support::S3Error(503, "SlowDown");
     answer.headers = {{"Retry-After", "1"}};
     return answer;
   };
@@ -228,7 +232,7 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedAfterTwoSecondsAndNotOnceItAnswer
   s3_.Put("bucket", "a", "0123456789");
   s3_.Put("bucket", "b", "0");
   ManualClock clock;
-  Counter lines, asked;
+  support::Counter lines, asked;
   const auto file_errors = std::make_shared<FileErrors>(&clock, [&](const std::string&) { lines.Add(); });
   ObjectStorage::Options options = Options();
   options.clock = &clock;
@@ -236,8 +240,8 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedAfterTwoSecondsAndNotOnceItAnswer
   const auto file = storage.OpenAndWait("s3://bucket/a", {.file_errors = file_errors}).value();
   std::promise<void> answer;
   const std::shared_future<void> answers = answer.get_future().share();
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.path != "/bucket/a") return std::nullopt;
     asked.Add();
     answers.wait();
@@ -268,11 +272,11 @@ TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
   options.clock = &clock;
   ObjectStorage storage(options);
   const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  Counter asked;
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  support::Counter asked;
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.path != "/bucket/a" || asked.Add() > 1) return std::nullopt;
-    ServedAnswer answer = S3Error(503, "SlowDown");
+    support::ServedAnswer answer = support::S3Error(503, "SlowDown");
     answer.headers = {{"Retry-After", "1"}};
     return answer;
   };
@@ -298,8 +302,8 @@ TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
   char byte;
   EXPECT_TRUE(absl::IsAborted(file->ReadAt(0, 1, &byte).status()));
   // This holds also with a server that ignores If-Match.
-  s3_.fault = [](const ServedRequest&) {
-    return ServedAnswer{
+  s3_.fault = [](const support::ServedRequest&) {
+    return support::ServedAnswer{
         .status = 206, .headers = {{"Content-Range", "bytes 0-0/10"}, {"ETag", "\"other\""}}, .body = "9"};
   };
   EXPECT_TRUE(absl::IsAborted(file->ReadAt(0, 1, &byte).status()));
@@ -307,10 +311,10 @@ TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
 
 TEST_F(ObjectStorageTest, AClockThatIsOffIsSetByTheStorages) {
   s3_.Put("bucket", "a", "0123456789");
-  s3_.fault = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  s3_.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     // The storage's clock is an hour ahead.
     if (request.headers.at("x-amz-date").substr(0, 11) == "20260921T15") return std::nullopt;
-    ServedAnswer answer = S3Error(403, "RequestTimeTooSkewed");
+    support::ServedAnswer answer = support::S3Error(403, "RequestTimeTooSkewed");
     answer.headers = {{"Date", "Mon, 21 Sep 2026 15:13:20 GMT"}};
     return answer;
   };
@@ -322,8 +326,8 @@ TEST_F(ObjectStorageTest, AClockThatIsOffIsSetByTheStorages) {
 TEST_F(ObjectStorageTest, KeysThatAreOverAreHadAnew) {
   s3_.Put("bucket", "a", "0123456789");
   std::atomic<int> given{0};
-  HttpServer keys([&](const ServedRequest&) {
-    return ServedAnswer{
+  support::HttpServer keys([&](const support::ServedRequest&) {
+    return support::ServedAnswer{
         .body = absl::StrCat("{\"AccessKeyId\": \"id", ++given, "\", \"SecretAccessKey\": \"s\", \"Token\": \"t\"}")};
   });
   {
@@ -331,10 +335,10 @@ TEST_F(ObjectStorageTest, KeysThatAreOverAreHadAnew) {
     variables_ = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", keys.url()}};
   }
   std::atomic<bool> over{false};
-  const FaultEnds fault_ends(&s3_.fault);
-  s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&s3_.fault);
+  s3_.fault = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     const bool first = request.headers.at("authorization").find("Credential=id1/") != std::string::npos;
-    return over && first ? std::optional<ServedAnswer>(S3Error(400, "ExpiredToken")) : std::nullopt;
+    return over && first ? std::optional<support::ServedAnswer>(support::S3Error(400, "ExpiredToken")) : std::nullopt;
   };
   ObjectStorage storage(Options());
   EXPECT_EQ(ReadAll(&storage, "s3://bucket/a").value(), "0123456789");
@@ -345,9 +349,9 @@ TEST_F(ObjectStorageTest, KeysThatAreOverAreHadAnew) {
 
 TEST_F(ObjectStorageTest, ABucketOfAnotherRegionIsFound) {
   s3_.Put("bucket", "a", "0123456789");
-  s3_.fault = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  s3_.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.headers.at("authorization").find("/eu-west-3/") != std::string::npos) return std::nullopt;
-    ServedAnswer answer = S3Error(400, "AuthorizationHeaderMalformed");
+    support::ServedAnswer answer = support::S3Error(400, "AuthorizationHeaderMalformed");
     answer.headers = {{"x-amz-bucket-region", "eu-west-3"}};
     return answer;
   };
@@ -356,8 +360,8 @@ TEST_F(ObjectStorageTest, ABucketOfAnotherRegionIsFound) {
 }
 
 TEST_F(ObjectStorageTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
-  s3_.fault = [](const ServedRequest&) {
-    return S3Error(403, "SignatureDoesNotMatch", "The key and signature differ");
+  s3_.fault = [](const support::ServedRequest&) {
+    return support::S3Error(403, "SignatureDoesNotMatch", "The key and signature differ");
   };
   ObjectStorage storage(Options());
   const absl::Status status = storage.OpenAndWait("s3://bucket/a").status();
@@ -406,10 +410,10 @@ TEST_F(ObjectStorageTest, ManyReadsAtOnceEachGetTheirBytes) {
 }
 
 TEST_F(ObjectStorageTest, AWebServersFilesAreReadByRanges) {
-  HttpServer web([](const ServedRequest& request) {
+  support::HttpServer web([](const support::ServedRequest& request) {
     const std::string content = "0123456789";
-    if (request.path != "/data/a%20b") return ServedAnswer{.status = 404};
-    ServedAnswer answer{.headers = {{"ETag", "\"1\""}}, .body = content};
+    if (request.path != "/data/a%20b") return support::ServedAnswer{.status = 404};
+    support::ServedAnswer answer{.headers = {{"ETag", "\"1\""}}, .body = content};
     const auto range = request.headers.find("range");
     if (range == request.headers.end()) return answer;
     EXPECT_EQ(range->second, "bytes=2-4");
@@ -430,7 +434,7 @@ TEST_F(ObjectStorageTest, AWebServersFilesAreReadByRanges) {
 }
 
 TEST_F(ObjectStorageTest, AWebServerWithoutRangesIsRefusedByName) {
-  HttpServer web([](const ServedRequest&) { return ServedAnswer{.body = "0123456789"}; });
+  support::HttpServer web([](const support::ServedRequest&) { return support::ServedAnswer{.body = "0123456789"}; });
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait(web.url() + "/a").value();
   char bytes[10];

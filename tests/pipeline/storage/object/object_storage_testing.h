@@ -54,8 +54,8 @@ class ObjectStorageTest : public testing::Test {
   std::map<std::string, std::string> variables_ ABSL_GUARDED_BY(mutex_) = {{"AWS_ACCESS_KEY_ID", "id"},
                                                                            {"AWS_SECRET_ACCESS_KEY", "hunter2"}};
   std::set<std::string> seen_ ABSL_GUARDED_BY(mutex_);
-  FakeS3 s3_;
-  HttpServer server_{[this](const ServedRequest& request) { return s3_(request); }};
+  support::FakeS3 s3_;
+  support::HttpServer server_{[this](const support::ServedRequest& request) { return s3_(request); }};
 };
 
 }  // namespace penstock::storage

@@ -39,7 +39,7 @@ class ObjectWriterTest : public testing::Test {
     return (*file)->Commit();
   }
 
-  ServedAnswer Answer(const ServedRequest& request) {
+  support::ServedAnswer Answer(const support::ServedRequest& request) {
     if (auto answer = fault_(request)) return *std::move(answer);
     return absl::StartsWith(request.path, "/bucket/") ? s3_(request) : clouds_.Google(request);
   }
@@ -49,10 +49,10 @@ class ObjectWriterTest : public testing::Test {
     clouds_.MakeBucket("bucket");
   }
 
-  ServedFault fault_;
-  FakeS3 s3_;
-  FakeClouds clouds_;
-  HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
+  support::ServedFault fault_;
+  support::FakeS3 s3_;
+  support::FakeClouds clouds_;
+  support::HttpServer server_{[this](const support::ServedRequest& request) { return Answer(request); }};
   ObjectStorage storage_{Options()};
 };
 
@@ -66,9 +66,9 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
   std::string content;
   for (int i = 0; i < 100; ++i) absl::StrAppend(&content, i, ",");
   std::atomic<int> asked{0};
-  const FaultEnds fault_ends(&fault_);
-  fault_ = [&](const ServedRequest&) {
-    return ++asked % 3 == 0 ? std::optional<ServedAnswer>(S3Error(503, "SlowDown")) : std::nullopt;
+  const support::FaultEnds fault_ends(&fault_);
+  fault_ = [&](const support::ServedRequest&) {
+    return ++asked % 3 == 0 ? std::optional<support::ServedAnswer>(support::S3Error(503, "SlowDown")) : std::nullopt;
   };
   EXPECT_TRUE(Write("s3://bucket/a", content).ok());
   EXPECT_TRUE(Write("gs://bucket/a", content).ok());
@@ -78,19 +78,20 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
 
 TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
   std::atomic<bool> first{true};
-  const FaultEnds fault_ends(&fault_);
-  fault_ = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  const support::FaultEnds fault_ends(&fault_);
+  fault_ = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (!absl::StartsWith(request.path, "/session/") || !first.exchange(false)) return std::nullopt;
-    return ServedAnswer{.status = 308, .headers = {{"Range", "bytes=0-3"}}};
+    return support::ServedAnswer{.status = 308, .headers = {{"Range", "bytes=0-3"}}};
   };
   EXPECT_TRUE(Write("gs://bucket/a", "0123456789abcdef").ok());
   EXPECT_EQ(clouds_.Content("bucket", "a"), "0123456789abcdef");
 }
 
 TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
-  fault_ = [](const ServedRequest& request) {
-    return absl::StrContains(request.query, "partNumber=3") ? std::optional<ServedAnswer>(S3Error(403, "AccessDenied"))
-                                                            : std::nullopt;
+  fault_ = [](const support::ServedRequest& request) {
+    return absl::StrContains(request.query, "partNumber=3")
+               ? std::optional<support::ServedAnswer>(support::S3Error(403, "AccessDenied"))
+               : std::nullopt;
   };
   const absl::Status status = Write("s3://bucket/a", std::string(100, 'x'));
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
@@ -105,9 +106,9 @@ TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
 }
 
 TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
-  fault_ = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
+  fault_ = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.method != "POST" || !absl::StartsWith(request.query, "uploadId")) return std::nullopt;
-    return ServedAnswer{.body = "<Error><Code>EntityTooSmall</Code><Message>small</Message></Error>"};
+    return support::ServedAnswer{.body = "<Error><Code>EntityTooSmall</Code><Message>small</Message></Error>"};
   };
   const absl::Status status = Write("s3://bucket/a", std::string(100, 'x'));
   EXPECT_TRUE(absl::StrContains(status.message(), "EntityTooSmall")) << status;

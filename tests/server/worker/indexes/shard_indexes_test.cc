@@ -66,7 +66,7 @@ class Coordinator {
   std::atomic<int> calls{0};
 
  private:
-  TempFolder folder_;
+  support::TempFolder folder_;
   const std::unique_ptr<coordinator::IndexBlobs> blobs_;
   Mutex mutex_;
   coordinator::IndexTurns turns_ ABSL_GUARDED_BY(mutex_);
@@ -98,7 +98,7 @@ struct Worker {
       : link(coordinator),
         indexes(sources::IndexStore::InStateDir(storage::LocalFiles(), state.path()), &link,
                 absl::StrCat("worker-", number), clock) {}
-  TempFolder state;
+  support::TempFolder state;
   Link link;
   ShardIndexes indexes;
 };
@@ -114,7 +114,7 @@ class ShardIndexesTest : public ::testing::Test {
     for (int i = 0; i < shards; ++i) {
       const std::string name = absl::StrCat("shard-", 1000 + i);
       files_.push_back(folder_.File(name));
-      WriteShard(files_.back(), {absl::StrCat("record of ", i), "another"});
+      support::WriteShard(files_.back(), {absl::StrCat("record of ", i), "another"});
       const auto index = sources::BuildShardIndex(**OpenFile(files_.back()));
       PS_CHECK(index.ok());
       frozen_.push_back({.root = "data",
@@ -157,7 +157,7 @@ class ShardIndexesTest : public ::testing::Test {
     for (std::thread& thread : threads) thread.join();
   }
 
-  TempFolder folder_;
+  support::TempFolder folder_;
   ManualClock clock_;
   Coordinator coordinator_;
   std::vector<std::string> files_;
@@ -223,7 +223,7 @@ TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTh
   MakeWorkers(2);
   ASSERT_TRUE(Get(0, 0).ok());
   const std::string right = *ReadWholeFile(files_[0]);
-  WriteShard(files_[0], {"Record of 0", "another"});  // the same length
+  support::WriteShard(files_[0], {"Record of 0", "another"});  // the same length
   const int before = walks_.load();
   for (int i = 0; i < 5; ++i) {
     const absl::Status got = Get(0, 0);
@@ -241,7 +241,7 @@ TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTh
 TEST_F(ShardIndexesTest, CopiesWithTimesOfTheirOwnAreWalkedOnceEach) {
   MakeShards(1);
   MakeWorkers(4);
-  TempFolder elsewhere;
+  support::TempFolder elsewhere;
   const std::string copy = elsewhere.File("shard-1000");
   std::filesystem::copy_file(files_[0], copy);
   Touch(copy, 5);
@@ -257,7 +257,7 @@ TEST_F(ShardIndexesTest, CopiesWithTimesOfTheirOwnAreWalkedOnceEach) {
 TEST_F(ShardIndexesTest, ARecompressedShardHoldsTheSameRecords) {
   MakeShards(1);
   MakeWorkers(1);
-  WriteShard(files_[0], {"record of 0", "another"}, sources::Compression::kGzip);
+  support::WriteShard(files_[0], {"record of 0", "another"}, sources::Compression::kGzip);
   EXPECT_TRUE(Get(0, 0).ok()) << Get(0, 0);
 }
 
@@ -273,7 +273,7 @@ TEST_F(ShardIndexesTest, AStoppedWorkerWalksNothing) {
 TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
   MakeShards(1);
   // The walk reports progress several times. The first report stops the worker.
-  WriteShard(files_[0], std::vector<std::string>(40, std::string(1 << 20, 'x')));
+  support::WriteShard(files_[0], std::vector<std::string>(40, std::string(1 << 20, 'x')));
   MakeWorkers(1);
   options_.verify_data = true;
   options_.progress = [this](uint64_t) {

@@ -62,7 +62,7 @@ TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
 TEST_F(TasksTest, TheFilesThatAreThereNowAreListedAndNoneIsAnAnswerToo) {
   v1::Task task;
   *task.mutable_list()->mutable_spec() = dataset_.job;
-  WriteShard(dataset_.files[0] + "-more", {"another"});
+  support::WriteShard(dataset_.files[0] + "-more", {"another"});
   v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
   EXPECT_EQ(report.code(), 0) << report.message();
   ASSERT_EQ(report.files_size(), 3);
@@ -108,7 +108,7 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
 
 TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
   const sources::SnapshotShard shard = server::SnapshotOf(job_.snapshot())->shards()[0];
-  WriteShard(dataset_.files[0], {"another"});
+  support::WriteShard(dataset_.files[0], {"another"});
   const auto index = indexes_.Get(shard, dataset_.files[0], sources::IndexOptions());
   EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(index.status().message()), HasSubstr(dataset_.files[0]));

@@ -89,7 +89,7 @@ TEST_F(StreamSessionTest, OpensAJobThatTheCoordinatorTellsOfALittleLater) {
   shared_.job_wait = 3600 * kSecond;
   const Client client = NewClient();
   client.stream->Send(OpenMessage());
-  jobs_.Update({{ToWatched(job_)}, {}});
+  jobs_.Update({{support::ToWatched(job_)}, {}});
   ASSERT_TRUE(client.stream->WaitUntilRead(2));
   EXPECT_FALSE(client.stream->finished());
 }

@@ -32,7 +32,7 @@ class StreamSessionTest : public PreparedJobTest {
     shared_.jobs = &jobs_;
     shared_.executor = executor_.get();
     shared_.job_wait = 50 * kMillisecond;
-    jobs_.Update({{ToWatched(job_)}, {}});
+    jobs_.Update({{support::ToWatched(job_)}, {}});
   }
   ~StreamSessionTest() override { EndAll(); }
 

@@ -61,7 +61,7 @@ TEST_F(AzureKeysTest, APodsTokenIsExchanged) {
   AzureTokens tokens(Machine(), &http_);
   EXPECT_EQ(Get(tokens.source())->value, "token-1");
   EXPECT_EQ(Asked()[0].path, "/tenant/oauth2/v2.0/token");
-  auto form = FieldsOfQuery(Asked()[0].body);
+  auto form = support::FieldsOfQuery(Asked()[0].body);
   EXPECT_EQ(form["client_assertion"], "pod");
   EXPECT_EQ(form["scope"], "https://storage.azure.com/.default");
 }
@@ -71,7 +71,9 @@ TEST_F(AzureKeysTest, AServicePrincipalsRefusalIsSaidWithoutItsSecret) {
   variables_["AZURE_TENANT_ID"] = "tenant";
   variables_["AZURE_CLIENT_ID"] = "client";
   variables_["AZURE_AUTHORITY_HOST"] = server_.url();
-  answer_ = [](const ServedRequest&) { return ServedAnswer{.status = 401, .body = "{\"error\": \"invalid_client\"}"}; };
+  answer_ = [](const support::ServedRequest&) {
+    return support::ServedAnswer{.status = 401, .body = "{\"error\": \"invalid_client\"}"};
+  };
   AzureTokens tokens(Machine(), &http_);
   const absl::Status status = Get(tokens.source()).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "client: HTTP 401: invalid_client")) << status;
@@ -85,7 +87,7 @@ TEST_F(AzureKeysTest, AMachineIsAskedForItsIdentity) {
   EXPECT_EQ(Get(tokens.source())->value, "token-1");
   EXPECT_EQ(Asked()[0].path, "/metadata/identity/oauth2/token");
   EXPECT_EQ(Asked()[0].headers.at("metadata"), "true");
-  EXPECT_EQ(FieldsOfQuery(Asked()[0].query)["client_id"], "client");
+  EXPECT_EQ(support::FieldsOfQuery(Asked()[0].query)["client_id"], "client");
   variables_["IDENTITY_ENDPOINT"] = server_.url() + "/msi";
   variables_["IDENTITY_HEADER"] = "let me";
   AzureTokens of_service(Machine(), &http_);

@@ -26,23 +26,23 @@ class HttpRedirects : public testing::Test {
     return WaitForCall<HttpResponse>(
         [&](CallDone<HttpResponse> done) { client_.Send(std::move(request), CallOptions(), std::move(done)); });
   }
-  std::vector<ServedRequest> SeenThere() {
+  std::vector<support::ServedRequest> SeenThere() {
     MutexLock lock(&mutex_);
     return seen_there_;
   }
 
   Mutex mutex_;
-  std::vector<ServedRequest> seen_there_ ABSL_GUARDED_BY(mutex_);
-  HttpServer there_{[this](const ServedRequest& request) {
+  std::vector<support::ServedRequest> seen_there_ ABSL_GUARDED_BY(mutex_);
+  support::HttpServer there_{[this](const support::ServedRequest& request) {
     MutexLock lock(&mutex_);
     seen_there_.push_back(request);
-    return ServedAnswer{.body = "from there"};
+    return support::ServedAnswer{.body = "from there"};
   }};
   std::string to_ = there_.url() + "/file";
-  HttpServer here_{[this](const ServedRequest& request) {
+  support::HttpServer here_{[this](const support::ServedRequest& request) {
     if (request.path == "/moved")
-      return ServedAnswer{.body = request.headers.contains("authorization") ? "known" : "no"};
-    return ServedAnswer{.status = 302, .headers = {{"Location", to_}}};
+      return support::ServedAnswer{.body = request.headers.contains("authorization") ? "known" : "no"};
+    return support::ServedAnswer{.status = 302, .headers = {{"Location", to_}}};
   }};
   HttpClient client_{2};
 };
@@ -51,7 +51,7 @@ TEST_F(HttpRedirects, AnotherServerIsAskedForTheRangeButNotToldTheToken) {
   const auto answer = Ask(here_.url() + "/file");
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->body, "from there");
-  const std::vector<ServedRequest> seen = SeenThere();
+  const std::vector<support::ServedRequest> seen = SeenThere();
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_FALSE(seen[0].headers.contains("authorization"));
   EXPECT_EQ(seen[0].headers.at("range"), "bytes=0-9");
@@ -76,10 +76,10 @@ TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
 TEST(HttpConnections, OnesThatWereIdleForAsLongAsSilenceMayLastAreNotUsedAgain) {
   Mutex mutex;
   std::set<std::thread::id> connections;  // the server has a thread per connection
-  HttpServer server([&](const ServedRequest& request) {
+  support::HttpServer server([&](const support::ServedRequest& request) {
     MutexLock lock(&mutex);
     connections.insert(std::this_thread::get_id());
-    return ServedAnswer{.body = "here"};
+    return support::ServedAnswer{.body = "here"};
   });
   HttpClient client(1);
   const auto connections_after_one_more = [&] {

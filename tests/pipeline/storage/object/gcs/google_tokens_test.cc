@@ -62,7 +62,7 @@ TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
   GoogleTokens tokens(Machine(), &http_);
   EXPECT_EQ(Get(tokens.source())->value, "token-1");
   ASSERT_EQ(Asked().size(), 1u);
-  auto form = FieldsOfQuery(Asked()[0].body);
+  auto form = support::FieldsOfQuery(Asked()[0].body);
   EXPECT_EQ(Asked()[0].path, "/token");
   EXPECT_EQ(form["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
   const std::vector<std::string> parts = absl::StrSplit(form["assertion"], '.');
@@ -83,14 +83,14 @@ TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
 
 TEST_F(GoogleTokensTest, AClockThatIsOffIsSetByGooglesAnswer) {
   Use(ServiceAccount());
-  answer_ = [](const ServedRequest& request) {
-    const std::vector<std::string> parts = absl::StrSplit(FieldsOfQuery(request.body)["assertion"], '.');
+  answer_ = [](const support::ServedRequest& request) {
+    const std::vector<std::string> parts = absl::StrSplit(support::FieldsOfQuery(request.body)["assertion"], '.');
     if (Unpacked(parts[1])["iat"] == 1'790'003'600) {
-      return ServedAnswer{.body = "{\"access_token\": \"late\", \"expires_in\": 3600}"};
+      return support::ServedAnswer{.body = "{\"access_token\": \"late\", \"expires_in\": 3600}"};
     }
-    return ServedAnswer{.status = 400,
-                        .headers = {{"Date", "Mon, 21 Sep 2026 15:13:20 GMT"}},
-                        .body = "{\"error\": \"invalid_grant\"}"};
+    return support::ServedAnswer{.status = 400,
+                                 .headers = {{"Date", "Mon, 21 Sep 2026 15:13:20 GMT"}},
+                                 .body = "{\"error\": \"invalid_grant\"}"};
   };
   GoogleTokens tokens(Machine(), &http_);
   EXPECT_EQ(Get(tokens.source())->value, "late");
@@ -106,7 +106,7 @@ TEST_F(GoogleTokensTest, AUsersLoginIsRefreshed) {
       {"token_uri", server_.url()}}.dump();
   GoogleTokens tokens(Machine(), &http_);
   EXPECT_EQ(Get(tokens.source())->value, "token-1");
-  const auto form = FieldsOfQuery(Asked()[0].body);
+  const auto form = support::FieldsOfQuery(Asked()[0].body);
   EXPECT_EQ(form, (std::map<std::string, std::string>{{"grant_type", "refresh_token"},
                                                       {"client_id", "id"},
                                                       {"client_secret", "hunter2"},
@@ -123,25 +123,27 @@ TEST_F(GoogleTokensTest, AnothersTokenIsExchangedAndAServiceAccountsHadForIt) {
                           {{"file", "/var/token"}, {"format", {{"type", "json"}, {"subject_token_field_name", "t"}}}}}};
   files_["/var/token"] = "{\"t\": \"pod\"}";
   Use(file);
-  answer_ = [](const ServedRequest& request) {
-    if (request.path == "/sts") return ServedAnswer{.body = "{\"access_token\": \"sts\", \"expires_in\": 3600}"};
-    return ServedAnswer{.body = "{\"accessToken\": \"account\", \"expireTime\": \"2026-09-21T15:13:20Z\"}"};
+  answer_ = [](const support::ServedRequest& request) {
+    if (request.path == "/sts")
+      return support::ServedAnswer{.body = "{\"access_token\": \"sts\", \"expires_in\": 3600}"};
+    return support::ServedAnswer{.body = "{\"accessToken\": \"account\", \"expireTime\": \"2026-09-21T15:13:20Z\"}"};
   };
   GoogleTokens tokens(Machine(), &http_);
   const auto token = Get(tokens.source());
   ASSERT_TRUE(token.ok()) << token.status();
   EXPECT_EQ(token->value, "account");
   EXPECT_EQ(token->ends_at, 1'790'003'600);
-  auto form = FieldsOfQuery(Asked()[0].body);
+  auto form = support::FieldsOfQuery(Asked()[0].body);
   EXPECT_EQ(form["subject_token"], "pod");
   EXPECT_EQ(form["audience"], "//iam/pool");
   EXPECT_EQ(Asked()[1].headers.at("authorization"), "Bearer sts");
 }
 
 TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
-  answer_ = [](const ServedRequest& request) {
-    if (request.path == "/token") return ServedAnswer{.body = "{\"access_token\": \"mine\", \"expires_in\": 3600}"};
-    return ServedAnswer{.body = "{\"accessToken\": \"account\", \"expireTime\": \"2026-09-21T15:13:20Z\"}"};
+  answer_ = [](const support::ServedRequest& request) {
+    if (request.path == "/token")
+      return support::ServedAnswer{.body = "{\"access_token\": \"mine\", \"expires_in\": 3600}"};
+    return support::ServedAnswer{.body = "{\"accessToken\": \"account\", \"expireTime\": \"2026-09-21T15:13:20Z\"}"};
   };
   const nlohmann::json user = {{"type", "authorized_user"},
                                {"client_id", "c"},
@@ -159,14 +161,14 @@ TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
     ASSERT_TRUE(token.ok()) << token.status();
     EXPECT_EQ(token->value, "account");
     ASSERT_EQ(Asked().size(), asked += 2);
-    const ServedRequest impersonation = Asked().back();
+    const support::ServedRequest impersonation = Asked().back();
     EXPECT_EQ(impersonation.headers.at("authorization"), "Bearer mine");
     const auto body = nlohmann::json::parse(impersonation.body);
     EXPECT_EQ(body["delegates"][0], "between@project.iam");
     EXPECT_EQ(body["scope"][0], "https://www.googleapis.com/auth/devstorage.read_write");
   }
   // Only a token with this scope may request a token of another account.
-  const std::vector<std::string> jwt = absl::StrSplit(FieldsOfQuery(Asked()[2].body)["assertion"], '.');
+  const std::vector<std::string> jwt = absl::StrSplit(support::FieldsOfQuery(Asked()[2].body)["assertion"], '.');
   EXPECT_EQ(Unpacked(jwt.at(1))["scope"], "https://www.googleapis.com/auth/cloud-platform");
 
   for (const nlohmann::json& source : {nlohmann::json(), nlohmann::json{{"type", "impersonated_service_account"}}}) {
@@ -235,9 +237,9 @@ TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
   Use({{"type", "aws"}, {"secret", "hunter2"}});
   EXPECT_TRUE(absl::StrContains(message(), "\"type\": \"aws\" is none of"));
   Use(ServiceAccount());
-  answer_ = [](const ServedRequest&) {
-    return ServedAnswer{.status = 400,
-                        .body = "{\"error\": \"invalid_grant\", \"error_description\": \"Invalid JWT Signature.\"}"};
+  answer_ = [](const support::ServedRequest&) {
+    return support::ServedAnswer{
+        .status = 400, .body = "{\"error\": \"invalid_grant\", \"error_description\": \"Invalid JWT Signature.\"}"};
   };
   EXPECT_TRUE(absl::StrContains(message(), "train@project.iam: HTTP 400: invalid_grant: Invalid JWT Signature."));
 }

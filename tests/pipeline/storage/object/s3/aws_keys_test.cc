@@ -61,9 +61,9 @@ TEST_F(AwsKeysTest, AProfileIsReadFromEitherFile) {
 
 TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
   std::atomic<int> asked{0};
-  HttpServer server([&](const ServedRequest& request) {
+  support::HttpServer server([&](const support::ServedRequest& request) {
     EXPECT_EQ(request.headers.at("authorization"), "let me");
-    return ServedAnswer{
+    return support::ServedAnswer{
         .body = "{\"AccessKeyId\": \"id" + std::to_string(++asked) +
                 "\", \"SecretAccessKey\": \"s\", \"Token\": \"t\", \"Expiration\": \"1970-01-01T02:00:00Z\"}"};
   });
@@ -80,8 +80,8 @@ TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
 }
 
 TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
-  HttpServer server([](const ServedRequest&) {
-    return ServedAnswer{.body = "{\"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}"};
+  support::HttpServer server([](const support::ServedRequest&) {
+    return support::ServedAnswer{.body = "{\"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}"};
   });
   setenv("http_proxy", "http://127.0.0.1:1", 1);  // no server listens there
   setenv("no_proxy", "", 1);
@@ -95,7 +95,7 @@ TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
 
 TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
   for (const char* body : {"<html>", "", "[]", "{}", "{\"AccessKeyId\": 7, \"SecretAccessKey\": null}"}) {
-    HttpServer server([&](const ServedRequest&) { return ServedAnswer{.body = body}; });
+    support::HttpServer server([&](const support::ServedRequest&) { return support::ServedAnswer{.body = body}; });
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
     HttpClient http(1);
     AwsKeySource source(Machine(), &http);
@@ -104,17 +104,18 @@ TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
 }
 
 TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
-  HttpServer server([](const ServedRequest& request) {
+  support::HttpServer server([](const support::ServedRequest& request) {
     EXPECT_NE(request.body.find("Action=AssumeRole&"), std::string::npos) << request.body;
     EXPECT_NE(request.body.find("RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader"), std::string::npos) << request.body;
     EXPECT_NE(request.body.find("ExternalId=outside"), std::string::npos) << request.body;
     const std::string signature = request.headers.at("authorization");
     EXPECT_NE(signature.find("Credential=b/19700101/eu-west-1/sts/aws4_request"), std::string::npos) << signature;
     EXPECT_EQ(signature.find("hunter2"), std::string::npos);
-    return ServedAnswer{.body =
-                            "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>id</AccessKeyId>"
-                            "<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>"
-                            "1970-01-01T02:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"};
+    return support::ServedAnswer{
+        .body =
+            "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>id</AccessKeyId>"
+            "<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>"
+            "1970-01-01T02:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"};
   });
   files_["/home/me/.aws/config"] =
       "[profile train]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = base\nexternal_id = outside\n"
@@ -140,9 +141,9 @@ TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
 }
 
 TEST_F(AwsKeysTest, APodsTokenAndARolesKeysGoNowhereWithoutTls) {
-  HttpServer server([](const ServedRequest&) {
+  support::HttpServer server([](const support::ServedRequest&) {
     ADD_FAILURE() << "asked";
-    return ServedAnswer{.status = 500};
+    return support::ServedAnswer{.status = 500};
   });
   files_["/token"] = "hunter2";
   files_["/home/me/.aws/config"] = "[profile train]\nrole_arn = arn:reader\nsource_profile = base\n";
@@ -162,12 +163,13 @@ TEST_F(AwsKeysTest, APodsTokenAndARolesKeysGoNowhereWithoutTls) {
 
 TEST_F(AwsKeysTest, ARoleIsTakenByTheKeysOfAnotherRole) {
   std::vector<std::string> asked;
-  HttpServer server([&](const ServedRequest& request) {
+  support::HttpServer server([&](const support::ServedRequest& request) {
     asked.push_back(request.headers.at("authorization").substr(0, 40) + " " + request.body);
     const std::string id = "id" + std::to_string(asked.size());
-    return ServedAnswer{.body = "<R><Credentials><AccessKeyId>" + id +
-                                "</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
-                                "<Expiration>1970-01-01T02:00:00Z</Expiration></Credentials></R>"};
+    return support::ServedAnswer{.body =
+                                     "<R><Credentials><AccessKeyId>" + id +
+                                     "</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
+                                     "<Expiration>1970-01-01T02:00:00Z</Expiration></Credentials></R>"};
   });
   files_["/home/me/.aws/config"] =
       "[profile outer]\nrole_arn = arn:outer\nsource_profile = inner\n"
@@ -229,13 +231,13 @@ TEST_F(AwsKeysTest, WhatAProgramPrintsIsNotShown) {
 
 TEST_F(AwsKeysTest, ALoginBySsoGivesKeysAndOneThatIsOverSaysHowToLogIn) {
   std::atomic<int> status{200};
-  HttpServer server([&](const ServedRequest& request) {
+  support::HttpServer server([&](const support::ServedRequest& request) {
     EXPECT_EQ(request.path + "?" + request.query, "/federation/credentials?role_name=Reader&account_id=123");
     EXPECT_EQ(request.headers.at("x-amz-sso_bearer_token"), "hunter2");
-    return ServedAnswer{.status = status,
-                        .body =
-                            "{\"roleCredentials\": {\"accessKeyId\": \"id\", \"secretAccessKey\": \"s\", "
-                            "\"sessionToken\": \"t\", \"expiration\": 7200000}}"};
+    return support::ServedAnswer{.status = status,
+                                 .body =
+                                     "{\"roleCredentials\": {\"accessKeyId\": \"id\", \"secretAccessKey\": \"s\", "
+                                     "\"sessionToken\": \"t\", \"expiration\": 7200000}}"};
   });
   files_["/home/me/.aws/config"] =
       "[profile mine]\nsso_session = company\nsso_account_id = 123\nsso_role_name = Reader\n"
@@ -262,11 +264,12 @@ TEST_F(AwsKeysTest, ALoginBySsoGivesKeysAndOneThatIsOverSaysHowToLogIn) {
 }
 
 TEST_F(AwsKeysTest, ARoleThatIsRefusedSaysWhy) {
-  HttpServer server([](const ServedRequest&) {
-    return ServedAnswer{.status = 403,
-                        .body =
-                            "<ErrorResponse><Error><Message>not authorized to perform: sts:AssumeRole</Message>"
-                            "</Error></ErrorResponse>"};
+  support::HttpServer server([](const support::ServedRequest&) {
+    return support::ServedAnswer{
+        .status = 403,
+        .body =
+            "<ErrorResponse><Error><Message>not authorized to perform: sts:AssumeRole</Message>"
+            "</Error></ErrorResponse>"};
   });
   files_["/home/me/.aws/config"] =
       "[default]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = default\n"
@@ -280,11 +283,11 @@ TEST_F(AwsKeysTest, ARoleThatIsRefusedSaysWhy) {
 }
 
 TEST_F(AwsKeysTest, APodsTokenIsExchanged) {
-  HttpServer server([](const ServedRequest& request) {
+  support::HttpServer server([](const support::ServedRequest& request) {
     EXPECT_NE(request.body.find("WebIdentityToken=from-the-cluster"), std::string::npos) << request.body;
     EXPECT_NE(request.body.find("RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader"), std::string::npos) << request.body;
     EXPECT_EQ(request.headers.at("content-type"), "application/x-www-form-urlencoded");
-    return ServedAnswer{
+    return support::ServedAnswer{
         .body =
             "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>id"
             "</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>"
