@@ -1,5 +1,5 @@
-# cmake -DINPUT=file -DOUTPUT=file.cc -DNAME=function -P embed.cmake: writes C++ of a function penstock::NAME() that returns the
-# bytes of INPUT.
+# cmake -DINPUT=file -DOUTPUT=file.cc -DNAMESPACE=name -DNAME=function -P embed.cmake: writes C++ of a function
+# NAMESPACE::NAME() that returns the bytes of INPUT.
 file(READ "${INPUT}" bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${bytes}")
 # Limits lines to a length that compilers accept: 64 bytes each.
@@ -7,7 +7,7 @@ string(REGEX REPLACE "(.........................................................
 file(SIZE "${INPUT}" size)
 file(WRITE "${OUTPUT}" "#include <string_view>
 
-namespace penstock {
+namespace ${NAMESPACE} {
 
 std::string_view ${NAME}() {
   static constexpr char kBytes[] =
@@ -15,5 +15,5 @@ std::string_view ${NAME}() {
   return {kBytes, ${size}};
 }
 
-}  // namespace penstock
+}  // namespace ${NAMESPACE}
 ")

@@ -13,13 +13,12 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "base/prefetch.h"
+#include "base/wire.h"
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
 namespace penstock::sources {
-
-class WireReader;
 
 // A position where inflating a compressed shard can start (as in zlib's examples/zran.c).
 struct RestartPoint {

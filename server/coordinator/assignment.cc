@@ -179,7 +179,7 @@ class History {
 
   // Returns the worker, other than `owner`, that had most of [begin, end) as owner or as backup, if it had at least
   // half. Otherwise returns -1.
-  int Most(const Run& run, uint32_t ViewRange::*role) const {
+  int Most(const Run& run, uint32_t plan::ViewRange::*role) const {
     if (!previous_ || previous_->ranges.empty()) return -1;
     std::map<int, double> had;
     for (size_t i = previous_->RangeOf(run.begin); i < previous_->ranges.size() && previous_->ranges[i].begin < run.end;

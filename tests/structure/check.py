@@ -20,6 +20,7 @@ RULES = (
     "storage_globals",
     "real_clock",
     "lock_release",
+    "namespaces",
     "readmes",
     "prose",
     "includes",

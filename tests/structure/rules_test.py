@@ -6,6 +6,7 @@ import includes
 import lock_release
 import made_up_tree
 import message_branches
+import namespaces
 import object_names
 import own_includes
 import readmes
@@ -117,6 +118,21 @@ void Another::Held(int) { mutex_.Unlock(); }
     def test_finds_lambdas(self):
         source = "\nconst auto f = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(a->mutex_) {\n  a->mutex_.Unlock();\n};\n"
         self.assertEqual(self.found(lock_release, {"a.cc": source}), ["a.cc:3"])
+
+
+class NamespacesTest(made_up_tree.RuleTest):
+    def test_finds_files_outside_the_namespace_of_their_package(self):
+        files = {
+            "pipeline/loader/a.h": "namespace penstock {\n}\nnamespace penstock::loader {\n}\n",
+            "pipeline/loader/ranges/a.cc": "namespace penstock::ranges {\n}\n",
+            "pipeline/image/a.h": "namespace penstock::image::internal {\n}\n",
+            "base/a.h": "namespace penstock {\n}\nnamespace penstock::base {\n}\n",
+            "tests/pipeline/loader/a_test.cc": "namespace penstock {\n}\n",
+            "tests/support/a.h": "namespace penstock::support {\n}\n",
+            "pipeline/augment/op/a.h": "namespace penstock {\n}\n",
+        }
+        places = ["base/a.h:3", "pipeline/loader/a.h:1", "pipeline/loader/ranges/a.cc:1", "tests/pipeline/loader/a_test.cc:1"]
+        self.assertEqual(self.found(namespaces, files), places)
 
 
 class ReadmesTest(made_up_tree.RuleTest):

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/augment/value/arena.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/batch/dtype.h"
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/pad.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "google/protobuf/repeated_field.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock {

@@ -15,6 +15,7 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/op/followers.h"
 #include "pipeline/augment/op/sample_key.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/augment/value/value.h"
 #include "pipeline/image/image_header.h"
 

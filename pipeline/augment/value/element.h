@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/half.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "pipeline/augment/value/arena.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/augment/value/stage_times.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/image_view.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/augment/value/lazy_image.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/batch/row.h"
 
 namespace penstock {

@@ -11,6 +11,7 @@
 #include "pipeline/augment/op/op.h"
 #include "pipeline/augment/ops/common/draws.h"
 #include "pipeline/augment/ops/common/fields.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/image/adjust.h"
 
 namespace penstock {

@@ -10,6 +10,7 @@
 #include "google/protobuf/repeated_field.h"
 #include "pipeline/augment/op/op.h"
 #include "pipeline/augment/ops/common/draws.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/image/pad.h"
 #include "pipeline/image/warp.h"
 

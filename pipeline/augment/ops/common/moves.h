@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "pipeline/augment/op/op.h"
 #include "pipeline/augment/ops/common/fields.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/image/pad.h"
 #include "pipeline/image/warp.h"
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op.h"
+#include "pipeline/augment/value/own_op_names.h"
 #include "pipeline/image/adjust.h"
 
 namespace penstock {
