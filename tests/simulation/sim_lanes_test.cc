@@ -115,7 +115,8 @@ class OnLanes final : public transport::Carrier {
 };
 
 std::unique_ptr<transport::Carrier> MakeOnLanes() { return std::make_unique<OnLanes>(); }
-INSTANTIATE_TEST_SUITE_P(SimLanes, transport::CarrierContract, ::testing::Values(&MakeOnLanes));
+using transport::CarrierContract;
+INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&MakeOnLanes));
 
 class SimLanesTest : public ::testing::Test {
  protected:

@@ -35,7 +35,8 @@ class OnSimNetwork final : public transport::Carrier {
 };
 
 std::unique_ptr<transport::Carrier> MakeOnSimNetwork() { return std::make_unique<OnSimNetwork>(); }
-INSTANTIATE_TEST_SUITE_P(SimNetwork, transport::CarrierContract, ::testing::Values(&MakeOnSimNetwork));
+using transport::CarrierContract;
+INSTANTIATE_TEST_SUITE_P(SimNetwork, CarrierContract, ::testing::Values(&MakeOnSimNetwork));
 
 class SimNetworkFaults : public ::testing::Test {
  protected:

@@ -30,7 +30,7 @@ std::unique_ptr<Loader> TunedLoader(int threads) {
   return *std::move(loader);
 }
 
-std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const support::TestDataset& set) {
+std::shared_ptr<const LoadJob> OpenJobOn(storage::Storage* storage, const support::TestDataset& set) {
   auto reader = OpenDataset(storage, set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
@@ -58,12 +58,12 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   support::ImageDatasetOptions images;
   images.shards = 2;
   const support::TestDataset set = support::MakeImageDataset(images, folder.path());
-  const auto near = JobOn(storage::LocalFiles(), set);
+  const auto near = OpenJobOn(storage::LocalFiles(), set);
   const auto calm = TunedLoader(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
   storage::RemoteFiles files(0, storage::LocalFiles());
-  const auto job = JobOn(files.storage(), set);
+  const auto job = OpenJobOn(files.storage(), set);
   const auto loader = TunedLoader(4);
   std::atomic<bool> done{false};
   std::thread changes([&] {
