@@ -1,4 +1,4 @@
-// Helpers of the benchmarks: they time work in pairs, so that a noisy machine disturbs both sides alike.
+// Helpers of the benchmarks: the time of work, medians, flags.
 #ifndef PENSTOCK_BENCH_BENCH_SUPPORT_H_
 #define PENSTOCK_BENCH_BENCH_SUPPORT_H_
 
@@ -25,6 +25,7 @@ inline double SecondsOf(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+// Runs the work and returns the time that it took.
 inline Spent TimeOf(const std::function<void()>& work) {
   const double wall = SecondsOf(CLOCK_MONOTONIC), cpu = SecondsOf(CLOCK_PROCESS_CPUTIME_ID);
   work();

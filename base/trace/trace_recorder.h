@@ -92,7 +92,7 @@ class TraceRecorder {
   TraceRecording End(Nanos now);
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
-  // Returns the number of the recording. Each recording has another one.
+  // Returns the number of the recording, which no other recording has.
   uint64_t number() const { return number_.load(); }
   // Returns true if a recording of this job is running.
   bool Wants(std::string_view job) const;

@@ -3,9 +3,9 @@
 //   here    asked ──────────────────────────▶ answered
 //   there            received ──▶ sent
 //
-// Independent of the delays in both directions, the offset of the other clock is between sent - answered and received -
-// asked. RFC 5905, section 8, uses the midpoint of the two. Each call narrows the bounds. For clocks that drift apart,
-// the bounds stay as wide as the drift.
+// Whatever the delays in both directions are, the offset of the other clock is between sent - answered and received -
+// asked. RFC 5905, section 8, uses the midpoint of the two. Each call may narrow the bounds. If a call contradicts
+// them, the clocks have drifted: the bounds start again with those of this call.
 #ifndef PENSTOCK_NET_TRACE_CLOCK_EXCHANGE_H_
 #define PENSTOCK_NET_TRACE_CLOCK_EXCHANGE_H_
 
@@ -23,7 +23,7 @@ class ClockExchange {
   // Bounds of the other clock's offset from this one. Unbounded until the first call.
   Nanos least() const { return least_; }
   Nanos most() const { return most_; }
-  Nanos round_trip() const { return round_trip_; }  // the shortest, without the time in the other process
+  Nanos round_trip() const { return round_trip_; }  // the shortest of all calls, without the time in the other process
   uint32_t exchanges() const { return exchanges_; }
 
  private:

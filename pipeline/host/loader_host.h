@@ -22,10 +22,11 @@
 namespace penstock::host {
 
 struct LoaderHostOptions {
-  // Storage of all URLs that jobs may name. Threads of the host read files of this machine. Must outlive the host.
+  // Storage of all URLs that jobs may name. Must outlive the host, which itself reads the files of this machine.
   storage::Storage* storage = nullptr;
-  // `threads` is the first number and the limit for tuning. `memory_budget_bytes` is the budget of the process. The
-  // host sets disk_cache, shared_row_files and, with read threads, reads_under_way.
+  // `threads` is the first number of threads and the limit for tuning; 0: the CPUs of the cgroup's quota.
+  // `memory_budget_bytes` is the budget of the process; the loader gets its part. The host sets disk_cache and
+  // shared_row_files. If `read_threads` is positive, it also sets reads_under_way.
   loader::LoaderOptions loader = {};
   bool threads_pinned = false;  // tuning keeps loader.threads
   // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
@@ -33,7 +34,7 @@ struct LoaderHostOptions {
   // `folder` is only for this process; empty: no disk cache. The host sets the clock and the sizes in memory.
   cache::DiskCacheOptions disk_cache = {};
   bool rings = false;                     // the budget includes rings of shared memory for trainers on this host
-  loader::SelfTuningOptions tuning = {};  // the host sets the limits
+  loader::SelfTuningOptions tuning = {};  // the host sets limits.most_threads and what is pinned
 };
 
 // Returns the division of the budget that Create() uses.
@@ -50,7 +51,7 @@ class LoaderHost {
   loader::Loader* loader() const { return loader_.get(); }
   const loader::SelfTuning& tuning() const { return *tuning_; }
   const MemoryDivision& memory() const { return memory_; }
-  // Returns the files in which the loader caches rows for trainers on this host. Null: there are no rings.
+  // Returns the files in which the loader caches rows for trainers on this host. Null if memory().rings is 0.
   const std::shared_ptr<SharedRowFiles>& shared_row_files() const { return shared_row_files_; }
 
   // Stops the tuning and new reads. Returns false if a read still blocks at the deadline. This object must then live

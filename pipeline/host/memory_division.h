@@ -14,14 +14,15 @@ struct MemoryNeeds {
   bool rings = false;  // rows for trainers on this host go through shared memory
 };
 
-// The sum of the parts is the budget.
+// disk_index, disk_queue, rings and loader add up to the budget.
 struct MemoryDivision {
   uint64_t disk_index = 0, disk_queue = 0;
   uint64_t rings = 0;   // size of all rings
   uint64_t loader = 0;  // rows, caches and scratch memory of threads
-  uint64_t ring = 0;    // size of one ring, a part of `rings`
+  uint64_t ring = 0;    // largest size of one ring; counts as a part of `rings`
 };
 
+// Returns the division of the budget. A part that is not needed has 0 bytes.
 MemoryDivision DivideMemory(const MemoryNeeds& needs);
 
 }  // namespace penstock::host

@@ -14,9 +14,9 @@
 namespace penstock::imports {
 
 // Not thread-safe. The lock on the folder lasts as long as the object or the process. A folder may be in a bucket
-// ("s3://bucket/folder"). There it is unknown whether the previous run is alive, so the latest run owns the folder. The
-// state file keeps two runs apart: it names its run, and a run replaces only the state that it read, if the storage
-// supports conditional writes.
+// ("s3://bucket/folder"). There a run cannot know whether the previous one is alive, so the latest run owns the folder.
+// The state file names its run. If the storage supports conditional writes, a run replaces only the state that it read
+// itself.
 class ShardFolder {
  public:
   // Creates the folder if it is missing, or continues an earlier run with the same arguments. Removes leftovers of
@@ -35,17 +35,17 @@ class ShardFolder {
   const ShardState& state() const { return state_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
-  // Returns Unavailable if another run has claimed the folder. Called before a shard gets its name, because the other
-  // run may use the same name.
+  // Returns Unavailable if another run has claimed the folder. Call this before a shard gets its name, because the
+  // other run may use the same name.
   absl::Status StillOurs() const;
   // Records that the shard exists under its name, and which items were left out of it.
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
   // Records that the run is complete. `skipped` are items left out after the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
   // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. In a
-  // bucket the state stays if a run that has lost the folder finished a shard after that. The same command then
-  // continues from it. Returns the reason of the failure: `failed`, or Unavailable if another run has claimed the
-  // folder.
+  // bucket it keeps the state if there are other files, such as a shard of a run that had lost the folder. The same
+  // command can then continue. Returns the reason of the failure: `failed`, or Unavailable if another run has claimed
+  // the folder.
   absl::Status Abandon(absl::Status failed);
 
   // Error of all calls that find the folder claimed by another run.

@@ -17,7 +17,7 @@ class BusyTimes {
  public:
   BusyTimes(size_t makers, Clock* clock) : clock_(clock), makers_(makers), counted_(static_cast<double>(makers)) {}
 
-  // The maker runs on the calling thread from now on, or rests. Between the two it stays on that thread.
+  // Record that the maker runs on the calling thread from now on, or rests. It stays on that thread until it rests.
   void Runs(int maker);
   void Rests(int maker);
   // Record that the maker has a row from now on, or has none. No effect if that is not a change.

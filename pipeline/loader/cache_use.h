@@ -12,9 +12,9 @@ namespace penstock::loader {
 struct CacheUse {
   tuning::CacheLimits limits;
   tuning::CacheSizes now;
-  uint64_t bytes = 0;                  // budget for rows and caches together
-  uint64_t rows_need = 0;              // least budget for rows: the larger of their reserves and of their need so far
-  uint64_t rows_peak = 0;              // largest use by rows since the last call
+  uint64_t bytes = 0;      // budget for rows and caches together
+  uint64_t rows_need = 0;  // bytes that rows must keep: the larger of reserves and LoaderCaches::rows_need()
+  uint64_t rows_peak = 0;  // most bytes that rows used since the previous CacheUse
   std::vector<tuning::CacheJob> jobs;  // `rows` of each counts from its first session on
 };
 

@@ -16,7 +16,7 @@ namespace penstock::loader {
 // Thread-safe. Records are added and never removed.
 class DecidedRecords {
  public:
-  // Also contains the records of `wider`, now and later. May be null.
+  // Also contains the records of `wider`, including those that it gets later. `wider` may be null.
   explicit DecidedRecords(std::shared_ptr<const DecidedRecords> wider = nullptr) : wider_(std::move(wider)) {}
 
   // Adds numbers in the snapshot. Returns how many of them are new here.

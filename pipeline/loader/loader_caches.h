@@ -1,4 +1,4 @@
-// The caches of a loader, and the part of its memory that they take from rows.
+// The caches of a loader, and the border between their memory and that of rows.
 //
 // Rows and caches share one part of the budget. A cache frees its memory before rows may reserve it, and a cache grows
 // only by memory that rows have left. So both together never exceed that part.
@@ -30,16 +30,15 @@ class LoaderCaches {
     std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
     std::shared_ptr<cache::DiskCache> disk;            // null: none
   };
-  // The memory of rows. Calls come while sizes change, one at a time.
+  // The memory of rows. LoaderCaches calls it only while it changes sizes, one call at a time.
   class RowMemory {
    public:
     virtual ~RowMemory() = default;
-    // Starts a new peak. The caches, which shrink now, have `cached` bytes.
+    // Starts a new peak, before caches shrink. They hold `cached` bytes.
     virtual void RestartPeak(uint64_t cached) = 0;
     // Raises the memory of rows to at least `bytes`. Returns the result.
     virtual uint64_t Raise(uint64_t bytes) = 0;
-    // Lowers the memory of rows to `bytes`, or to the bytes that they have reserved or use, if these are more. Returns
-    // the result.
+    // Lowers the memory of rows to `bytes`, but not below the bytes that are reserved or in use. Returns the result.
     virtual uint64_t Lower(uint64_t bytes) = 0;
   };
   // `rows` must outlive this object.
@@ -58,23 +57,24 @@ class LoaderCaches {
   // Changes the sizes. Larger caches get the memory that rows do not need. Returns the resulting sizes.
   tuning::CacheSizes SetSizes(const tuning::CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
   // Moves `bytes` from caches of chosen size to rows, or to the index of the disk cache. A cache keeps at least its
-  // initial size. Returns false, and changes nothing, if that is not enough. After a release for rows the caches do not
-  // grow again until NoSessions().
+  // initial size. If that does not free `bytes`, returns false and changes nothing. After a release for rows, caches
+  // cannot take that memory again until NoSessions().
   enum class For { kRows, kDiskIndex };
   bool Release(uint64_t bytes, For whom) ABSL_LOCKS_EXCLUDED(sizing_, mutex_);
-  // Returns the memory of rows after the last release for them, or 0 since NoSessions().
+  // Returns the largest memory of rows after a release for them since NoSessions(); 0 if there was none.
   uint64_t rows_need() ABSL_LOCKS_EXCLUDED(mutex_);
-  // No session is open.
+  // Call this when the last session closes. Caches may then take the memory of rows again.
   void NoSessions() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Registers a job that may add entries.
   void AddJob(const std::shared_ptr<const LoadJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the entries of jobs that no longer exist.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Releases the disk cache, whose folder another loader may need. No row may be made after this call.
+  // Releases the disk cache, so that another loader can open its folder. No row may be made after this call.
   void ReleaseDisk() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sets the counters of the caches. `saved`: time that the caches in memory saved.
+  // Sets the counters of the caches in *stats. `saved` is the time that the caches in memory saved. storage_reads and
+  // storage_seconds must be set before.
   void AddTo(const RowCosts::Saved& saved, LoaderStats* stats) const;
 
  private:
@@ -84,13 +84,13 @@ class LoaderCaches {
     std::shared_ptr<const void> on_disk;  // keeps the record space in use in the disk cache
   };
 
-  // Returns the memory that the caches keep from rows.
+  // Returns the memory that rows cannot have: for each cache its limit, or its bytes if these are more.
   uint64_t Held() const;
   // Lowers the sizes to `sizes`, and grants the freed memory to rows. Returns the memory of rows.
   uint64_t Shrink(const tuning::CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns freed memory to the system once there is much of it. Records, decoded images and small rows are on the
-  // heap, which keeps freed memory. Rows that use memory of other kinds (files, rings) would need theirs in addition.
-  // `before`: bytes in the caches before some were freed.
+  // heap, which keeps freed memory. Rows in files or rings cannot use that memory. `before` is the number of bytes in
+  // the caches before some were freed.
   void ReleaseFreed(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const uint64_t all_bytes_;

@@ -1,4 +1,4 @@
-// Reads the steps of a rank in this process, for measurements and tests. Memory of a step is used again for a later
+// Reads the steps of a rank in this process, for measurements and tests. A later step reuses the memory of an earlier
 // one.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOCAL_STEPS_H_
 #define PENSTOCK_PIPELINE_LOADER_LOCAL_STEPS_H_
@@ -26,7 +26,7 @@ class StepRows final : public StepTarget {
   StepRows(std::shared_ptr<const LoadJob> job, size_t rows);
 
   size_t size() const { return rows_.size(); }
-  // Returns the row without its content.
+  // Returns the row. Its FIXED columns are not in it: Column() returns them.
   const RowResult& row(size_t i) const { return rows_[i]; }
   // Returns column c of row i: a FIXED one, or a RAGGED one in its encoding.
   std::string_view Column(size_t c, size_t i) const;
@@ -55,15 +55,16 @@ class LocalSteps {
     const StepRows* rows = nullptr;  // valid until the next call of Next()
   };
 
-  // Starts to prepare the first steps. `loader` must outlive this. Returns InvalidArgument if batch size, rank and
-  // world size do not fit the job, and the errors of Loader::OpenSession.
+  // Starts to prepare the first steps. `loader` must outlive the result. Returns InvalidArgument if batch size, rank
+  // and world size do not fit the job, and the errors of Loader::OpenSession.
   static absl::StatusOr<std::unique_ptr<LocalSteps>> Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                           const LocalStepsOptions& options);
 
   // Blocks until the next step is complete, and returns
-  //   a step    complete
-  //   nullopt   all epochs were returned
-  //   an error  that of a row of this step; each further call returns it again
+  //   a step             complete
+  //   nullopt            all epochs were returned
+  //   ResourceExhausted  there is no memory for the step, and no step is in progress; a further call tries again
+  //   another error      that of the first row of this step that failed; each further call returns it again
   absl::StatusOr<std::optional<Step>> Next();
 
  private:

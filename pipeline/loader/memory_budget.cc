@@ -59,8 +59,8 @@ bool MemoryBudget::InsideReserve(Account account, uint64_t bytes) const {
 MemoryBudget::Need MemoryBudget::NeedOf(Account account, uint64_t bytes, const Blocked* behind) const {
   Need need{Shortage(account, bytes), bytes, InsideReserve(account, bytes)};
   if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
-  // Grant shared memory only to an account that uses less of it than the blocked one, unless the memory is reserved for
-  // the blocked one.
+  // Grant shared memory only to an account that uses less of it than the blocked one, and not if the blocked row only
+  // waits for its own reserve.
   const bool first = !behind->need.reserved && Common(account) + bytes < Common(behind->account);
   if (!first) need.shortage = bytes;
   return need;

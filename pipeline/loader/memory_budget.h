@@ -1,8 +1,8 @@
 // Divides the loader's memory between sessions. Pure bookkeeping, without a lock or a thread.
 //
 // Each open session has an account with a reserve that no other account can use. The rest of the memory is shared
-// ("common" in names). An account fills its reserve first, so its shared memory is its use beyond its reserve: any row
-// that it releases frees shared memory first.
+// ("common" in names). An account fills its reserve first. Its use beyond the reserve is shared memory, so the first
+// bytes that it releases are shared ones.
 #ifndef PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
 #define PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
 
@@ -26,7 +26,7 @@ class MemoryBudget {
     uint64_t bytes = 0;     // bytes that the row reserves
     bool reserved = false;  // the bytes fit into the reserve of its account
   };
-  // The account of an urgent row that waits for memory.
+  // An urgent row that waits for memory, and its account.
   struct Blocked {
     Account account = 0;
     Need need;
@@ -46,21 +46,23 @@ class MemoryBudget {
   uint64_t Shortage(Account account, uint64_t bytes) const;
   // Returns whether `bytes` fit into the unused part of the account's reserve.
   bool InsideReserve(Account account, uint64_t bytes) const;
-  // Returns what a row needs to reserve `bytes` now. `behind` is the blocked row of another account, or null. Such a
-  // row gets shared memory first, unless this account uses less of it.
+  // Returns what a row needs to reserve `bytes` now. `behind` is the blocked row of another account, or null. If there
+  // is one, this row gets shared memory only if its account then still uses less of it than the blocked account, and
+  // the blocked row does not fit into its own reserve. Otherwise the shortage is `bytes`.
   Need NeedOf(Account account, uint64_t bytes, const Blocked* behind) const;
   // Reserves the bytes if Shortage() is 0. Returns whether it did.
   bool Take(Account account, uint64_t bytes);
   // Releases bytes. The account may be closed.
   void Release(Account account, uint64_t bytes);
 
-  // Reserve and release bytes that are always shared memory, whatever is left of the account's reserve. For lists of
-  // rows to make, which must not displace rows. TakeCommon reserves `unit` bytes up to `times` times, as often as there
-  // is room, and returns how often.
+  // Reserve and release bytes of shared memory, even if the account's reserve has room. They are for lists of requested
+  // rows, which must not displace rows. TakeCommon reserves `unit` bytes at most `times` times, as often as there is
+  // room. It returns how often.
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
-  // Reserve and release shared memory for records that are read ahead. At most `most` bytes of all accounts.
+  // Reserve and release shared memory for records that are read ahead. TakeAhead returns false if there is no room, or
+  // if all accounts together would have more than `most` bytes for them.
   bool TakeAhead(Account account, uint64_t bytes, uint64_t most);
   void ReleaseAhead(Account account, uint64_t bytes);
 
@@ -73,15 +75,15 @@ class MemoryBudget {
   uint64_t LargestTake(Account account) const;
   // Returns the shared memory that the account uses.
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
-  // Returns the open accounts that should release bytes that `except` lacks: those that use shared memory, in
+  // Returns the open accounts that should release bytes that `except` lacks: the others that use shared memory, in
   // descending order, then `except` itself if it uses any memory. If the bytes do not fit into the reserve of `except`,
-  // returns only other accounts that use more shared memory than `except` would with them.
+  // the others are only those that use more shared memory than `except` would with the bytes.
   std::vector<Account> Lenders(Account except, uint64_t bytes) const;
 
   // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the bytes that are reserved or in use.
   void SetTotal(uint64_t total);
   uint64_t LeastTotal() const { return used_ > reserved_ ? used_ : reserved_; }
-  // Returns the bytes that are missing for Open() with this reserve.
+  // Returns the bytes by which the memory is too small for Open() with this reserve; 0 if Open() would succeed.
   uint64_t LacksFor(uint64_t reserve) const {
     return reserve > total_ - reserved_ ? reserve - (total_ - reserved_) : 0;
   }
@@ -92,7 +94,7 @@ class MemoryBudget {
     peak_before_ = PeakWith(cached);
     peak_ = used_;
   }
-  // Returns the peak since the last call.
+  // Returns the most bytes that rows used since the last call, and starts a new peak.
   uint64_t TakeLatePeak() { return std::exchange(late_peak_, used_); }
 
   uint64_t total() const { return total_; }

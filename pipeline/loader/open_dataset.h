@@ -15,10 +15,11 @@
 
 namespace penstock::loader {
 
-// Opens the job's shards as they are now: expands globs, obtains the indexes, freezes a snapshot and returns a reader
-// of it. With an `index_dir`, loads or builds the indexes on `threads` threads (0: the CPUs of the cgroup's quota) and
-// stores them there. Without one, builds them on the calling thread. `file_errors` may be null; it receives files that
-// fail later. `storage` holds the records and must outlive the reader.
+// Opens the job's shards as they are now: expands globs, loads or builds the indexes, freezes a snapshot and returns a
+// reader of it. The job must have one data set. With an `index_dir`, loads indexes from there, and builds and stores
+// missing ones, on `threads` threads (0: the CPUs of the cgroup's quota). Without one, builds all of them on the
+// calling thread. `file_errors` may be null. It receives the errors of files that fail while records are read.
+// `storage` holds the records and must outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
                                                            const std::string& index_dir, int threads,

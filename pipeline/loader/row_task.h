@@ -14,8 +14,8 @@
 // kMaking.
 //
 // A task resumes where it stopped. Its place in the plan is computed once. A cache that lacked the row or its record
-// counts no second lookup, unless this row or another one has added the entry meanwhile. An entry that was found is not
-// kept while the row waits for memory: the wait would pin memory that no budget counts.
+// counts no second lookup, unless this row or another one has added the entry meanwhile. A row that waits for memory
+// does not keep an entry that it found, because no budget counts pinned entries.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 
@@ -74,7 +74,7 @@ class RowTask {
   // Returns the bytes of the budget that the row holds while it waits.
   uint64_t held_bytes() const { return fetched == nullptr ? 0 : fetched->held_bytes(); }
 
-  // What RowMaker has found out so far.
+  // Results of earlier tries, for RowMaker.
   struct Progress {
     bool planned = false;            // `key` and `row_key` are set
     SampleKey key;                   // key.record_id: the record of the position
@@ -82,9 +82,9 @@ class RowTask {
     bool row_looked_up = false;      // the cache of rows lacks the row
     bool record_looked_up = false;   // the cache of records lacks `source`
     bool decoded_looked_up = false;  // the cache of decoded images lacks `source`
-    uint8_t substitutes = 0;         // that were tried, with the current one
+    uint8_t substitutes = 0;         // substitutes that were tried, including the current one
     int failed_reads = 0;
-    uint64_t source = 0;    // the record that is tried: that of the position, or a substitute
+    uint64_t source = 0;    // the record of this try: that of the position, or a substitute
     cache::RowKey row_key;  // in the cache of rows
     absl::Status fault;     // fault of key.record_id, without the place; OK: none
     std::optional<uint64_t> fault_offset;

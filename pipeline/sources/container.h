@@ -1,6 +1,5 @@
-// A container of records: how the stream of a shard stores them, how they are found without an index, which bytes hold
-// a record or its features, and how a read of them is checked. The stream is the file itself, or its decompressed
-// content.
+// A container defines how the stream of a shard stores records. It finds them without an index, returns the bytes that
+// hold a record or its features, and checks a read. The stream is the file itself, or its decompressed content.
 #ifndef PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 
@@ -38,10 +37,10 @@ class Container {
 
   // Starts a walk over the stream.
   virtual std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const = 0;
-  // Returns whether a record's features have ranges of their own. Otherwise their range is the whole record.
+  // Returns whether the features of a record have ranges of their own. If not, their range is the whole record.
   virtual bool StoresFeaturesApart() const { return false; }
-  // Returns the ranges of the stream that hold the features of record k, in ascending order and with a gap between any
-  // two. Reads only the index.
+  // Returns the ranges of the stream that hold the requested features of record k. They are in ascending order, with a
+  // gap between any two. Uses only the index.
   virtual std::vector<ByteRange> RangesOf(const ShardIndex& index, uint64_t k, const RequestedFeatures& features) const;
   // Returns the length of all ranges of RangesOf(), or index.StoredBytes(k) without features.
   uint64_t StoredBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features) const {
@@ -50,9 +49,9 @@ class Container {
     for (const ByteRange& range : RangesOf(index, k, *features)) bytes += range.length;
     return bytes;
   }
-  // Returns the data of record k, a part of `stored`, if it is that of the index. `stored` is the whole record:
-  // index.StoredBytes(k) bytes, read at index.RecordOffset(k). With `features`, it is the bytes of RangesOf(), one
-  // range after another. Otherwise returns DamagedRead with the reason.
+  // Checks the bytes at `stored`, and returns the data of record k, which is a part of them. Returns DamagedRead with
+  // the reason if they are not those of the index. `stored` has the whole record: index.StoredBytes(k) bytes, read at
+  // index.RecordOffset(k). With `features`, it has the bytes of RangesOf(), one range after another.
   virtual absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k,
                                                   const RequestedFeatures* features, const char* stored) const = 0;
 };

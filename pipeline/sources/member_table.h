@@ -1,4 +1,5 @@
-// The members of the records of a shard: of a tar archive, whose records are samples.
+// The members of all records of a shard. Only tar has them: its records are samples, and a member is one file of a
+// sample.
 #ifndef PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
 #define PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
 
@@ -19,18 +20,20 @@ struct RecordMember {
   uint32_t crc = 0;                                     // CRC-32C of the stored bytes
 };
 
-// Plain data, in columns. Takes 9 bytes per member and 4 per record. The members of all records are numbered through in
-// their order. The stored bytes of a record are those of its members, one after another.
+// Plain data, in columns. Takes 9 bytes per member and 4 per record. Members have consecutive numbers over all records,
+// in the order of the records. The stored bytes of a record are those of its members, one after another.
 class MemberTable {
  public:
-  // Numbers of extensions. A shard has few of them. Members with any further one have the number kOther, and are
-  // therefore read with each record.
+  // An extension has a number below kOther. Extensions beyond the first kOther, and very long ones, share the number
+  // kOther. Every read of a record includes its members with kOther. kNone is the number of a member without an
+  // extension.
   static constexpr uint8_t kOther = 254;
   static constexpr uint8_t kNone = 255;
   static constexpr size_t kNumbers = 256;
 
   // Adds a record with these members, at least one.
   void AppendRecord(std::span<const RecordMember> members);
+  // Releases memory that the columns reserved for further records.
   void Compact();
   size_t MemoryBytes() const;
 
@@ -42,15 +45,16 @@ class MemberTable {
   uint32_t bytes(uint64_t member) const { return bytes_[member]; }
   uint32_t crc(uint64_t member) const { return crcs_[member]; }
   uint8_t extension(uint64_t member) const { return extension_numbers_[member]; }
-  // Returns the number of an extension, or nullopt if no member has it or only members with the number kOther do.
+  // Returns the number of an extension. Returns nullopt if no member has the extension, or if its members have the
+  // number kOther.
   std::optional<uint8_t> NumberOf(std::string_view extension) const;
-  // Returns the extension of a number below kOther that a member has.
+  // Returns the extension with the number, which must be below kOther and in use.
   const std::string& Extension(uint8_t number) const { return extensions_[number]; }
 
   // Returns the content of the index's section.
   std::string Serialize() const;
-  // The inverse of Serialize. `lengths` are the stored bytes of the records. Returns nullopt for other bytes. Never
-  // allocates more than a small multiple of their size.
+  // Parses the result of Serialize(). `lengths` are the stored bytes of each record. Returns nullopt if `content` is
+  // malformed or contradicts `lengths`. Never allocates more than a small multiple of their size.
   static std::optional<MemberTable> Parse(std::string_view content, std::span<const uint32_t> lengths);
 
   bool operator==(const MemberTable&) const = default;

@@ -30,8 +30,8 @@ struct ShardReaderOptions {
   size_t max_cursors = 4;
 };
 
-// Thread-safe. One object per shard serves all threads. Reads with `features` read only the ranges that hold them, and
-// the record is the bytes of these ranges. Null: the whole record. Results of reads, besides OK:
+// Thread-safe. One object per shard serves all threads. A read with `features` reads only the ranges that hold them,
+// and its result is the bytes of these ranges. With null, it reads the whole record. Results of reads, besides OK:
 //   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
 //                       The message names file, record and offset. Other records may be readable.
 //   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
@@ -52,7 +52,7 @@ class ShardReader {
   const ShardIndex& index() const { return *index_; }
   const std::string& path() const { return file_->path(); }
 
-  // Returns the bytes that a read of record k reads, and needs as its buffer.
+  // Returns the number of bytes that a read of record k reads. Its buffer needs as many.
   uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
 
   // Reads record k's data into *record, replacing its content.
@@ -68,9 +68,9 @@ class ShardReader {
   absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer,
                                                         const RequestedFeatures* features = nullptr) const;
 
-  // ReadRecordLater reads a record of a plain shard in a StoredFile asynchronously, several ranges at once. `done`
-  // receives the result, either during the call or on a thread of the storage. The reader, `features` and `buffer` must
-  // live until then. Aborted: the file changed since it was opened.
+  // ReadRecordLater reads a record asynchronously, all of its ranges at once. It requires HasReadLater(): a plain shard
+  // in a StoredFile. `done` receives the result once, during the call or on a thread of the storage. The reader,
+  // `features` and `buffer` must live until then. Aborted: the file changed since it was opened.
   bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
   void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                        storage::CallDone<std::string_view> done) const;
@@ -79,12 +79,12 @@ class ShardReader {
   // into consecutive parts without checking them; RecordOf checks them. Lifetimes are those of ReadRecordLater.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
-  // Returns record k's data, a part of `stored`, if the stored bytes are complete and valid; otherwise DataLoss.
-  // `stored` is the whole record. With features, their ranges are moved to its front.
+  // Checks the stored bytes of record k, and returns its data, which is a part of `stored`. Returns DataLoss if they
+  // are damaged. `stored` must have the whole record. With `features`, moves their ranges to the front of `stored`.
   absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored,
                                             const RequestedFeatures* features = nullptr) const;
 
-  // Announces that record k will be read soon, and passes the hint to the file of a plain shard. Does not block.
+  // Announces that record k will be read soon. Passes the hint to the file if the shard is plain. Does not block.
   void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
 
  private:
@@ -96,7 +96,8 @@ class ShardReader {
   // Returns FailedPrecondition if the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
   absl::Status CheckRange(uint64_t first, uint64_t count) const;
-  // Reads the record's stored bytes into `out`. With `past_caches`, a view of the file, only from there.
+  // Reads the record's stored bytes into `out`. If `past_caches` is not null, reads that view of the file instead of
+  // file_.
   absl::Status ReadStored(uint64_t k, const RequestedFeatures* features, const RandomAccessFile* past_caches,
                           char* out) const;
   absl::Status ReadPlain(const RandomAccessFile& file, const ByteRange& range, char* out) const;

@@ -1,4 +1,4 @@
-// Shards in a bucket: the rows are those of local files, whatever the storage does meanwhile.
+// Rows of shards in a bucket equal those of local files, also if the storage fails meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A server of S3. The storage of the process uses it from the first object name on.
+// An S3 server. The storages of the process use it from the first object name on.
 struct Store {
   Store() {
     setenv("AWS_ENDPOINT_URL_S3", server.url().c_str(), 1);

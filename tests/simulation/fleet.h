@@ -1,6 +1,6 @@
-// A coordinator's state, trainers' delivery cores, and workers of any speed, on virtual time: how shares and fetches
-// follow the workers' abilities. No thread, lock or socket. The code under test is the real one; only the making of
-// rows and the network are simulated.
+// A coordinator's state, the delivery cores of trainers, and workers of any speed, on virtual time. Tests of it show
+// how shares and fetches follow the speed of the workers. It has no thread, lock or socket. Only the network and the
+// time of rows are simulated; the code under test is the real one.
 #ifndef PENSTOCK_TESTS_SIMULATION_FLEET_H_
 #define PENSTOCK_TESTS_SIMULATION_FLEET_H_
 
@@ -55,7 +55,7 @@ class Fleet {
   void SetHole(int worker, bool hole) { workers_[worker].hole = hole; }
 
   Nanos now() const { return now_; }
-  // The part of the records that the worker owns.
+  // Returns the fraction of the records that the worker owns.
   double ShareOf(int worker);
   uint64_t view_number();
   v1::WorkerStatus StatusOf(int worker);

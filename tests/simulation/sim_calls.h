@@ -20,13 +20,15 @@
 
 namespace penstock::simulation {
 
-// Calls to the coordinator from one process.
+// Calls to the coordinator from one process. Each call runs `done` once: with the reply, or with DeadlineExceeded,
+// Unavailable or Cancelled. It runs no `done` after its process has died.
 class SimCalls {
  public:
   SimCalls(SimNetwork* network, SimCoordinatorHost* coordinator, std::string host, SimProcess* process)
       : network_(network), coordinator_(coordinator), host_(std::move(host)), process_(process) {}
 
-  // Runs `ask(loop, deadline, answer)` at the coordinator, if one is running.
+  // Runs `ask(loop, deadline, answer)` at the coordinator. `answer` sends the reply. If no coordinator runs, the call
+  // ends with Unavailable.
   template <typename Rep, typename Done, typename Ask>
   void Call(Nanos timeout, Done done, Ask ask) {
     auto call = std::make_shared<Open<Rep, Done>>(std::move(done));
@@ -81,6 +83,7 @@ class SimCalls {
                          });
   }
 
+  // Ends all calls with Cancelled.
   void Cancel() {
     for (const auto& weak : std::exchange(open_, {})) {
       if (const auto call = weak.lock()) call->Fail(absl::CancelledError("cancelled"));
@@ -132,7 +135,7 @@ class SimWorkerCalls final : public worker::CoordinatorLink {
   void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) override {
     calls_.Apply<v1::PutTraceReply>(request, kTimeout, std::move(done));
   }
-  // Workers have the indexes, and simulated rows need none.
+  // Simulated rows need no index.
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
     return absl::NotFoundError("none here");

@@ -34,8 +34,8 @@ class SimCluster {
   ~SimCluster();
 
   // ---- Events.
-  // Starts a worker's process on a host of that name. It makes a row in `row_time`. A killed worker returns as the same
-  // worker.
+  // Starts a worker's process on a host of that name. It makes a row in `row_time`. After KillWorker(), the same worker
+  // starts again.
   void StartWorker(const std::string& host, Nanos row_time = 10 * kMillisecond);
   void KillWorker(const std::string& host);
   bool WorkerRuns(const std::string& host) const;
@@ -47,10 +47,10 @@ class SimCluster {
   // The coordinator's store. A coordinator that another writer supersedes ends its process.
   support::FakeStore& store() { return coordinator_.store(); }
   bool CoordinatorRuns() const { return coordinator_.loop() != nullptr; }
-  // Why coordinators have ended by themselves.
+  // Returns the reasons why coordinators ended by themselves.
   const std::vector<absl::Status>& coordinator_exits() const { return coordinator_.exits(); }
 
-  // Submits a job like `penstock submit`. The result has a value after the answer.
+  // Submits a job as `penstock submit` does. The result gets its value when the coordinator answers.
   using Answer = std::shared_ptr<const std::optional<absl::Status>>;
   Answer BeginSubmit(const v1::JobSpec& spec);
   // Returns whether the coordinator's status has the job.

@@ -1,4 +1,4 @@
-// The coordinator's host in a simulated cluster: its process dies and starts, its store stays.
+// The coordinator's host in a simulated cluster. Its process may die and start again; its store stays.
 #ifndef PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_
 #define PENSTOCK_TESTS_SIMULATION_SIM_COORDINATOR_HOST_H_
 
@@ -24,17 +24,20 @@ class SimCoordinatorHost {
   SimCoordinatorHost(SimScheduler* sim, SimNetwork* network, uint64_t seed);
   ~SimCoordinatorHost();
 
-  // Starts a process with the content of the store. A process that another writer supersedes ends by itself.
+  // Starts a process with the content of the store. No process may run. A process that another writer supersedes ends
+  // by itself.
   void Start();
+  // Kills the process, which must run, and its connections.
   void Kill();
-  // Destroys the process, if one runs, without events on the network.
+  // Destroys the process if one runs, without events on the network.
   void End();
   // Returns null if no process runs.
   coordinator::ControlLoop* loop() const;
 
   support::FakeStore& store() { return store_; }
-  // Why processes have ended by themselves.
+  // Returns the reasons why processes ended by themselves.
   const std::vector<absl::Status>& exits() const { return exits_; }
+  // Returns a new number for a watch.
   uint64_t NextWatch() { return ++watches_; }
 
  private:

@@ -27,7 +27,7 @@ class SimProcess final : public Executor {
 
   // Stops the process: none of its tasks runs afterwards.
   void Kill() { *alive_ = false; }
-  // Whether the process lives. Callbacks from outside keep this and check it.
+  // Returns whether the process lives. A callback from outside keeps the result and checks it.
   std::shared_ptr<const bool> alive() const { return alive_; }
 
  private:

@@ -22,11 +22,11 @@
 
 namespace penstock::simulation {
 
-// Not thread-safe. Begins at once to read, with `pace` between two batches, and checks each batch: its rows are those
-// of the plan, each once and in its place.
+// Not thread-safe. Begins to read when it is constructed, and pauses for `pace` after each batch. It checks that each
+// row holds the record that its ID names, is valid, and comes once in its epoch.
 class SimReader {
  public:
-  // The shards of `dataset` have the same number of records.
+  // The shards of `dataset` must have the same number of records.
   SimReader(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator,
             const support::TestDataset& dataset, const std::string& host, const ReaderOptions& options, Nanos pace);
   ~SimReader();

@@ -36,9 +36,10 @@ class SimWorker {
     uint64_t incarnation = 0;  // differs for each worker of a simulation
   };
   SimWorker(SimScheduler* sim, SimNetwork* network, SimCoordinatorHost* coordinator, const Options& options);
-  // Call it when no task of the simulation runs any longer.
+  // No task of the simulation may run afterwards.
   ~SimWorker();
 
+  // Kills the process and its connections.
   void Kill();
   // Acts like SIGTERM, as Worker::Drain does: the worker leaves when its streams have moved away.
   void Drain();

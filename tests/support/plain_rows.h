@@ -1,5 +1,5 @@
-// The rows of a job from a plain loop: plan, record, read, pipeline. It has no loader, thread or cache, so tests judge
-// by it what a loader, a worker or a feeder delivers.
+// The rows of a job, from a plain loop: plan, record, read, pipeline. The loop uses no loader, thread or cache. Tests
+// compare the rows of a loader, a worker or a feeder with it.
 #ifndef PENSTOCK_TESTS_SUPPORT_PLAIN_ROWS_H_
 #define PENSTOCK_TESTS_SUPPORT_PLAIN_ROWS_H_
 
@@ -20,7 +20,7 @@ namespace penstock::support {
 
 struct PlainRow {
   struct Column {
-    std::string bytes;  // encoded, if it is ragged
+    std::string bytes;  // in the encoding of row.h if it is ragged
     bool ragged = false;
     bool operator==(const Column&) const = default;
   };
@@ -49,13 +49,15 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> OpenJob(const v1::JobSpec
                                                                const std::vector<sources::DataRoot>& roots,
                                                                storage::Storage* storage = storage::LocalFiles());
 
-// Returns the error of the first row that fails under the job's policy.
+// Makes the steps of one rank, from `read.start` on, in `read.epochs` epochs. Returns the error of the first row that
+// fails under the job's policy.
 absl::StatusOr<std::vector<PlainStep>> PlainSteps(const loader::LoadJob& job, const PlainRead& read = {});
 
 // Returns the digest of the steps' rows (pipeline/batch/batch_digest.h).
 std::string DigestOf(const std::vector<PlainStep>& steps);
 
-// Returns the digest of the job's rows, or the text of an error. Every run with one rank must have it.
+// Returns the digest of the job's rows in `epochs` epochs, or the text of an error. A run of one rank must deliver rows
+// with this digest.
 std::string PlainDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
                         storage::Storage* storage = storage::LocalFiles());
 

@@ -59,7 +59,7 @@ class FeatureSet {
 
 // Returns the format of the job's records.
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job);
-// Returns the parser's format. RAW records have no parser.
+// Returns the format of the job's parser. RAW records need no parser; the result for them is kExample.
 records::RecordFormat ParserFormatOf(const v1::JobSpec& job);
 
 }  // namespace penstock::augment

@@ -1,5 +1,5 @@
-// The inner loops of TF_BILINEAR, vectorized with Highway and dispatched at run time, and their scalar versions. A test
-// verifies that both give the same bits.
+// The inner loops of TF_BILINEAR, vectorized with Highway and dispatched at run time. TfColumns also has a scalar
+// version; a test verifies that both give the same bits.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_LOOPS_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_LOOPS_H_
 

@@ -13,19 +13,20 @@
 namespace penstock::loader {
 
 // A value. A session gives it to the loader when it opens, and again when it changes. The loader may fetch records of
-// these rows before they are requested. A row that is missing here only loses that.
+// these rows before they are requested. For any other row, it waits for the request.
 class ExpectedRows {
  public:
   // Describes no rows.
   ExpectedRows() = default;
-  // Describes the slice of `rank` in each step from `start` on. `end_epoch` is the first epoch without rows.
-  // `owned`: only rows whose keys it contains; null: all. With keys by record, the rank does not count: sessions of
-  // other ranks request rows of these records too, perhaps from the same loader.
+  // Describes the slice of `rank` in each step from `start` on. `end_epoch` is the first epoch without rows. `owned`
+  // limits the rows to those with its keys; null: no limit. With keys by record, the rank and the position do not
+  // matter: all rows of these records are expected, from the epoch of `start` on. Sessions of other ranks request these
+  // records too, perhaps from the same loader.
   ExpectedRows(const plan::Steps& steps, uint64_t rank, plan::Cursor start, uint64_t end_epoch,
                std::shared_ptr<const plan::OwnedKeys> owned = nullptr)
       : steps_(steps), rank_(rank), start_(start), end_epoch_(end_epoch), owned_(std::move(owned)) {}
 
-  // Returns whether the row at the position, whose record is `record`, is one of them. Fast.
+  // Returns whether the row at the position is expected. `record` is its record. Fast.
   bool Covers(uint64_t epoch, uint64_t position, uint64_t record) const;
 
  private:

@@ -16,8 +16,8 @@
 
 namespace penstock::loader {
 
-// Memory of one session. Thread-safe. Must outlive its blocks. Addresses of released blocks are reused for blocks of
-// the same size; only their pages return to the system.
+// Memory of one session. Thread-safe. Must outlive its blocks. A released block returns its pages to the system, but
+// not its addresses: a later block of the same size reuses them.
 class RangeMemory {
  public:
   struct Block {
@@ -32,18 +32,18 @@ class RangeMemory {
   RangeMemory(const RangeMemory&) = delete;
   RangeMemory& operator=(const RangeMemory&) = delete;
 
-  // Returns the size of a new block for that many bytes: whole pages, rounded up by at most an eighth.
+  // Returns the size of a new block for `bytes` bytes: whole pages, whose number is rounded up by less than an eighth.
   static uint64_t Takes(uint64_t bytes);
 
-  // Returns a cached block for that many bytes that is at most a quarter larger than a new one, or a block without data
-  // if there is none.
+  // Returns a cached block for `bytes` bytes that is at most a quarter larger than Takes(bytes). If there is none,
+  // returns a block without data.
   Block AcquireKept(uint64_t bytes);
-  // Returns a new block of Takes(bytes), on which `lease` is the lease, or a block without data if the system has no
-  // memory.
+  // Returns a new block of Takes(bytes) bytes, which then owns `lease`. If the system has no memory, the block has no
+  // data.
   Block Acquire(uint64_t bytes, std::unique_ptr<BudgetLease> lease);
   // Caches the block. After Close(), releases it.
   void Release(Block block);
-  // Releases cached blocks, oldest first, until `bytes` are free. Returns the bytes freed.
+  // Releases cached blocks, oldest first, until at least `bytes` are free. Returns the bytes freed.
   uint64_t ReleaseKept(uint64_t bytes);
   // Releases all cached blocks and caches none from then on.
   void Close();

@@ -7,14 +7,14 @@ namespace {
 
 // Records of rows that start soon are fetched alone; a range would be too late for them.
 constexpr uint64_t kLead = 64;
-// Positions to examine beyond the requested rows: the number of rows that the session has requested so far, times
-// kAheadTimes, and kLeastAhead. A session that reads ten steps should not pay for an epoch.
+// Rows to examine beyond the requested ones: kLeastAhead, and kAheadTimes for each row that the session has requested
+// so far. So a session that reads ten steps does not read an epoch ahead.
 constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
 constexpr int kPositionsAtOnce = 256;  // positions per look for ranges
 // Largest numbers of looks to skip: for reads, when all records were here; for ranges, when there is no memory or a
 // shard is not open.
 constexpr int kMostReadsSkipped = 255, kMostRangesSkipped = 15;
-// Longest wait for a shard to open, and the time without further waits after a wait that long.
+// Longest wait for a shard to open. After such a wait, looks do not wait for kNoWaits.
 constexpr Nanos kLongestWait = kSecond, kNoWaits = 10 * kSecond;
 
 }  // namespace

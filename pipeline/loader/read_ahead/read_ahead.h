@@ -5,7 +5,7 @@
 //   range  requested and expected rows, if storage has high latency: records near each other in a shard, in one read,
 //          into memory of their own
 //
-// The caller passes what it knows, and executes the decisions. A decision needs no call of the session: ExpectedRows
+// The caller passes the state of the loader, and executes the decisions. ReadAhead calls no session: ExpectedRows
 // describes the rows that it will request.
 #ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_READ_AHEAD_H_
 #define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_READ_AHEAD_H_
@@ -28,7 +28,7 @@
 
 namespace penstock::loader {
 
-// The nearest place that has a record, or the row of it.
+// The nearest place that has a record, or a row that was made of it.
 enum class RecordPlace { kMemory, kDiskCache, kStorage };
 
 // Records of one shard to read at once.
@@ -40,21 +40,21 @@ struct RangeRead {
   RequestedSpan::Place end;      // position at which the last of them is needed
 };
 
-// The state of one session. No lock, no I/O, no clock. A Turn makes a thread its only user; the static functions are
-// pure.
+// The look-ahead of one session. It has no lock, I/O or clock. A thread with a Turn is its only user. The static
+// functions are pure.
 class ReadAhead {
  public:
   using Place = RequestedSpan::Place;
 
-  // Limits of a loader, for all its sessions together except for hinted_rows.
+  // Limits of a loader. `reads` and `ranges` are for all of its sessions together.
   struct Limits {
-    int hinted_rows = 32;    // requested rows of a session that storage is hinted about
-    int reads = 64;          // records in flight that are read alone
+    int hinted_rows = 32;    // next requested rows of a session that get a hint
+    int reads = 64;          // single records in flight
     int ranges = 16;         // ranges in flight; 0: no ranges
     RangeLimits range = {};  // limits of one range
   };
 
-  // A thread's right to look ahead. A thread that does not get it makes its row without a look.
+  // A thread's right to look ahead. One thread at a time has it. A thread without it makes its row without a look.
   class Turn {
    public:
     explicit Turn(ReadAhead* ahead) : ahead_(ahead->looking_.exchange(true) ? nullptr : ahead) {}
@@ -75,22 +75,23 @@ class ReadAhead {
   enum class Way { kNone, kHintDiskCache, kHintStorage, kRead };
   static Way WayOf(RecordPlace place, bool low_latency);
 
-  // Returns the bytes that must be free before a record is read alone, into the `row_bytes` of its row. They leave
-  // memory for rows that `makers` can make, even if these need more than `estimate`.
+  // Returns the bytes that must be free before a record is read alone. `row_bytes` are those of its row, which holds
+  // the record. The rest leaves `estimate` bytes for the row of each of `makers` makers.
   static uint64_t BytesForRead(uint64_t row_bytes, int makers, uint64_t estimate);
   // Returns the bytes that the ranges of all sessions may hold: half of the memory that is not reserved. Rows in
   // progress are worth more than records ahead of them.
   static uint64_t BytesForRanges(uint64_t total, uint64_t reserved) { return (total - reserved) / 2; }
 
-  // Requested rows to examine in one look for reads. Far more than are made between two looks.
+  // Requested rows that one look for reads examines: far more than makers make between two looks.
   static constexpr int kRowsAtOnce = 16;
-  // Returns whether a look for reads may begin. Otherwise the records of the next rows are probably here.
+  // Returns whether a look for reads may begin. Looks are skipped after looks that began no read.
   bool BeginsReads() { return !reads_pace_.Skips(); }
-  // Call this after a look that examined `examined` rows and began `begun` reads.
+  // Ends the look, which examined `examined` rows and began `begun` reads.
   void EndReads(int examined, int begun);
 
-  // Returns whether the rows up to `end` have passed when the session's row `at` is made. A row that has not taken its
-  // record from a range by then was made without it, for example from a cache.
+  // Returns whether all rows up to `end` are made, judged by the session's current row `at`. Rows are not made in the
+  // order of their positions, so `at` must be well beyond `end`. A row that has not taken its record from a range by
+  // then was made without it, for example from a cache.
   static bool HavePassed(const Place& end, const Place& at);
 
   // Records of the job, for decisions about ranges. Fast calls that never block.
@@ -106,22 +107,22 @@ class ReadAhead {
     // Returns the index of an open shard, or null if its records cannot be read several at a time.
     virtual std::shared_ptr<const sources::ShardIndex> IndexOf(uint32_t shard) const = 0;
   };
-  // What is known when a look for ranges begins.
+  // State of the loader when a look for ranges begins.
   struct Known {
     Place at;  // the row that is made
     RequestedSpan requested;
     std::shared_ptr<const ExpectedRows> expected;
-    uint64_t bytes = 0;  // that ranges of this session may hold
+    uint64_t bytes = 0;  // limit for the ranges of this session
     Nanos now = 0;
   };
   // One look for ranges, during a turn.
   class RangeLook {
    public:
     RangeLook(ReadAhead* ahead, const Known& known, Records* records);
-    // Returns the next range to read, or nullopt: this look is over. Looks as far ahead as the bytes can hold all
-    // records.
+    // Returns the next range to read, or nullopt if this look is over. It looks no further ahead than `Known::bytes`
+    // can hold the records of all rows on the way.
     std::optional<RangeRead> Next();
-    // The range of the last Next() could not begin, because there is no memory. A later look returns it again.
+    // Call this if the range of the last Next() could not begin. A later look returns it again.
     void NotBegun();
 
    private:

@@ -1,9 +1,9 @@
 // Fetches several records with one read before their rows are started, from storage whose requests cost more than their
 // bytes.
 //
-// ReadAhead chooses the ranges. A row takes its record if it is here. If the record is in flight, the row waits for it.
-// Any other row fetches its record alone. No row depends on a range: if a range fails, or its memory is revoked, its
-// rows read their records one by one.
+// ReadAhead chooses the ranges. A row takes its record if its range is here. If the range is in flight, the row waits
+// for it. Any other row fetches its record alone. No row depends on a range: if a range fails, or its memory is
+// revoked, its rows read their records one by one.
 //
 //   ReadAhead -> range -> one read into blocks -> rows take their records
 //
@@ -65,7 +65,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     Taken& operator=(const Taken&) = delete;
     // Returns the record as DatasetReader::ReadRecord does. The bytes are in memory of this object.
     const absl::StatusOr<std::string_view>& bytes() const { return bytes_; }
-    Nanos took() const { return took_; }  // its share of the range's time
+    Nanos took() const { return took_; }  // share of the record in the time of its range
 
    private:
     friend class RecordRanges;
@@ -77,18 +77,19 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
   explicit RecordRanges(Options options) : options_(std::move(options)) {}
 
-  // A request to `stop` cancels the session's ranges.
+  // Registers a session. A request to `stop` cancels its ranges.
   void OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop);
+  // Drops the ranges of the session and cancels those in flight.
   void CloseSession(uint64_t id);
 
-  // Starts the ranges that `ahead` chooses. `known.bytes` are for all sessions, which share them equally. Fast; never
-  // blocks. Must not run while the session is opened or closed.
+  // Starts the ranges that `ahead` chooses. `known.bytes` is the limit for all sessions, which share it equally. Fast;
+  // never blocks on I/O. Must not run while the session is opened or closed.
   void LookAhead(uint64_t session, ReadAhead* ahead, ReadAhead::Known known);
 
   // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
-  // Returns whether the record is here or in flight. If so, calls `over` once when it is no longer in flight: inside
-  // this call, on a thread of the storage, or inside the call that cancels the range.
+  // Returns whether the record is here or in flight. If so, calls `over` once when the read has ended: inside this
+  // call, on a thread of the storage, or inside the call that cancels the range.
   bool WhenOver(const LoadJob& job, uint64_t record, Task over);
 
   // Returns the bytes cached for the next ranges. A thread checks them before it waits for memory, under the lock that
@@ -96,10 +97,11 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   uint64_t kept() const { return kept_->load(); }
   // Releases cached blocks until `bytes` are free. Returns the bytes freed.
   uint64_t ReleaseKept(uint64_t bytes);
-  // Does the same, and then drops ranges that are here, those that are needed last first.
+  // Calls ReleaseKept(). Then drops fetched ranges until `bytes` are free, the range that is needed last first. Returns
+  // the bytes freed.
   uint64_t Release(uint64_t bytes);
-  // Cancels ranges in flight until `bytes` will be free, those that are needed last first. `ended` reports when they
-  // are.
+  // Cancels ranges in flight until they will free `bytes`, the range that is needed last first. `ended` is called when
+  // the read of each has ended.
   void BreakOff(uint64_t bytes);
 
   Counts counts() const { return {ranges_.load(), bytes_.load()}; }

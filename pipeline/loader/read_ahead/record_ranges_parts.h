@@ -40,7 +40,7 @@ struct RecordRanges::Block {
     // alive.
     const std::shared_ptr<BudgetLease::Owner> stays = in.lease->owner();
     memory->Release(std::move(in));
-    // In this order, because a thread that begins to wait for memory checks the cached blocks.
+    // Cache the block before `wanted` is called: a thread that begins to wait for memory checks the cached blocks.
     if (of->options_.wanted()) of->ReleaseKept(UINT64_MAX);
   }
   Block(const Block&) = delete;

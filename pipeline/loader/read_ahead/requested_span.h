@@ -18,7 +18,7 @@ struct RequestedSpan {
     auto operator<=>(const Place&) const = default;
   };
   Place first, furthest;
-  // The furthest row whose record was fetched alone.
+  // The furthest row whose record was fetched alone, without a range.
   std::optional<Place> alone;
   uint64_t rows = 0;
 

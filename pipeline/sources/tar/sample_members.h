@@ -10,17 +10,18 @@
 
 namespace penstock::sources {
 
-// Members of one sample. A parser finds the same values and mistakes in them as in the whole sample:
+// The chosen members of one sample. A parser finds the same values and mistakes in them as in the whole sample. They
+// are:
 //   - the members that a request names, up to the first one that is enough
-//   - members with the same extension as another one, because such a sample is malformed
+//   - members that have the same extension as another one: a parser reports such a sample as malformed
 //   - members whose extension the table does not hold
-//   - the smallest member if there is none of these, because its header has the name of the sample
+//   - if none of these is in the sample, its smallest member, whose header has the name of the sample
 class SampleMembers {
  public:
-  // Chooses the members of sample k.
+  // Chooses members of sample k. `table` must outlive this object.
   SampleMembers(const MemberTable& table, uint64_t k, const RequestedFeatures& features);
 
-  // `member` is a member of the sample, by its number in the table.
+  // Returns whether the member is chosen. `member` is the number in the table of a member of the sample.
   bool Has(uint64_t member) const { return member == only_ || extensions_[table_.extension(member)]; }
 
  private:

@@ -1,6 +1,6 @@
 // The container tar: samples of a WebDataset. A record is a sample: neighboring members with one key (sample_name.h).
-// Its data are its bytes in the archive, from the first header to the end of the padding of its last member. Members
-// that belong to no sample are skipped.
+// Its data are its bytes in the archive, from the first header to the end of the padding of its last member. The data
+// include members between them that belong to no sample, which parsers skip.
 //
 // A feature is a member. With requested features, the data are the bytes of the members that hold them, each from its
 // first header to the end of its padding.

@@ -20,8 +20,8 @@ struct BoardTask {
   Nanos since = 0;              // when it was assigned
   std::set<std::string> tried;  // workers that failed to do it, by their own fault
   std::string last_error;       // error of the last of them
-  bool shortage = false;        // one of them was short of memory, so all of them try it again
-  Nanos retry_at = 0;           // when all of them try it again; 0: not set
+  bool shortage = false;        // one of them was short of memory; all of them try it again
+  Nanos retry_at = 0;           // time at which all of them may try it again; 0: none
 };
 
 class TaskBoard {
@@ -36,8 +36,8 @@ class TaskBoard {
   // Returns an id for a task that is not on the board.
   uint64_t NewId() { return next_id_++; }
 
-  // Assigns waiting tasks to `worker` until it has `limit`, oldest first. Skips tasks that the worker has tried. Calls
-  // `may_take` once for each job and kind of task.
+  // Assigns waiting tasks to `worker` until it has `limit`, in the order of their jobs and then of their ids. Skips
+  // tasks that the worker has tried. Calls `may_take` once for each job, whose waiting tasks are all of one kind.
   void HandOut(const std::string& worker, Nanos now, size_t limit,
                const std::function<bool(const BoardTask&)>& may_take);
   // Returns all tasks of the worker. Its replies repeat them.

@@ -12,7 +12,8 @@
 namespace penstock::coordinator {
 
 // Opens or creates the file at `path`. SQLite also creates `path`-wal and `path`-shm. Commits run on `executor` and
-// block its thread as long as the disk does. It must outlive the store, and stop before the store is destroyed.
+// block its thread while the disk writes. The executor must outlive the store, and must be stopped before the store is
+// destroyed.
 //   DataLoss            it is damaged or not an SQLite file; the error names the file and the remedy
 //   FailedPrecondition  it belongs to another program or a newer release
 //   Unavailable         another process is writing to it

@@ -1,4 +1,4 @@
-// Steps that a loader makes, in the form of the plain loop.
+// Steps that a loader makes, in the types of the plain loop (tests/support/plain_rows.h).
 #ifndef PENSTOCK_TESTS_PIPELINE_LOADER_LOADED_ROWS_H_
 #define PENSTOCK_TESTS_PIPELINE_LOADER_LOADED_ROWS_H_
 
@@ -14,6 +14,7 @@
 
 namespace penstock::loader {
 
+// Returns a copy of the step.
 inline support::PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
   support::PlainStep copy{step.span, {}};
   const std::vector<batch::ColumnSpec>& columns = job.pipeline().schema().columns;

@@ -1,4 +1,5 @@
-// A numeric model of a host with storage, a loader and a trainer: the counts of a loader there with given settings.
+// A numeric model of a host with storage, a loader and a trainer. It computes the counts of that loader for given
+// settings.
 #ifndef PENSTOCK_TESTS_PIPELINE_TUNING_SIMULATED_MACHINE_H_
 #define PENSTOCK_TESTS_PIPELINE_TUNING_SIMULATED_MACHINE_H_
 
@@ -31,7 +32,7 @@ struct SimulatedMachine {
     double unrequested = 0;  // part of the threads' time without a requested row
   };
 
-  // The steady state with this setting.
+  // Returns the steady state with this setting.
   State With(const TuningSetting& setting) const {
     const std::pair<int, int> which{setting.threads, objects ? setting.requests : setting.read_threads};
     const auto known = states.find(which);
@@ -92,7 +93,7 @@ struct SimulatedMachine {
     return window;
   }
 
-  // The best rate of all settings.
+  // Returns the best rate of all settings.
   double Best() const {
     if (best > 0) return best;
     for (int threads = 1; threads <= cpus; ++threads) {

@@ -1,5 +1,5 @@
-// The protocol of writes to one kind of object storage. Pure, as ObjectDialect is. Its Prepare() and ErrorOf() apply
-// here too.
+// The protocol of writes to one kind of object storage. Pure, as ObjectDialect is: a function that returns an
+// HttpRequest does not send it. Prepare() and ErrorOf() of the dialect apply here too.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_UPLOADS_H_
 
@@ -40,11 +40,11 @@ class ObjectUploads {
   // Returns the tag of the new state in a response to Put(); empty if it has none.
   virtual std::string TagOf(const HttpResponse& response) = 0;
 
-  // Uploads in parts have parts of one size, except the last. Returns whether each part must wait for the one before
-  // it.
+  // Returns whether a part may be sent only after the response to the part before it. All parts of an upload except the
+  // last have the same size.
   virtual bool in_order() const { return false; }
   virtual size_t most_parts() const { return 10'000; }
-  // Returns false if an upload needs no request to begin. IdOf() then makes the id without a response.
+  // Returns false if an upload needs no request to begin. IdOf() then ignores the response.
   virtual bool begins() const { return true; }
   virtual HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) = 0;
   // Returns the upload's id in the response. It may be secret.
@@ -53,16 +53,17 @@ class ObjectUploads {
   // Returns the part's id in the response. Unavailable: the storage stored only some of its bytes.
   virtual absl::StatusOr<std::string> PartOf(const ObjectName& name, const UploadPart& part,
                                              const HttpResponse& response) = 0;
-  // Nullopt: the last part has completed the upload.
+  // Returns nullopt if the last part has completed the upload. `parts` are the results of PartOf(), by number.
   virtual std::optional<HttpRequest> Complete(const ObjectName& name, const std::string& id,
                                               const std::vector<std::string>& parts,
                                               const WriteCondition& condition) = 0;
   virtual absl::Status CheckComplete(const ObjectName& name, const HttpResponse& response) { return absl::OkStatus(); }
-  // Nullopt: the storage removes the parts itself.
+  // Returns nullopt if the storage itself removes the parts.
   virtual std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) { return std::nullopt; }
 
-  // Requests the incomplete uploads into a folder. Nullopt: the storage cannot list them.
+  // Requests a list of the incomplete uploads into a folder. Returns nullopt if the storage cannot list them.
   virtual std::optional<HttpRequest> ListPending(const ObjectName& folder) { return std::nullopt; }
+  // Returns the uploads in a response to ListPending().
   virtual std::vector<PendingUpload> PendingOf(const ObjectName& folder, const HttpResponse& response) { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// Output of a program that runs only for it, such as a source of keys.
+// Output of a program that is run for its output, such as a source of keys.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_PROGRAM_OUTPUT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_PROGRAM_OUTPUT_H_
 
@@ -10,9 +10,9 @@
 
 namespace penstock::storage {
 
-// Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends, at most `limit` and
-// not beyond a stop. Then it kills the program and its children. The output is secret: no message includes any of it,
-// and stderr is discarded.
+// Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends. After `limit`, or if
+// a stop is requested, it kills the program and its children. The output is secret: no message includes any of it, and
+// stderr is discarded.
 //   Unavailable        the program did not end in time, or could not be started
 //   PermissionDenied   it failed, or printed too much
 //   Cancelled          a stop was requested

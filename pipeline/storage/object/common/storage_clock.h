@@ -1,4 +1,4 @@
-// The clock of a storage, for signatures: it rejects requests whose time differs from its own.
+// The clock of a storage. Signatures need it: a storage rejects requests whose time differs too much from its own.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_STORAGE_CLOCK_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_STORAGE_CLOCK_H_
 
@@ -11,14 +11,15 @@
 
 namespace penstock::storage {
 
-// Thread-safe. Follows this machine's clock until Learn().
+// Thread-safe. Equals this machine's clock until Learn() adjusts it.
 class StorageClock {
  public:
   // `now` returns the seconds since 1970 on this machine.
   explicit StorageClock(std::function<int64_t()> now) : now_(std::move(now)) {}
 
+  // Returns the seconds since 1970 on the storage's clock.
   int64_t Now() const { return now_() + ahead_.load(); }
-  // Adjusts to the date of a response. Returns false if that changes little, or if the response has no date.
+  // Adjusts the clock to the date of a response, if it differs from Now() by at least a minute. Returns whether it did.
   bool Learn(const HttpResponse& response);
 
  private:

@@ -1,4 +1,4 @@
-// What the tests of resizing draw from.
+// Random values for the tests of resizing.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_RESIZE_RANDOM_RESIZES_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_RESIZE_RANDOM_RESIZES_H_
 
