@@ -1,7 +1,8 @@
 """Each folder's code is in the namespace of its package.
 
-A file opens namespace penstock::PACKAGE, or a namespace inside it. _PACKAGES has the exceptions: the client API, the API
-for own ops and base are in namespace penstock. A test is in the namespace of the package that it tests.
+A file opens namespace penstock::PACKAGE, or a namespace inside it. The client API, the API for own ops and base are in
+namespace penstock. A test is in the namespace of the package that it tests. docs/dev/README.md explains the rule, and
+_PACKAGES is the table of all packages.
 """
 
 import re
