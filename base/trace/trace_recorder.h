@@ -86,9 +86,9 @@ class TraceRecorder {
   // Maximum number of events of a track.
   static constexpr size_t kMostTrackEvents = 65536;
 
-  // Starts a new recording of at most `most_events` events.
+  // Starts a new recording of at most `most_events` events. Drops a recording that is running.
   void Begin(std::string job, size_t most_events, Nanos now);
-  // Ends the recording and returns it. Returns an empty one if none was started.
+  // Ends the recording and returns it. Returns an empty one if none is running.
   TraceRecording End(Nanos now);
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
@@ -99,9 +99,11 @@ class TraceRecorder {
 
   // Returns a track, which is created on first use. Returns null if no recording is running.
   std::shared_ptr<TraceTrack> Track(const std::string& name, const std::string& session = "");
-  // Returns the calling thread's track: "copy 1", "copy 2", ... in the order of the first calls.
+  // Returns the calling thread's track: "copy 1", "copy 2", ... in the order of the first calls. Returns null if no
+  // recording is running.
   std::shared_ptr<TraceTrack> TrackOfThread(std::string_view kind);
-  // Returns the index of an event's name in this recording, or 0 ("") if there are too many names.
+  // Returns the index of an event's name in this recording. Returns 0, the index of "", if no recording is running or
+  // it has too many names.
   uint16_t Name(std::string_view name);
 
  private:

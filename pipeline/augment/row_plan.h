@@ -1,5 +1,5 @@
-// A job's features and ops, checked and arranged in the order in which a row is made. Internal to Pipeline and contact
-// sheets.
+// The features and ops of a job, checked and arranged in the order in which a row is made. Internal to Pipeline and
+// contact sheets.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
 #define PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
 
@@ -50,9 +50,10 @@ class RowPlan {
   // Returns whether any step draws.
   bool draws() const;
   const AnnotationPlan& annotations() const { return annotations_; }
-  // Returns the annotations' image column, or the first column with a decode_image, or -1.
+  // Returns the annotations' image column. Without annotations, returns the column of the job's first decode_image, or
+  // -1.
   int image_column() const { return image_column_; }
-  // Returns image_column(), or the first column of raw pixels, or -1 if the rows have no picture.
+  // Returns image_column(). If that is -1, returns the first column of raw pixels, or -1 if the rows have no picture.
   int picture_column() const;
 
   // The pixels that replace the image column's feature and prefix, or null.

@@ -46,7 +46,8 @@ class FeatureSet {
 
   // Reads the single string of a plan whose type IsEncoded.
   absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
-  // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values or the arena.
+  // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values, the arena
+  // or, for a default, this object.
   absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
   // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
   absl::Status ReadRagged(size_t plan, const records::ParsedExample& parsed, std::string* out) const;

@@ -31,8 +31,8 @@ struct CoordinatorOptions {
 // Thread-safe.
 class Coordinator {
  public:
-  // Starts the coordinator, which serves when this returns. Returns every startup error, with nothing left running: a
-  // busy port, a state directory that another coordinator uses or that is not writable, a damaged store, plaintext on a
+  // Starts the coordinator, which serves when this returns. After an error, nothing is left running. Errors are a busy
+  // port, a state directory that another coordinator uses or that is not writable, a damaged store, and plaintext on a
   // network.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const CoordinatorOptions& options);
 

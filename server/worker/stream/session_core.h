@@ -51,7 +51,8 @@ struct SessionParameters {
 // `step` of the requests orders steps across epochs.
 //
 // Grants are processed lazily and in order, so that a large one takes no memory. Messages come from outside. An invalid
-// one returns InvalidArgument with the reason, and the caller must end the stream with it. Not thread-safe.
+// one returns InvalidArgument, and one with too many open grants or fetched rows ResourceExhausted, with the reason.
+// The caller must end the stream with the error. Not thread-safe.
 class SessionCore {
  public:
   // Returns InvalidArgument if rank, world size and step rows do not fit together or do not fit the data.
@@ -63,8 +64,8 @@ class SessionCore {
   absl::Status UseView(const v1::View& view);
   // Returns FailedPrecondition if UseView has not named its view.
   absl::Status AddGrant(const v1::Grant& grant);
-  // Queues a fetch, in a few bytes per row. Returns the bytes that it takes until NextFetched has returned all its
-  // rows, or 0 if it has none.
+  // Queues a fetch, in a few bytes per row. Returns the bytes that the fetch occupies until NextFetched has returned
+  // all of its rows, or 0 if it has no rows.
   absl::StatusOr<size_t> AddFetch(const v1::Fetch& fetch);
   // Returns the order number of the step that the trainer waits for.
   absl::StatusOr<uint64_t> Waiting(const v1::Waiting& waiting);
@@ -74,8 +75,8 @@ class SessionCore {
   std::vector<loader::RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
 
-  // Returns the rows that will be requested if later grants are under the view of the last one. Returns nullopt if the
-  // description has not changed since the last call.
+  // Returns the rows that this session will request if later grants name the same view as the last one. Returns nullopt
+  // if that has not changed since the last call.
   std::optional<loader::ExpectedRows> TakeExpected();
 
   // Returns the next rows of fetches, in the order of the requests, at most `max_rows`.
