@@ -74,7 +74,7 @@ TEST(TensorFlowShards, EveryRecordHasItsBytesAndSha256) {
       ASSERT_TRUE(reader->ReadRecord(static_cast<uint64_t>(k), &record).ok()) << k;
       const auto& want = expected[k].struct_value().fields();
       ASSERT_EQ(static_cast<double>(record.size()), want.at("bytes").number_value()) << k;
-      ASSERT_EQ(Sha256(record), want.at("sha256").string_value()) << k;
+      ASSERT_EQ(image::Sha256(record), want.at("sha256").string_value()) << k;
       ++records;
     }
     auto report = VerifyShard(**OpenFile(Folder() + name));
@@ -165,20 +165,21 @@ std::vector<double> AsDoubles(const std::vector<T>& values) {
 }
 
 TEST(TensorFlowShards, EveryFeatureParsesAsTensorFlowParsesIt) {
-  auto parser = ExampleParser::Create({{.key = "b", .kind = FeatureKind::kBytes},
-                                       {.key = "i", .kind = FeatureKind::kInt64},
-                                       {.key = "f", .kind = FeatureKind::kFloat},
-                                       {.key = "fix", .kind = FeatureKind::kFloat},
-                                       {.key = "vi", .kind = FeatureKind::kInt64},
-                                       {.key = "vf", .kind = FeatureKind::kFloat},
-                                       {.key = "vb", .kind = FeatureKind::kBytes},
-                                       {.key = "raw", .kind = FeatureKind::kBytes, .element_bytes = 2}});
+  auto parser =
+      records::ExampleParser::Create({{.key = "b", .kind = records::FeatureKind::kBytes},
+                                      {.key = "i", .kind = records::FeatureKind::kInt64},
+                                      {.key = "f", .kind = records::FeatureKind::kFloat},
+                                      {.key = "fix", .kind = records::FeatureKind::kFloat},
+                                      {.key = "vi", .kind = records::FeatureKind::kInt64},
+                                      {.key = "vf", .kind = records::FeatureKind::kFloat},
+                                      {.key = "vb", .kind = records::FeatureKind::kBytes},
+                                      {.key = "raw", .kind = records::FeatureKind::kBytes, .element_bytes = 2}});
   ASSERT_TRUE(parser.ok());
   const auto reader = Open("features.tfrecord");
   const auto& expected = Of("features.tfrecord").fields().at("parsed").list_value().values();
   ASSERT_EQ(expected.size(), 6);
   std::string record;
-  ParsedExample parsed;
+  records::ParsedExample parsed;
   for (int k = 0; k < expected.size(); ++k) {
     SCOPED_TRACE(k);
     ASSERT_TRUE(reader->ReadRecord(static_cast<uint64_t>(k), &record).ok());
@@ -212,13 +213,13 @@ TEST(TensorFlowShards, EveryFeatureParsesAsTensorFlowParsesIt) {
 }
 
 TEST(TensorFlowShards, UnpackedAndDuplicateKeysParseAsTensorFlowParsesThem) {
-  auto parser =
-      ExampleParser::Create({{.key = "i", .kind = FeatureKind::kInt64}, {.key = "f", .kind = FeatureKind::kFloat}});
+  auto parser = records::ExampleParser::Create(
+      {{.key = "i", .kind = records::FeatureKind::kInt64}, {.key = "f", .kind = records::FeatureKind::kFloat}});
   ASSERT_TRUE(parser.ok());
   for (const char* name : {"unpacked.tfrecord", "duplicate_key.tfrecord"}) {
     std::string record;
     ASSERT_TRUE(Open(name)->ReadRecord(0, &record).ok());
-    ParsedExample parsed;
+    records::ParsedExample parsed;
     ASSERT_TRUE(parser->Parse(record, &parsed).ok());
     const auto& want = Of(name).fields().at("parsed").list_value().values(0).struct_value().fields();
     EXPECT_EQ(AsDoubles(parsed[0].ints), Numbers(want.at("i")));
@@ -231,14 +232,14 @@ TEST(TensorFlowShards, UnpackedAndDuplicateKeysParseAsTensorFlowParsesThem) {
 }
 
 TEST(TensorFlowShards, SequenceExamplesParseAsTensorFlowParsesThem) {
-  auto parser = ExampleParser::Create(
-      {{.key = "id", .kind = FeatureKind::kInt64}, {.key = "t", .kind = FeatureKind::kFloat, .sequence = true}},
-      {.format = RecordFormat::kSequenceExample});
+  auto parser = records::ExampleParser::Create({{.key = "id", .kind = records::FeatureKind::kInt64},
+                                                {.key = "t", .kind = records::FeatureKind::kFloat, .sequence = true}},
+                                               {.format = records::RecordFormat::kSequenceExample});
   ASSERT_TRUE(parser.ok());
   std::string record;
   ASSERT_TRUE(Open("sequence.tfrecord")->ReadRecord(0, &record).ok());
-  EXPECT_EQ(*GuessFormat(record), RecordFormat::kSequenceExample);
-  ParsedExample parsed;
+  EXPECT_EQ(*records::GuessFormat(record), records::RecordFormat::kSequenceExample);
+  records::ParsedExample parsed;
   ASSERT_TRUE(parser->Parse(record, &parsed).ok());
   const auto& want = Of("sequence.tfrecord").fields().at("parsed").list_value().values(0).struct_value().fields();
   EXPECT_EQ(AsDoubles(parsed[0].ints), Numbers(want.at("context.id")));
