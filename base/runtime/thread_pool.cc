@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/heap.h"
 
 namespace penstock {
 
@@ -26,6 +27,7 @@ int ThreadPool::GrowTo(int threads) {
 bool ThreadPool::AddThread() {
   try {
     threads_.emplace_back([this, called = absl::StrCat(name_, "-", threads_.size()).substr(0, 15)] {
+      const ArenaAnchor anchor;
       pthread_setname_np(pthread_self(), called.c_str());
       Run();
       MutexLock lock(&mutex_);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cgroup.h"
+#include "base/heap.h"
 #include "base/mutex.h"
 
 namespace penstock {
@@ -45,7 +46,10 @@ std::string ThreadLimits() {
 
 absl::StatusOr<std::thread> StartThread(const std::string& name, absl::AnyInvocable<void() &&> run) {
   try {
-    std::thread thread([run = std::move(run)]() mutable { std::move(run)(); });
+    std::thread thread([run = std::move(run)]() mutable {
+      const ArenaAnchor anchor;
+      std::move(run)();
+    });
     pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
     return thread;
   } catch (const std::system_error&) {

@@ -276,7 +276,7 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
 TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kImages = 3000, kBytes = 20'000;
-  KeepFreedMemory(256 << 20);  // as the daemon does
+  KeepFreedMemory(256 << 20);  // exceeds the size of an arena's end, so that free() releases nothing
   MemoryJob made = MakeMemoryJob(kImages, 1000, 300);
   made.pipeline->decoded_bytes = kBytes;
   auto loader = SizedLoader(128 << 20, {0, 0, 0});
@@ -285,14 +285,14 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   ASSERT_GT(loader->Stats().decoded_cache.bytes, kImages * kBytes);
   const uint64_t full = OwnMemory();
   loader->SetCaches({0, 0, 0});
-  EXPECT_LT(OwnMemory() + kImages * kBytes * 3 / 4, full);
+  EXPECT_LT(OwnMemory() + kImages * kBytes * 9 / 10, full);
 }
 
 // Small rows are on the heap as well, even a million of them.
 TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kRows = 3000, kBytes = 20'000;
-  KeepFreedMemory(256 << 20);  // as the daemon does
+  KeepFreedMemory(256 << 20);  // exceeds the size of an arena's end, so that free() releases nothing
   MemoryJob made = MakeMemoryJob(kRows, 1000, kBytes);
   made.pipeline->deterministic = true;
   auto loader = SizedLoader(128 << 20, {0, 0, 0});
@@ -301,7 +301,7 @@ TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
   ASSERT_GT(loader->Stats().row_cache.bytes, kRows * kBytes);
   const uint64_t full = OwnMemory();
   loader->SetCaches({0, 0, 0});
-  EXPECT_LT(OwnMemory() + kRows * kBytes * 3 / 4, full);
+  EXPECT_LT(OwnMemory() + kRows * kBytes * 9 / 10, full);
 }
 
 TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
