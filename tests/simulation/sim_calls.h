@@ -69,18 +69,18 @@ class SimCalls {
 
   template <typename Done>
   void Watch(const v1::WatchRequest& request, Done done) {
-    Call<v1::WatchReply>(request.wait_ms() * kMillisecond + 5 * kSecond, std::move(done),
-                         [request, id = coordinator_->NextWatch()](coordinator::ControlLoop* loop, Nanos, auto answer) {
-                           loop->Watch(
-                               id, request,
-                               [answer](const absl::StatusOr<std::shared_ptr<const coordinator::WatchAnswer>>& told) {
-                                 if (told.ok()) {
-                                   answer((*told)->reply);
-                                 } else {
-                                   answer(told.status());
-                                 }
-                               });
-                         });
+    Call<v1::WatchReply>(
+        request.wait_ms() * kMillisecond + 5 * kSecond, std::move(done),
+        [request, id = coordinator_->NextWatch()](coordinator::ControlLoop* loop, Nanos, auto answer) {
+          loop->Watch(id, request,
+                      [answer](const absl::StatusOr<std::shared_ptr<const coordinator::WatchAnswer>>& answered) {
+                        if (answered.ok()) {
+                          answer((*answered)->reply);
+                        } else {
+                          answer(answered.status());
+                        }
+                      });
+        });
   }
 
   // Ends all calls with Cancelled.

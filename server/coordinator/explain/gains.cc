@@ -82,10 +82,10 @@ class Gains {
     } else if (owned > 0) {
       Add(absl::StrCat("record_cache_bytes of ", Bytes(owned), " at each worker",
                        owned > kMostOfBudget * budget ? " (with a memory budget beyond that)" : "",
-                       ", which hold its part: from the second epoch on"),
+                       ", enough for its records: from the second epoch on"),
           Without(use_.reading));
     }
-    Add("--disk-cache DIR at the workers, on local disks that hold it: from the second epoch on",
+    Add("--disk-cache DIR at the workers, on local disks with room for its records: from the second epoch on",
         Without(use_.reading));
     WindowThatFits();
     OneMoreWorker();
@@ -161,7 +161,7 @@ class Gains {
   void LargerBudget(double needed, double budget, const std::string& of_what, double more, double saved) {
     if (needed <= RoomForCaches(budget)) return;
     Add(absl::StrCat("memory_budget_bytes of ", Bytes(kRoomInBudget * BudgetFor(needed)), " at each worker (now ",
-                     Bytes(budget), "), which then keeps all ", of_what, " of its part, about ", Bytes(needed),
+                     Bytes(budget), "), which then keeps all ", of_what, " that it needs, about ", Bytes(needed),
                      ", from the second epoch on"),
         Without(more * saved));
   }

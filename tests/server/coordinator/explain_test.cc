@@ -284,7 +284,7 @@ TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
       AllOf(Not(HasSubstr("decoded_cache_bytes")),
             HasSubstr("take about 10.0 GB, more than its memory budget of 4.0 GB allows"),
             HasSubstr("memory_budget_bytes of 14.7 GB at each worker (now 4.0 GB), which then keeps all decoded "
-                      "images of its part")));
+                      "images that it needs")));
   const auto times = [](const v1::Explanation& from) {
     for (const v1::Explanation::Gain& gain : from.gains()) {
       if (gain.change().find("memory_budget_bytes") != std::string::npos) return gain.times();
@@ -294,7 +294,7 @@ TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
   EXPECT_GT(times(Explain(Choosing(CpuBound(), 4'000'000'000, 0))), times(explained)) << "a part is there already";
   ExplainInput far = Choosing(Idle(0.8, 0, 0.1), 1'000'000'000, 0);
   EXPECT_THAT(AllWords(Explain(far)),
-              AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records of its part, about 1.0 GB")));
+              AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records that it needs, about 1.0 GB")));
 }
 
 TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
