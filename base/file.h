@@ -14,11 +14,11 @@
 
 namespace penstock {
 
-// Identifies the state of a file: equal values mean equal bytes, as far as the storage can detect.
+// Identifies the state of a file. Equal values mean equal bytes, as far as the storage can detect changes.
 struct FileInfo {
   uint64_t size = 0;     // bytes
-  int64_t mtime_ns = 0;  // since 1970, in nanoseconds; local files only
-  std::string tag = {};  // the storage's own identifier of a state (an ETag, a generation); empty for local files
+  int64_t mtime_ns = 0;  // time of the last change, in nanoseconds since 1970; local files only
+  std::string tag = {};  // the storage's own identifier of the state (an ETag, a generation); empty for local files
 
   bool operator==(const FileInfo&) const = default;
 };
@@ -33,38 +33,44 @@ struct ReadPart {
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // Reads up to `length` bytes at `offset` into `out` and returns the number of bytes, which is smaller only at the end
-  // of the file. Continues interrupted reads. Errors name the file.
+  // Reads `length` bytes at `offset` into `out` and returns the number of bytes. Returns less than `length` only if the
+  // file ends earlier. Continues interrupted reads. Errors name the file.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
-  // As ReadAt, into consecutive parts, with few system calls.
+  // Reads consecutive bytes at `offset` into the parts, one part after another. Returns the number of bytes as ReadAt
+  // does, with skipped bytes. An implementation may read all parts in one call.
   virtual absl::StatusOr<size_t> ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const;
-  // Reads from the storage itself: bypasses the page cache of this machine, and uses a new connection to remote
-  // storage. Blocks until done. Files without caches read as ReadAt does.
+  // Reads as ReadAt does, but from the storage itself: bypasses the page cache of this machine, and uses a new
+  // connection to remote storage. Equals ReadAt for files that cannot bypass a cache.
   virtual absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const {
     return ReadAt(offset, length, out);
   }
-  // Announces that the bytes will be read soon. May start to fetch them; does not wait for them.
+  // Announces a read of these bytes. May start to fetch them, but does not wait for them.
   virtual void WillRead(uint64_t offset, uint64_t length) const {}
-  // Returns the current size and modification time of the open file.
+  // Returns the state of the open file: for a local file the current one. For a remote object it is the state at the
+  // open, and reads of any other state fail.
   virtual absl::StatusOr<FileInfo> Info() const = 0;
   virtual const std::string& path() const = 0;
-  // Returns the size of a read that amortizes its latency, for sequential readers.
+  // Returns the bytes that a sequential reader should read at once to amortize the latency.
   virtual size_t read_unit() const { return size_t{256} << 10; }
 };
 
-// Opens a local file. Returns NotFound, PermissionDenied or another error that names the path. Rejects a directory.
+// Opens a local file. Errors name the path:
+//   NotFound, PermissionDenied or another code of the system
+//   InvalidArgument  the path is a directory
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path);
 
+// Returns the state of a local file. Follows links. Errors name the path.
 absl::StatusOr<FileInfo> StatFile(const std::string& path);
 
-// Returns the whole content. Rejects files larger than `limit` bytes.
+// Returns the whole content of a local file. Returns ResourceExhausted if it has more than `limit` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit = uint64_t{1} << 30);
 
-// Replaces the content of `path` atomically and survives a crash at any point: temporary file in the same folder,
-// fsync, rename, fsync of the folder. On error, removes the temporary file and keeps the old file.
+// Replaces the content of `path` atomically. After a crash at any point, `path` has the old or the new content. Writes
+// a temporary file in the same folder, then calls fsync, renames the file, and calls fsync for the folder. On error,
+// removes the temporary file and keeps the old file. Returns NotFound if the folder does not exist.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content);
 
-// Returns an absl::Status for errno `error` with the mapped code and "what: strerror".
+// Converts errno `error` to an absl::Status with the corresponding code and the message "what: strerror(error)".
 absl::Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace penstock

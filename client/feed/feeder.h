@@ -1,4 +1,4 @@
-// The feeder: a process on the trainer's host that fetches its batches (docs/feed.md).
+// The feeder: a process on the trainer's host that fetches the trainer's batches (docs/feed.md).
 #ifndef PENSTOCK_CLIENT_FEED_FEEDER_H_
 #define PENSTOCK_CLIENT_FEED_FEEDER_H_
 
@@ -18,8 +18,8 @@
 
 namespace penstock::feed {
 
-// The input of an OPEN without a coordinator: the job, with its globs resolved, and the roots to which they are
-// confined.
+// The source of an OPEN that names a job file or contains a job's text: this process reads the data itself. The globs
+// of `job` do not depend on the working folder. Files outside `roots` are rejected.
 struct LocalSource {
   v1::JobSpec job;
   std::vector<sources::DataRoot> roots;
@@ -27,17 +27,19 @@ struct LocalSource {
 
 struct FeederOptions {
   int parent = 0;                       // process id of the trainer
-  storage::Storage* storage = nullptr;  // of jobs that are read in this process
+  storage::Storage* storage = nullptr;  // for jobs that this process reads; must live until the process exits
+  // Returns the source of an OPEN. Loaders call it on their own threads, possibly concurrently.
   std::function<absl::StatusOr<LocalSource>(const v1::FeedOpen&)> open_local;
   // Returns the folder for indexes if HELLO names none.
   std::function<absl::StatusOr<std::string>()> index_dir;
-  std::string release;
-  EpochWarnings epoch_warnings = nullptr;
+  std::string release;                     // this program's release, for the trainer
+  EpochWarnings epoch_warnings = nullptr;  // null: no warnings
 };
 
-// Serves the trainer at the other end of `main`. Returns OK when the trainer closes the socket or its process ends.
-// Returns an error if the trainer made a mistake, which was reported to it, or if a system call failed. Threads that
-// hang in storage may remain: the process must exit without joining them.
+// Serves the trainer at the other end of `main`. Returns OK when the trainer closes the socket or its process ends. Any
+// other return is an error that ended the service, such as a packet against the protocol, too little memory or a failed
+// system call. Feed sends the error to the trainer before it returns, unless it failed to start. Threads that hang in
+// storage may still run: the process must exit without joining them.
 absl::Status Feed(PacketSocket main, const FeederOptions& options);
 
 }  // namespace penstock::feed

@@ -1,5 +1,5 @@
-// Compression of rows for narrow links. The rows of a message are filtered (row_filter.h) and compressed as one
-// Zstandard frame (RFC 8878), without loss. v1::RowCoding names the coding.
+// Lossless compression of rows for narrow links. The encoder filters the rows of a message (row_filter.h) and
+// compresses them as one Zstandard frame (RFC 8878). v1::RowCoding names the coding in a message.
 #ifndef PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 #define PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 
@@ -17,21 +17,22 @@
 namespace penstock::batch {
 
 struct CodedRows {
-  std::unique_ptr<uint8_t[]> bytes;  // null: no coded rows
+  std::unique_ptr<uint8_t[]> bytes;  // null: send the rows without compression
   size_t size = 0;
 };
 
-// Compresses rows, fast rather than small. The entropy coder provides nearly all of the gain for photographs, so the
-// encoder barely searches for matches. Not thread-safe. Keeps a few hundred KiB between calls.
+// Compresses rows. Prefers speed to size: for photographs the entropy coder provides nearly all of the gain, so the
+// encoder barely searches for matches. Not thread-safe. Keeps a few hundred KiB between messages.
 class RowEncoder {
  public:
   explicit RowEncoder(const RowSchema& schema);
   ~RowEncoder();
 
-  // Appends a row to those since the last Finish: its FIXED columns (null if it has none) and its RAGGED ones.
+  // Appends a row to the current message. `fixed` holds the FIXED columns, and may be null only if the schema has none.
+  // `ragged` holds the RAGGED columns.
   void Add(const std::byte* fixed, absl::Span<const std::string> ragged);
-  // Returns all rows that were added. Returns null bytes if there are none or if compression would save less than an
-  // eighth.
+  // Returns the rows of the current message as one frame, and begins the next message. Returns null bytes if there are
+  // no rows, if compression would save less than an eighth, or if Zstandard fails.
   CodedRows Finish();
 
  private:
@@ -47,8 +48,9 @@ class RowDecoder {
  public:
   explicit RowDecoder(const RowSchema& schema) : filter_(schema) {}
 
-  // Decodes consecutive rows of `lengths` bytes each, at most `limit` bytes in total. `coded` may come from outside.
-  // Returns InvalidArgument if it is not such a frame or has another length.
+  // Returns the consecutive rows of a frame. Row i has lengths[i] bytes. `coded` and `lengths` need not be trusted.
+  // Returns InvalidArgument if the rows have more than `limit` bytes in total, or if `coded` is not a frame of that
+  // many bytes. Checks the total before it allocates memory.
   absl::StatusOr<std::unique_ptr<uint8_t[]>> Decode(absl::Span<const uint8_t> coded, absl::Span<const uint32_t> lengths,
                                                     size_t limit) const;
 

@@ -8,9 +8,11 @@
 
 namespace penstock::loader {
 
+// Releases its bytes when it is destroyed. Not thread-safe.
 class BudgetLease {
  public:
-  // Receives the bytes when the lease ends. Thread-safe. Lives as long as any lease, also after the loader.
+  // Receives the bytes of a lease when the lease ends. Thread-safe. Outlives all of its leases, and so may outlive the
+  // loader.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -27,14 +29,14 @@ class BudgetLease {
 
   uint64_t bytes() const { return bytes_; }
   const std::shared_ptr<Owner>& owner() const { return owner_; }
-  // Moves `bytes` of this lease, which has at least as many, to a new one.
+  // Moves `bytes` of this lease to a new one. Requires bytes() >= `bytes`.
   std::unique_ptr<BudgetLease> Split(uint64_t bytes) {
     bytes_ -= bytes;
     return std::make_unique<BudgetLease>(owner_, account_, bytes);
   }
-  // Moves the bytes of `other`, a lease of the same account, to this one.
+  // Moves all bytes of `other` to this lease. Both must have the same owner and account.
   void Join(BudgetLease& other) { bytes_ += other.Take(); }
-  // Ends the lease without a release. The caller must release the bytes.
+  // Returns the bytes and ends the lease without a release. The caller must release the bytes.
   uint64_t Take() { return std::exchange(bytes_, 0); }
 
  private:

@@ -8,12 +8,12 @@
 namespace penstock::sources {
 
 uint32_t Crc32cExtend(uint32_t crc, std::string_view bytes) {
-  // isa-l takes the length as an int and leaves both inversions to the caller.
+  // isa-l takes the length as an int, and the caller must invert the CRC before and after.
   constexpr size_t kPiece = size_t{1} << 30;
   uint32_t state = ~crc;
   while (!bytes.empty()) {
     const size_t n = std::min(bytes.size(), kPiece);
-    // isa-l only reads through the pointer, but its C signature lacks const.
+    // isa-l does not write through the pointer, but its declaration lacks const.
     auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
     state = crc32_iscsi(data, static_cast<int>(n), state);
     bytes.remove_prefix(n);

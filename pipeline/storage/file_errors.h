@@ -1,4 +1,4 @@
-// Files that currently fail, for status, logs and messages.
+// Keeps the files that currently fail, for status, logs and messages.
 #ifndef PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_
 #define PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_
 
@@ -15,33 +15,36 @@
 
 namespace penstock::storage {
 
-// Thread-safe. Bounded: ignores further files while kMostFiles are known.
+// Thread-safe. Bounded: ignores further files while it keeps kMostFiles.
 class FileErrors {
  public:
   static constexpr size_t kMostFiles = 1024;
   // Errors that do not recur within this time are dropped.
   static constexpr Nanos kKeptFor = 15 * kSecond;
 
-  // Maximum number of lines about single files in an interval. One more line reports that other files fail too.
+  // Maximum number of lines about failures of single files in an interval. One more line reports that other files fail
+  // too.
   static constexpr int kMostReported = 8;
 
-  // Receives a line when a file begins to fail, every `interval` while it fails, and when it recovers. If many files
-  // fail, it receives lines about some of them only. Runs without locks, on the thread that reports the change.
+  // Receives a line when a file begins to fail, at most once in `interval` while the file keeps failing, and when it
+  // recovers. If more than kMostReported files fail, it receives lines about only some of them. It learns about a
+  // recovery only if it learned about the failure. Runs without locks, on the thread that calls Failed, Silent or
+  // Recovered.
   using Report = std::function<void(const std::string& line)>;
   explicit FileErrors(Clock* clock, Report report = {}, Nanos interval = 30 * kSecond)
       : clock_(clock), report_(std::move(report)), interval_(interval) {}
 
-  // Records that a try to use `file` failed with `status`, whose message need not repeat the name of the file. `next`
-  // is the reaction, for the message.
+  // Records that a try to use `file` failed with `status`. Its message may begin with the name of the file. `next` is
+  // the end of the line: the reaction to the failure, in words.
   void Failed(const std::string& file, const absl::Status& status, const std::string& next);
-  // Records that a request for `file` has received nothing for `silent` and is still in flight. Does not count as a
-  // failed try.
+  // Records that a request for `file` is in flight and has received nothing for the duration `silent`. `what` is the
+  // error in words, and `next` is as for Failed. Does not count as a failed try.
   void Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next);
-  // Records that `file` is readable again. Cheap for a file without errors.
+  // Records that a try to use `file` succeeded. Cheap for a file without errors.
   void Recovered(const std::string& file);
 
-  // Returns a line for each failing file: its name, the error, its duration, the number of tries, and the reaction. The
-  // files that have failed longest come first. Returns at most `most` lines, each cut to `bytes`.
+  // Returns a line for each failing file: its name, the error, its duration, the number of tries, and the reaction.
+  // Returns at most `most` lines, with the files that have failed longest first. Truncates each line to `bytes` bytes.
   std::vector<std::string> Lines(size_t most, size_t bytes) const;
 
  private:
@@ -51,7 +54,7 @@ class FileErrors {
     uint64_t tries = 0;
     bool was_reported = false;
   };
-  // Returns the entry of `file`, or null if the table is full.
+  // Returns the entry of `file`. Creates it if there is none. Returns null if the table is full.
   Failure* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the line to report now, or "" if none is due.
   std::string LineToReport(const std::string& file, Failure* failure, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,9 +1,10 @@
-// Whether this program's heap is a sanitizer's, which keeps freed memory and ignores glibc's settings.
+// Detects builds in which a sanitizer replaces the heap. Such a heap keeps freed memory and ignores glibc's settings.
 #ifndef PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 #define PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 
 namespace penstock::support {
 
+// True in builds with AddressSanitizer or ThreadSanitizer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitizersHeap = true;
 #elif defined(__has_feature)

@@ -1,5 +1,5 @@
-"""The checks of a job in a loader's constructor. They run `penstock check-config`, so messages equal those of the
-command line.
+"""Checks the job of a loader when the loader is constructed. Runs `penstock check-config`, so each mistake has the same
+message as on the command line.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ _PREFIX = f"penstock {_COMMAND}: "
 
 
 class JobFacts(NamedTuple):
-    """The facts that a loader knows of its job before it is opened."""
+    """Facts about a job that a loader knows before it opens the job."""
 
     name: str
     batch_size: int  # 0: unknown
 
 
 def check_job(members: Dict[str, Any], given: Any, roots: Sequence[str], timeout: float) -> JobFacts:
-    """Checks the job of a request, and that its data roots are folders. A coordinator's job is checked when it is
-    opened.
+    """Checks the job of a request, and that its data roots are folders. Returns the facts about the job.
 
-    `members` is the result of job_members. `given` is the job as the caller wrote it, which messages name.
+    Does not check a coordinator's job: the loader checks that job when it opens it. `members` is the result of
+    job_members. `given` is the job as the caller wrote it, for messages. `timeout` limits the check, in seconds. Raises
+    ConfigurationError for mistakes of the job, and otherwise the error of the command.
     """
     if "job" in members:
         return JobFacts(str(members["job"]), 0)
@@ -46,7 +47,7 @@ def check_job(members: Dict[str, Any], given: Any, roots: Sequence[str], timeout
 
 
 def text_mistakes(what: str, answer: Dict[str, Any]) -> ConfigurationError:
-    """Returns the error for the mistakes of a job without a file."""
+    """Returns the error for the mistakes of a job that comes from a text, not from a file."""
     lines = []
     for mistake in answer["mistakes"]:
         place = [f"line {mistake['line']}:"] if mistake["line"] else []
@@ -57,7 +58,8 @@ def text_mistakes(what: str, answer: Dict[str, Any]) -> ConfigurationError:
 
 
 def _file_mistakes(path: str, answer: Dict[str, Any]) -> ConfigurationError:
-    """Returns the error in the format of commands: "train.textproto:12: field: message"."""
+    """Returns the error for the mistakes of a job file. Its lines are those of commands: "train.textproto:12: field: message".
+    """
     lines = []
     for mistake in answer["mistakes"]:
         place = path + (f":{mistake['line']}" if mistake["line"] else "")
@@ -66,11 +68,12 @@ def _file_mistakes(path: str, answer: Dict[str, Any]) -> ConfigurationError:
 
 
 def _file_argument(path: str) -> str:
-    """Returns a path that no command takes for a flag or for standard input."""
+    """Returns `path` in a form that a command does not parse as a flag or as standard input ("-")."""
     return f"./{path}" if path.startswith("-") else path
 
 
 def _reraise(error: PenstockError, given: Any, is_text: bool) -> NoReturn:
+    """Raises `error` without the name of the command. Adds a hint if `given` may be the name of a coordinator's job."""
     message = str(error).removeprefix(_PREFIX)
     if error.code == "NOT_FOUND" and not is_text and _may_be_a_name(given):
         message += "; for a job of that name at a coordinator give coordinator='HOST:PORT', or set PENSTOCK_COORDINATOR"
@@ -82,5 +85,5 @@ def _may_be_a_name(given: Any) -> bool:
 
 
 def is_job_file_name(path: str) -> bool:
-    """Returns True if a text is the name of a job file, not of a job."""
+    """Returns True if `path` ends with a suffix of job files. Otherwise it may be the name of a job."""
     return path.endswith((".textproto", ".txtpb", ".pbtxt"))

@@ -1,4 +1,4 @@
-// Elements of tensors as C++ values: the memory layout of each DType and the conversions, in one place.
+// Elements of tensors as C++ values: the memory layout of each DType, and conversions between them.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
 
@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-// Types that share their memory layout with another type.
+// Elements whose memory has the layout of an integer. A type of their own keeps them apart from integers.
 struct HalfElement {
   uint16_t bits;
 };
@@ -26,20 +26,21 @@ struct BoolElement {
   uint8_t byte;
 };
 
-// Accesses memory of any alignment.
+// Reads an element at an address of any alignment.
 template <typename T>
 T LoadElement(const uint8_t* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
 }
+// Writes an element to an address of any alignment.
 template <typename T>
 void StoreElement(uint8_t* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// Returns the number for arithmetic: float for the float types of up to 32 bits, a 0 or 1 for bool, otherwise the
-// element.
+// Returns the value for arithmetic: a float for float16, bfloat16 and float32, 0 or 1 for bool, and otherwise the
+// element itself.
 template <typename T>
 auto ElementValue(T element) {
   if constexpr (std::is_same_v<T, HalfElement>) {
@@ -53,8 +54,10 @@ auto ElementValue(T element) {
   }
 }
 
-// Converts an element. To an integer: truncates fractions, clamps values that are out of range, and maps NaN to 0. To a
-// float: rounds to nearest even (to the 16-bit types through float32). To bool: true if it is not 0.
+// Converts an element:
+//   to an integer  truncates fractions, clamps values that are out of range, and maps NaN to 0
+//   to a float     rounds to the nearest value, ties to even; the 16-bit types round to float32 first
+//   to bool        true unless the value is 0
 template <typename To, typename From>
 To ConvertElement(From from) {
   const auto value = ElementValue(from);
@@ -83,7 +86,7 @@ To ConvertElement(From from) {
   }
 }
 
-// Calls visit(T{}) with the element type of `dtype`, which must not be kString.
+// Returns visit(T{}) for the element type T of `dtype`, which must not be kString.
 template <typename Visit>
 auto VisitDType(DType dtype, Visit visit) {
   switch (dtype) {

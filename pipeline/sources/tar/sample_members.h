@@ -1,4 +1,4 @@
-// The members of a sample that hold requested features, chosen by the index alone.
+// Chooses the members of a sample that a read with requested features must fetch. Uses only the index.
 #ifndef PENSTOCK_PIPELINE_SOURCES_TAR_SAMPLE_MEMBERS_H_
 #define PENSTOCK_PIPELINE_SOURCES_TAR_SAMPLE_MEMBERS_H_
 
@@ -10,18 +10,18 @@
 
 namespace penstock::sources {
 
-// The chosen members of one sample. A parser finds the same values and mistakes in them as in the whole sample. They
-// are:
-//   - the members that a request names, up to the first one that is enough
-//   - members that have the same extension as another one: a parser reports such a sample as malformed
-//   - members whose extension the table does not hold
-//   - if none of these is in the sample, its smallest member, whose header has the name of the sample
+// The chosen members of one sample. A parser finds the same values and errors in them as in the whole sample. The
+// chosen members are:
+//   - the members that a request names, in its order, up to the first one that is enough
+//   - members with an extension that occurs twice in the sample: a parser reports such a sample as malformed
+//   - members with an extension that has no number of its own in the table (MemberTable::kOther)
+//   - if the sample has none of these, its smallest member with an extension, for the sample's name in its header
 class SampleMembers {
  public:
-  // Chooses members of sample k. `table` must outlive this object.
+  // Chooses the members of sample k. `table` must outlive this object.
   SampleMembers(const MemberTable& table, uint64_t k, const RequestedFeatures& features);
 
-  // Returns whether the member is chosen. `member` is the number in the table of a member of the sample.
+  // Returns whether a member is chosen. `member` is its number in the table, and must be one of sample k.
   bool Has(uint64_t member) const { return member == only_ || extensions_[table_.extension(member)]; }
 
  private:

@@ -1,4 +1,4 @@
-// Determines which resource limits a job, in words and numbers.
+// Finds the resource that limits a job, and explains the result in words and numbers.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_H_
 
@@ -7,21 +7,28 @@
 
 namespace penstock::coordinator {
 
-// Minimum time of observation before a reader is judged.
+// Seconds for which the coordinator must have observed a reader before it judges the job.
 constexpr double kLeastSeconds = 3;
 // A trainer that waits for a smaller fraction of its time gets enough rows.
 constexpr double kLeastWait = 0.05;
 
-// Checks these limits in order; the first that applies is the result:
-//   NO_WORKER     no worker is live
-//   FILES         workers report that files of the job fail, even if the trainer does not wait for them yet
-//   LOST_WORKER   the trainer waits, and reports that it cannot use a worker
-//   UNKNOWN       no reader was observed for kLeastSeconds, or no worker has reported yet
-//   TRAINER       the reader that waits most waits for less than kLeastWait of its time
-//   SLOW_WORKER   it waits for one worker, which is far slower than others
-//   others        the resource that takes most of the time of the workers that it waits for
-// The others are CPU, COPYING, SHARED_MEMORY, NETWORK, STORAGE, MEMORY and WINDOW. `input` must have at least one
-// reader, all of them current readers of the job.
+// Explains the wait of one trainer: the reader in `input.sessions` that waits for the largest fraction of its time.
+// Checks these limits in order and returns the first that applies:
+//   NO_WORKER      no worker is live
+//   FILES          live workers report failing files of the job, even if the trainer does not wait for them yet
+//   LOST_WORKER    the trainer waits for at least kLeastWait, and reports a worker that it cannot use
+//   LIMIT_UNKNOWN  the trainer was observed for less than kLeastSeconds, or no live worker has reported yet
+//   TRAINER        the trainer waits for less than kLeastWait, and is not in a long wait now
+//   SLOW_WORKER    the trainer waits for one worker, which is far slower than the others
+//   COPYING        the trainer's copying threads are busy, and the workers' threads are not
+//   SHARED_MEMORY, NETWORK
+//                  finished rows wait at the workers for shared memory or the network, and the threads are not busy
+//   CPU, STORAGE, MEMORY, WINDOW
+//                  the work or wait that takes most of the time of the workers' threads. CPU also if the threads that
+//                  make rows get less than half of a CPU
+// COPYING and the limits below it judge the worker that causes most of the trainer's waiting (Straggler). If there is
+// none, they judge all live workers, weighted by the trainer's wait for each. `input.sessions` must not be empty; it
+// holds the current readers of the job.
 v1::Explanation Explain(const ExplainInput& input);
 
 }  // namespace penstock::coordinator

@@ -20,48 +20,49 @@
 namespace penstock::worker {
 
 struct AgentOptions {
-  v1::RegisterWorkerRequest registration;  // complete
-  Nanos retry_least = 100 * kMillisecond;  // pause after a failed call; doubled up to retry_most
-  Nanos retry_most = kSecond;
-  uint32_t watch_ms = 20000;
+  v1::RegisterWorkerRequest registration;  // sent as it is
+  Nanos retry_least = 100 * kMillisecond;  // pause after a failed call; each further failure doubles it
+  Nanos retry_most = kSecond;              // limit of the pause
+  uint32_t watch_ms = 20000;               // time for which the coordinator may hold a watch without a change
 };
 
-// Callbacks of the agent. It calls them one after another on its strand, which they must not block. run_task is the
-// exception.
+// Callbacks of the agent. Except for run_task, they run one after another on the agent's strand and must not block.
+// `trace` and `ready` may be null.
 struct AgentHooks {
-  std::function<v1::WorkerLoad()> load;
-  std::function<void(const net::JobChanges&)> jobs_changed;
-  std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the tasks' executor; may block
-  std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; repeated with each heartbeat
-  std::function<void()> drain;                                     // an operator requested it; called once
-  std::function<void()> ready;  // registered, and the existing jobs are known; called once
+  std::function<v1::WorkerLoad()> load;                            // returns the load for a heartbeat
+  std::function<void(const net::JobChanges&)> jobs_changed;        // receives the changes since the last call
+  std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // runs on `tasks`; may block
+  std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; may repeat a request
+  std::function<void()> drain;                                     // an operator requests a drain; called once
+  std::function<void()> ready;  // the agent is registered and knows the jobs; called once
 };
 
-// Runs until it is stopped. While the coordinator is unreachable, it retries calls with capped backoff and logs that
-// once. A strand: it has no threads, and none of its calls blocks. Thread-safe. Calls in flight keep it alive until
-// their deadlines.
+// Registers the worker, sends heartbeats, watches the jobs and runs tasks, until SayLeaving() or Stop(). While the
+// coordinator is unreachable, the agent retries with capped backoff and logs one warning. Thread-safe. Has no threads:
+// it runs on a strand. Calls in flight and running tasks keep it alive until they end.
 class Agent : public std::enable_shared_from_this<Agent> {
  public:
-  // `executor` is for the strand and its timers, `tasks` for run_task. `link` and both executors must outlive this.
+  // The strand and its timers run on `executor`, and run_task runs on `tasks`. `link` and both executors must outlive
+  // the agent.
   Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link, Executor* executor, Executor* tasks);
 
   // Starts the agent. Call it once.
   void Start();
-  // Sets `draining` in all further heartbeats and sends one at once.
+  // Sets `draining` in all further heartbeats. Sends one now, or as soon as the call in flight has ended.
   void SetDraining();
-  // Ends the heartbeats and sends a last one with `leaving`. Calls `done` on the strand after it has succeeded or
-  // failed, but never if the agent was stopped before.
+  // Ends the heartbeats and the watch, and sends a last heartbeat with `leaving`. Later tasks do not start. Calls
+  // `done` on the strand after that heartbeat has succeeded or failed, but never if Stop() came before. Call it once.
   void SayLeaving(Task done);
-  // Cancels calls and starts nothing more, including tasks. Hooks may still be running. None runs after the executors
-  // have stopped.
+  // Cancels the calls in flight. Later calls fail, and later tasks do not start. Waits until no callback of the link
+  // runs, and so must not be called inside one. Hooks may still run until the executors have stopped.
   void Stop();
-  // Returns whether Stop was called, for long tasks.
+  // Returns whether Stop() was called. Long tasks check it to end early.
   bool stopped() const { return stopped_.load(); }
 
  private:
   void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void BeatAfter(const absl::Status& status, Nanos pause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Sends a heartbeat now, or when the call in flight has ended.
+  // Sends a heartbeat now, or as soon as the call in flight has ended.
   void BeatSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -104,7 +105,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // term of the coordinator that has registered this worker
   uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // term that jobs_ belongs to
   net::JobMirror jobs_ ABSL_GUARDED_BY(strand_);
-  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks that are not reported yet
+  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks whose report has not been answered yet
   StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };

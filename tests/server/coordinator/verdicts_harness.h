@@ -1,4 +1,4 @@
-// A coordinator whose workers report which of their copies are damaged.
+// A coordinator and workers that report which of their copies of records are damaged.
 #ifndef PENSTOCK_TESTS_SERVER_COORDINATOR_VERDICTS_HARNESS_H_
 #define PENSTOCK_TESTS_SERVER_COORDINATOR_VERDICTS_HARNESS_H_
 
@@ -18,11 +18,12 @@ class VerdictsHarness : public ::testing::Test {
  protected:
   using Check = v1::RecordCheck;
 
-  // Starts a job of 200 records that `workers` can serve, and a session that reads it.
+  // Registers `workers`. Starts a job of 200 records that they prepare, and a session that reads it.
   void Start(const std::vector<std::string>& workers, v1::ErrorPolicy policy = v1::MASK, float max_bad_fraction = 0) {
     for (const std::string& id : workers) h.Register(id);
     Submit(workers, policy, max_bad_fraction);
   }
+  // Does the same as Start, with workers that are registered already.
   void Submit(const std::vector<std::string>& workers, v1::ErrorPolicy policy, float max_bad_fraction) {
     v1::JobSpec spec = SimpleSpec("train");
     spec.mutable_errors()->set_policy(policy);
@@ -46,7 +47,7 @@ class VerdictsHarness : public ::testing::Test {
   v1::JudgeRecordsReply Judge(const std::vector<uint64_t>& records) {
     return h.Do<v1::JudgeRecordsReply>(RequestFor(records));
   }
-  // Sends the records that a reader decided itself while the coordinator was away.
+  // Sends decisions that the reader made itself while the coordinator was away: `records` are bad.
   v1::JudgeRecordsReply Adopt(const std::vector<uint64_t>& records) {
     v1::JudgeRecordsRequest request = RequestFor({});
     for (const uint64_t record : records) {
@@ -59,7 +60,7 @@ class VerdictsHarness : public ::testing::Test {
     return h.Do<v1::JudgeRecordsReply>(request);
   }
 
-  // The record is bad for a reason other than damaged copies.
+  // Worker "a" reports that `record` is bad, for a reason other than a damaged copy.
   void ReportBad(uint64_t record, const std::string& reason) {
     v1::BadRecord bad;
     bad.set_record(record);
@@ -68,7 +69,8 @@ class VerdictsHarness : public ::testing::Test {
     h.ReportBad("a", "train", {bad});
   }
 
-  // Sends a heartbeat, and answers its checks and the following ones. Returns the number of checked records.
+  // Sends a heartbeat of `worker`. Answers the checks in the reply, and those in the replies to the answers. Returns
+  // the number of checked records.
   int Answer(const std::string& worker) {
     int checked = 0;
     for (std::vector<v1::Task> tasks = TasksIn(h.Beat(worker)); !tasks.empty();) {
@@ -81,6 +83,7 @@ class VerdictsHarness : public ::testing::Test {
     }
     return checked;
   }
+  // Returns the report of `worker` on the records of a check, according to `usual` and `copies`.
   v1::ReportTaskRequest ChecksOf(const std::string& worker, const v1::Task& task) {
     v1::ReportTaskRequest report;
     report.set_worker_id(worker);
@@ -96,7 +99,7 @@ class VerdictsHarness : public ::testing::Test {
     }
     return report;
   }
-  // Time passes. The workers send heartbeats and answer checks.
+  // Advances the time by `duration` in steps of 0.25 s. In each step `workers` send heartbeats and answer checks.
   void Pass(Nanos duration, const std::vector<std::string>& workers) {
     for (const Nanos until = h.now + duration; h.now < until;) {
       h.now += kSecond / 4;
@@ -105,7 +108,7 @@ class VerdictsHarness : public ::testing::Test {
     }
   }
 
-  // The decisions as a new watcher receives them.
+  // Returns the records that a new watcher learns to be bad.
   std::vector<uint64_t> Decided() {
     net::JobMirror watcher("train");
     const auto reply = h.state->Watch(watcher.NextRequest(0));
@@ -115,6 +118,7 @@ class VerdictsHarness : public ::testing::Test {
     const auto decided = watcher.Find("train")->decided;
     return decided == nullptr ? std::vector<uint64_t>() : *decided;
   }
+  // Returns the bad records in the coordinator's store.
   std::vector<uint64_t> Stored() {
     std::vector<uint64_t> records;
     const v1::StoredState stored = *h.store.Load();
@@ -131,8 +135,8 @@ class VerdictsHarness : public ::testing::Test {
 
   StateHarness h;
   std::string session;
-  std::map<std::string, Check::Copy> usual;                        // the copies of each worker
-  std::map<std::pair<std::string, uint64_t>, Check::Copy> copies;  // exceptions for single records
+  std::map<std::string, Check::Copy> usual;                        // state of a worker's copies
+  std::map<std::pair<std::string, uint64_t>, Check::Copy> copies;  // exceptions for a worker's copies of single records
 };
 
 }  // namespace penstock::coordinator

@@ -1,5 +1,5 @@
-// cast: converts each element to another type by the rules of ConvertElement. uint8 elements of an image's shape are an
-// image, which image ops accept.
+// cast: converts each element to another type by the rules of ConvertElement. A uint8 result with the shape of an image
+// is an image, so image ops accept it.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"

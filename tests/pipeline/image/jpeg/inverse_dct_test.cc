@@ -1,4 +1,4 @@
-// Compares the vector transform with a scalar one, and inside libjpeg with libjpeg's own.
+// Compares the vector transform with a scalar one. Compares the decodes that use it with those of libjpeg alone.
 #include "pipeline/image/jpeg/inverse_dct.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ int16_t Clip(int value) {
       std::clamp<int>(value, std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max()));
 }
 
-// The arithmetic of jidctint.c, with 16-bit sums of inputs as in its vectors. In place, on values `step` apart.
+// Transforms eight values, `step` apart, in place. Follows jidctint.c, but some sums of inputs wrap to 16 bits, as in
+// libjpeg-turbo's vector code.
 void Transform(int16_t* v, int step, int shift) {
   std::array<int, 8> in;
   for (int i = 0; i < 8; ++i) in[static_cast<size_t>(i)] = v[i * step];
@@ -37,7 +38,7 @@ void Transform(int16_t* v, int step, int shift) {
   const int64_t a = int64_t{in[7] + in[1]} * -7373, b = int64_t{in[5] + in[3]} * -20995;
   const std::array<int64_t, 4> odd = {in[1] * 12299 + a + z4 * -3196 + z5, in[3] * 25172 + b + z3 * -16069 + z5,
                                       in[5] * 16819 + b + z4 * -3196 + z5, in[7] * 2446 + a + z3 * -16069 + z5};
-  const auto down = [shift](int64_t sum) {  // 32 bits wrap
+  const auto down = [shift](int64_t sum) {  // the sum wraps to 32 bits
     return Clip(static_cast<int32_t>(static_cast<uint32_t>(sum + (int64_t{1} << (shift - 1)))) >> shift);
   };
   for (size_t i = 0; i < 4; ++i) {
@@ -50,7 +51,7 @@ Samples ScalarInverseDct(const Block& block, const Table& table) {
   Block work;
   for (size_t i = 0; i < 64; ++i) work[i] = Wrap(static_cast<int>(static_cast<uint32_t>(block[i]) * table[i]));
   if (std::all_of(block.begin() + 8, block.end(), [](int16_t c) { return c == 0; })) {
-    for (size_t i = 64; i-- > 0;) work[i] = Wrap(work[i % 8] * 4);  // row 0 last
+    for (size_t i = 64; i-- > 0;) work[i] = Wrap(work[i % 8] * 4);  // row 0, the source, comes last
   } else {
     for (int column = 0; column < 8; ++column) Transform(&work[static_cast<size_t>(column)], 8, 11);
   }
@@ -92,7 +93,7 @@ class InverseDctTest : public testing::Test {
 TEST_F(InverseDctTest, SamplesAreTheScalarOnesOfAnyBlock) {
   SampleRandom random(8, 0, 0);
   for (int round = 0; round < 20000; ++round) {
-    const uint32_t reach = 1u << (1 + round % 16);  // from the values of photographs to all 16-bit values
+    const uint32_t reach = 1u << (1 + round % 16);  // from small values, as in photographs, to all 16-bit values
     const uint32_t most = 1u << (1 + round / 16 % 16);
     Block block{};
     Table table;
@@ -119,7 +120,8 @@ TEST_F(InverseDctTest, ADcAloneIsOneSample) {
   }
 }
 
-// Returns the file with all quantization values replaced by `value`, in 16 bits.
+// Returns the file with all quantization values replaced by `value`, in tables of 16 bits. `jpeg` must have tables of 8
+// bits.
 std::string WithQuantization(const std::string& jpeg, uint16_t value) {
   std::string out = jpeg.substr(0, 2);
   size_t at = 2;
