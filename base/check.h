@@ -1,5 +1,5 @@
-// PS_CHECK(condition): if the condition is false, an invariant is broken, and the process aborts with the place and the
-// condition. Never use it on external data, which gets an absl::Status.
+// PS_CHECK(condition) checks an invariant. If the condition is false, it prints the file, the line and the condition to
+// stderr, and aborts the process. Never check external data with it: return an absl::Status for bad data.
 #ifndef PENSTOCK_BASE_CHECK_H_
 #define PENSTOCK_BASE_CHECK_H_
 

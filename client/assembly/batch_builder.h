@@ -1,4 +1,5 @@
-// Builds one batch in place: writes rows into their slots as they arrive, directly from the received slices.
+// Builds one batch: writes rows into their slots as they arrive. FIXED columns are copied once, from the received
+// slices into the batch. RAGGED columns are collected by row, and joined when the batch is complete.
 #ifndef PENSTOCK_CLIENT_ASSEMBLY_BATCH_BUILDER_H_
 #define PENSTOCK_CLIENT_ASSEMBLY_BATCH_BUILDER_H_
 
@@ -24,11 +25,12 @@ struct BatchFormat {
   batch::RowSchema schema;        // schema of the received rows
   std::vector<ColumnInfo> infos;  // the same columns after mixing, as the trainer sees them
   size_t fixed_bytes = 0;         // schema.FixedBytes()
-  size_t memory_bytes = 0;        // bytes of one row's FIXED columns in a batch
+  size_t memory_bytes = 0;        // bytes per row: FIXED columns after mixing, and integer labels before mixing
   bool ragged = false;            // true if any column is RAGGED
   std::optional<client::BatchMix> mix;
 
-  // Returns InvalidArgument that names a column of invalid type or shape. `mix` must belong to this schema.
+  // Creates a format. Returns InvalidArgument, with the column's name, if a type, a shape or the size of a row is
+  // invalid. `mix` must belong to this schema.
   static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(batch::RowSchema schema,
                                                                    std::optional<client::BatchMix> mix = std::nullopt);
 };
@@ -46,11 +48,11 @@ struct Batch::Impl {
   uint64_t position = 0;
 };
 
-// Several threads may write rows concurrently, each row by one thread, which then calls RowDone. Afterwards one thread
-// calls Seal and then Finish.
+// Several threads may write different rows concurrently. The thread that has written a row then calls RowDone for it.
+// After RowDone for all rows, one thread calls Seal and then Finish.
 class BatchBuilder {
  public:
-  // Returns null if there is no memory.
+  // Returns null if the allocator has no memory.
   static std::shared_ptr<BatchBuilder> Create(std::shared_ptr<const BatchFormat> format, size_t rows,
                                               const std::shared_ptr<client::BatchMemory>& memory,
                                               const client::BatchPlace& place = {});
@@ -59,33 +61,33 @@ class BatchBuilder {
 
   // Reads a row of `bytes` bytes from the cursor into the row's slot.
   //   OK               the cursor is after the row
-  //   InvalidArgument  the bytes are not a row of this format; the message names the column and the reason. The slot
-  //                    may be partly written and must be written again.
+  //   InvalidArgument  the bytes are not a row of this format; the message has the reason, and the column if one is
+  //                    invalid. The slot may be partly written: write it again. The cursor's position is unspecified.
   absl::Status WriteRow(size_t row, size_t bytes, transport::SliceCursor* cursor);
-  // The alternative for rows that are made in this process: SlotOf returns the slot's memory, which must be fully
-  // written before RowDone. PutRagged sets the RAGGED columns in their encoding (RowSlot::ragged). A row must not be
-  // written in both ways.
+  // The alternative to WriteRow for a row that this process makes. SlotOf returns the memory of the FIXED columns,
+  // which the caller must fill before RowDone. PutRagged sets the RAGGED columns, encoded as in RowSlot::ragged.
   batch::RowSlot SlotOf(size_t row) const;
   void PutRagged(size_t row, std::vector<std::string> ragged);
-  // Writes a row without content: zeros, no elements.
+  // Writes a row without content: zeros in FIXED columns, no elements in RAGGED ones, and "" for a single string.
   void WriteMasked(size_t row);
-  // Records that the row is written and will not change. If the job mixes rows, the last call for a group mixes it.
+  // Records that the row is written and will not change. If the job mixes rows, the last call for a group of rows mixes
+  // the group.
   void RowDone(size_t row, bool valid);
 
   // Joins RAGGED columns and stores ids and flags in the batch. `ids` and `valid` have one element for each row.
-  // `sources` has one for each row, or is empty if every row is from its own record. Returns ResourceExhausted if there
-  // is no memory, and InvalidArgument for a label that cannot be mixed.
+  // `sources` has one for each row, or is empty if every row is from its own record. Returns ResourceExhausted if the
+  // allocator has no memory, and InvalidArgument if the job mixes rows and a label is not a class.
   absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
                     const std::vector<RowId>& sources = {});
 
-  // Returns the batch. The builder must not be used afterwards.
+  // Returns the batch. Requires that Seal succeeded. The builder must not be used afterwards.
   Batch Finish(uint64_t epoch, uint64_t step, uint64_t position);
 
  private:
   // The elements of one row of a RAGGED column, without the count.
   struct Cell {
     uint32_t count = 0;
-    std::string bytes;  // strings: the lengths, then the bytes
+    std::string bytes;  // numbers: the elements; strings: all lengths, then all texts
   };
 
   BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t rows, std::shared_ptr<client::BatchMemory> memory);
@@ -96,12 +98,12 @@ class BatchBuilder {
   const size_t rows_;
   const std::shared_ptr<client::BatchMemory> memory_;
   std::unique_ptr<Batch::Impl> impl_;
-  // For each column, the memory of received rows; null for RAGGED columns. This is the batch's column, except for
-  // integer labels that mixing makes soft.
+  // For each column, the memory of its received rows; null for RAGGED columns. It is the column's memory in the batch,
+  // except for integer labels of a job that mixes rows: mixing writes soft labels into the batch.
   std::vector<std::byte*> fixed_;
-  std::vector<size_t> row_bytes_;  // for each column, of received rows
+  std::vector<size_t> row_bytes_;  // for each column, the bytes of one received row; 0 for RAGGED columns
   std::optional<client::GroupMixer> mixer_;
-  std::vector<uint8_t> masked_;  // by row; empty without a mixer
+  std::vector<uint8_t> masked_;  // for each row, whether WriteMasked wrote it; empty without a mixer
   RowId* ids_ = nullptr;
   uint8_t* valid_ = nullptr;
   std::vector<std::vector<Cell>> cells_;  // by column and row; empty for FIXED columns

@@ -1,7 +1,8 @@
-// Walks the parts of a tf.train.Example by protobuf's rules for merging and replacing. Internal to records/;
-// example_parser.h shows the messages.
+// Walks the parts of a tf.train.Example. Applies protobuf's rules for fields that occur several times: some are merged,
+// and others are replaced by the last one. Internal to records/; example_parser.h shows the messages.
 //
-// All functions return false if the wire data that they walk is malformed.
+// All functions return false as soon as the wire data that they walk is malformed, or a visitor or a sink returns
+// false.
 #ifndef PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
 #define PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
 
@@ -13,7 +14,8 @@
 
 namespace penstock::records {
 
-// Calls visit(bytes) -> bool for each field `field` of `message` that holds bytes (a string or a message).
+// Calls visit(bytes) -> bool for each occurrence of field number `field` in `message` that holds bytes (a string or a
+// message). Skips all other fields.
 template <typename Visit>
 bool ForEachLengthField(std::string_view message, uint32_t field, const Visit& visit) {
   WireReader in(message);
@@ -31,11 +33,13 @@ bool ForEachLengthField(std::string_view message, uint32_t field, const Visit& v
   return true;
 }
 
-// Calls visit(key, entry) for each entry of a map<string, message> in wire order. Skips the values.
+// Calls visit(key, entry) -> bool for each entry of a map<string, message>, in wire order, including duplicate keys.
+// `map` is the message that holds the map in field 1. `entry` is the serialized entry, whose value the visitor may
+// read.
 template <typename Visit>
 bool ForEachMapEntry(std::string_view map, const Visit& visit) {
   return ForEachLengthField(map, 1, [&](std::string_view entry) {
-    std::string_view key;  // the last one counts; without one, the key is empty
+    std::string_view key;  // the last key of the entry; empty if the entry has none
     return ForEachLengthField(entry, 1,
                               [&](std::string_view bytes) {
                                 key = bytes;
@@ -45,7 +49,8 @@ bool ForEachMapEntry(std::string_view map, const Visit& visit) {
   });
 }
 
-// Reads one field of a list message and passes its values to `sink`.
+// Reads one field of a list message, after its tag, and passes its values to `sink`. Skips a field that does not hold
+// values of `kind`.
 template <typename Sink>
 bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number, Sink* sink) {
   std::string_view bytes;
@@ -68,11 +73,11 @@ bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number,
   return in->SkipField(number, type);
 }
 
-// Walks a serialized Feature, or another piece of the same Feature. *kind is the kind of the earlier pieces. `sink`
-// has:
-//   void OnKind(FeatureKind)   the kind differs from the earlier one, whose values are dropped
-//   bool Wants(FeatureKind)    false: skip lists of this kind
-//   bool OnBytes, OnInt, OnPackedInts, OnPackedFloats   values; false stops the walk
+// Walks a serialized Feature, or another piece of the same Feature. *kind is the kind of the previous list, in this
+// piece or an earlier one; kNone at first. Updates it. `sink` has these functions:
+//   void OnKind(FeatureKind)   starts a list of another kind than the previous one: the sink drops all earlier values
+//   bool Wants(FeatureKind)    returns false to skip a list of this kind
+//   bool OnBytes, OnInt, OnPackedInts, OnPackedFloats   receive values; false stops the walk
 template <typename Sink>
 bool WalkFeature(std::string_view feature, FeatureKind* kind, Sink* sink) {
   WireReader in(feature);

@@ -1,4 +1,4 @@
-// Blocking wait for a call. Included by storage.h.
+// The definition of WaitForCall, which storage.h declares. storage.h includes this file.
 #ifndef PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
 #define PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
 
@@ -18,7 +18,7 @@ absl::StatusOr<T> WaitForCall(Start start) {
     CondVar arrived;
     std::optional<absl::StatusOr<T>> value ABSL_GUARDED_BY(mutex);
   };
-  // Shared, because the answering thread may still hold the lock after this function has returned.
+  // Shared, because the thread that runs `done` may still hold the lock when this function returns.
   const auto answer = std::make_shared<Answer>();
   start([answer](absl::StatusOr<T> value) {
     MutexLock lock(&answer->mutex);

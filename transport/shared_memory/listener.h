@@ -1,4 +1,4 @@
-// The worker's side of streams through shared memory: a socket for clients of this host.
+// The worker's side of streams through shared memory: a socket that accepts clients of this host.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_LISTENER_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_LISTENER_H_
 
@@ -18,34 +18,40 @@
 namespace penstock::transport {
 
 struct SharedMemoryListenerOptions {
-  std::string dir;                                        // folder of the socket; PrepareSocketDir succeeded
-  std::string worker;                                     // worker id; no other running worker has it
-  uint64_t ring_bytes = uint64_t{32} << 20;               // ring size of a stream, while rings_bytes allows
-  uint64_t rings_bytes = uint64_t{512} << 20;             // total size of all rings; further streams use their sockets
-  std::shared_ptr<const SharedRowFiles> files = nullptr;  // bytes of these files are sent without a copy; null: none
-  // Returns true for users to serve. Unset: this process's user and root.
+  std::string dir;     // folder of the socket, from PrepareSocketDir
+  std::string worker;  // worker id, which no other running worker has
+  // Size of a stream's ring. It is smaller if rings_bytes leaves less.
+  uint64_t ring_bytes = uint64_t{32} << 20;
+  // Limit of the total size of all rings. A stream for which less than 1 MiB is left sends its rows through the socket.
+  uint64_t rings_bytes = uint64_t{512} << 20;
+  // The worker sends bytes of these files without a copy. Null: no files.
+  std::shared_ptr<const SharedRowFiles> files = nullptr;
+  // Returns whether the listener serves a user. Unset: it serves this process's user and root.
   std::function<bool(uid_t)> serves;
-  AdmitPeer admit = nullptr;  // decides about each process of a served user
+  // Decides whether a process of a served user may open a stream. Unset: it may.
+  AdmitPeer admit = nullptr;
 };
 
-// Accepts streams of the served users that `admit` accepts, and closes other connections without sending a packet.
-// Thread-safe.
+// Accepts streams from processes that `serves` and `admit` permit. Closes all other connections without sending a
+// packet. Thread-safe.
 class SharedMemoryListener {
  public:
-  // Starts listening. `acceptor` and `executor` must outlive the listener. `executor` runs the timers for closing.
-  // Errors name the path or the system call.
+  // Starts listening. `acceptor` and `executor` must outlive the listener. `executor` runs timers: for streams that
+  // close, and for a pause if the system has no room for another connection. Errors name the path or the system call.
   static absl::StatusOr<std::unique_ptr<SharedMemoryListener>> Start(const SharedMemoryListenerOptions& options,
                                                                      StreamAcceptor* acceptor, Executor* executor);
-  // Calls Stop.
+  // Calls Stop().
   virtual ~SharedMemoryListener() = default;
 
-  // Returns the total size of the existing rings, which is the memory that they may occupy.
+  // Returns the total size of the existing rings. Their pages occupy at most this much memory.
   virtual uint64_t rings_bytes() const = 0;
   // Returns the value for WorkerAddress::local.
   virtual std::string local_address() const = 0;
-  // Stops accepting streams and removes the socket's file. Open streams stay open.
+  // Removes the socket's file, unless another worker has replaced it, and stops accepting streams soon. Does not block.
+  // Open streams stay open.
   virtual void StopListening() = 0;
-  // Calls StopListening and ends all streams. All their events have run when it returns.
+  // Calls StopListening(), ends all streams, and returns when their events have run. Must not be called in such an
+  // event.
   virtual void Stop() = 0;
 };
 

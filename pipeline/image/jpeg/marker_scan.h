@@ -1,5 +1,5 @@
-// Finds the byte 0xFF in a JPEG's entropy-coded data, sixteen bytes at a time. One byte of 256 is 0xFF, which is too
-// frequent for memchr: its calls would be short. Pure.
+// Finds the byte 0xFF in a JPEG's entropy-coded data, sixteen bytes at a time. About one byte of 256 is 0xFF, so each
+// call of memchr would scan few bytes, and the calls would cost more than the scan. Pure.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_MARKER_SCAN_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_MARKER_SCAN_H_
 
@@ -15,7 +15,7 @@ namespace penstock::image {
 
 constexpr ptrdiff_t kScanStep = 16;
 
-// Copies kScanStep bytes. Returns a bit for each byte that is 0xFF, with the first byte in the lowest bit.
+// Copies kScanStep bytes. Bit i of the result is set if byte i is 0xFF.
 inline uint32_t CopyStep(const uint8_t* from, uint8_t* to) {
 #if defined(__SSE2__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
@@ -31,8 +31,8 @@ inline uint32_t CopyStep(const uint8_t* from, uint8_t* to) {
 #endif
 }
 
-// Returns the first 0xFF in [from, end) that is not followed by a zero byte, or `end` if there is none. Also reads the
-// byte at `end`.
+// Returns the first 0xFF in [from, end) whose next byte is not zero, or `end` if there is none. The byte at `end` must
+// be readable: it is the next byte of the last one.
 inline const uint8_t* FindMarker(const uint8_t* from, const uint8_t* end) {
 #if defined(__SSE2__)
   const __m128i ones = _mm_set1_epi8(-1), zero = _mm_setzero_si128();

@@ -1,6 +1,7 @@
 // Inflates a zlib stream (RFC 1950 and 1951) piece by piece, faster than zlib. Pure.
 //
-// Accepts only valid streams, and none that zlib rejects. On anything else it fails, and the caller uses zlib.
+// Rejects every stream that zlib rejects, as far as it reads the stream, and may reject others. The caller inflates a
+// rejected stream with zlib.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_INFLATER_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_INFLATER_H_
 
@@ -24,20 +25,22 @@ class InflaterInput {
 
 class Inflater {
  public:
-  // Begins a stream. Take() will request at most `largest` bytes at once, and `total` bytes in all. Set `checked` if
+  // Begins a stream. `largest` is the limit of one Take(), and `total` the limit of all together. Set `checked` if
   // Finish() will be called. `input` must outlive the stream.
   void Start(InflaterInput* input, size_t largest, size_t total, bool checked);
 
-  // Returns the next `count` bytes, valid until the next call. Returns null if the stream is invalid or has fewer
-  // bytes.
+  // Returns the next `count` bytes, which stay valid until the next Start(), Take() or Finish(). Returns null if the
+  // stream is invalid or too short. The calls must stay within `largest` and `total`.
   const uint8_t* Take(size_t count);
 
-  // Returns whether the stream is valid to its end and holds no more bytes than Take() returned. Requires `checked`.
-  // Reads at most kMaxTrailingBlocks empty blocks, because other decoders inflate nothing after the last byte.
+  // Returns true if the stream ends after `total` bytes, its checksum is right, and Take() has returned all of them.
+  // Returns false otherwise, and if `checked` was not set. Empty blocks may follow the last byte. After
+  // kMaxTrailingBlocks of them it returns true without reading further, because other decoders inflate nothing after
+  // the last byte.
   bool Finish();
   static constexpr int kMaxTrailingBlocks = 64;
 
-  // Returns an upper bound of held_bytes().
+  // Returns an upper bound of held_bytes() after the first Start(), called with this `largest`.
   static size_t Bytes(size_t largest);
   size_t held_bytes() const { return sizeof(*this) + output_.capacity() + input_buffer_.capacity(); }
 
@@ -56,7 +59,7 @@ class Inflater {
   bool LoadInput();
   bool Refill();
   uint32_t ReadBits(int count);
-  // Returns whether no bits beyond the end of the input were used.
+  // Returns whether all used bits are within the input.
   bool WithinInput() const;
 
   InflaterInput* input_ = nullptr;
@@ -65,17 +68,17 @@ class Inflater {
   const uint8_t *next_ = nullptr, *end_ = nullptr;  // the loaded input
   const uint8_t* real_end_ = nullptr;               // followed by zeros; null until the input's end is loaded
   uint64_t bits_ = 0;                               // the next bits, lowest first
-  uint32_t count_ = 0;                              // number of valid bits
+  uint32_t count_ = 0;                              // number of valid bits in bits_
 
-  std::vector<uint8_t> output_;  // the window for matches, and bytes not yet taken
-  uint8_t* out_ = nullptr;       // end of its bytes
-  const uint8_t* taken_ = nullptr;
-  size_t left_ = 0;  // bytes of `total` not yet produced
+  std::vector<uint8_t> output_;     // the window for matches, and bytes not yet taken
+  uint8_t* out_ = nullptr;          // end of the produced bytes in output_
+  const uint8_t* taken_ = nullptr;  // end of the taken bytes in output_
+  size_t left_ = 0;                 // bytes of `total` not yet produced
   uint32_t adler_ = 1;
   bool checked_ = false;
 
   Block block_ = Block::kNone;
-  bool final_ = false;                     // this is the last block
+  bool final_ = false;                     // the current block is the stream's last one
   size_t stored_left_ = 0;                 // bytes left of a stored block
   const LiteralCode* literals_ = nullptr;  // the block's code: the fixed one, or own_literals_
   const DistanceCode* distances_ = nullptr;

@@ -1,13 +1,15 @@
+// The setting for compression of rows between hosts.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_WIRE_COMPRESSION_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_WIRE_COMPRESSION_H_
 
 namespace penstock::worker {
 
-// Compression of rows that go over a network.
+// When a worker compresses the rows that it sends over a network. Clients that do not support compression always
+// receive uncompressed rows.
 enum class WireCompression {
-  kAuto,  // if it pays (compression_trial.h)
-  kOff,
-  kOn,  // for every client that supports it
+  kAuto,  // while it increases the rate of rows (compression_trial.h)
+  kOff,   // never
+  kOn,    // always
 };
 
 }  // namespace penstock::worker

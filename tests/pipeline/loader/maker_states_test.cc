@@ -42,7 +42,7 @@ TEST(MakerStates, MoreMakersStartThoseThatWereSurplusOnce) {
   makers.Wake();
   makers.Wake();
   makers.SetWanted(1);
-  // Maker 1 still has a row: it is not started a second time.
+  // Maker 1 still makes its row, so SetWanted does not start it a second time.
   const MakerStates::Changed more = makers.SetWanted(3);
   EXPECT_EQ(more.started, (std::vector<int>{2}));
   EXPECT_EQ(makers.running(), 3);

@@ -16,14 +16,14 @@ namespace penstock::storage {
 namespace {
 
 constexpr char kSuffix[] = "core.windows.net";
-// Default account of every Azurite. Its key is public.
+// The default account of the emulator Azurite. Its key is public.
 // https://learn.microsoft.com/en-us/azure/storage/common/storage-connect-azurite
 constexpr char kDevelopment[] =
     "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6I"
     "FsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1";
 
-// Parses "name=value;name=value" and returns the names in lower case.
+// Parses "name=value;name=value". Returns the values by name, with names in lower case. Ignores parts without '='.
 std::map<std::string, std::string> FieldsOf(absl::string_view text) {
   std::map<std::string, std::string> fields;
   for (const absl::string_view part : absl::StrSplit(text, ';')) {
@@ -37,7 +37,8 @@ std::map<std::string, std::string> FieldsOf(absl::string_view text) {
 
 std::string WithoutQuestionMark(const std::string& sas) { return absl::StartsWith(sas, "?") ? sas.substr(1) : sas; }
 
-// Sets the account's credentials from the given ones. `from` names the variable of the key.
+// Sets the account's credentials: the key if there is one, otherwise the shared access signature if there is one.
+// `from` is the name of the variable that has the key, for the error message.
 absl::Status Open(AzureAccount* account, const std::string& key, const std::string& sas, const std::string& from) {
   if (!key.empty()) {
     account->opens = AzureAccount::Opens::kKey;

@@ -1,4 +1,4 @@
-// Azure Blob Storage as a service.
+// Azure Blob Storage as an ObjectService.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_SERVICE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_SERVICE_H_
 
@@ -10,8 +10,8 @@
 
 namespace penstock::storage {
 
-// Looks up the account in `environment` and fetches tokens through `http`. The service must outlive the requests of
-// `http`.
+// Creates the service for the account that `environment` names. The service fetches tokens through `http`. `http` must
+// outlive the service, and the service must outlive the requests that it sends through `http`.
 std::unique_ptr<ObjectService> MakeAzureService(const Environment& environment, HttpClient* http);
 
 }  // namespace penstock::storage

@@ -14,7 +14,7 @@
 namespace penstock::image {
 namespace {
 
-// Exactly as many bytes as the image has, so that a sanitizer detects a read after them.
+// An image in a buffer of exactly its size, so that a sanitizer detects a read beyond it.
 struct Pixels {
   std::unique_ptr<uint8_t[]> bytes;
   ImageView view;
@@ -24,6 +24,7 @@ struct Pixels {
     std::copy(made.begin(), made.end(), bytes.get());
     view = {bytes.get(), width, height, channels, static_cast<size_t>(width * channels)};
   }
+  // Fills the image in memory order, alternately with `width` pixels of 0 and `width` pixels of 255.
   void MakeStripes(int width) {
     const size_t size = view.stride * static_cast<size_t>(view.height);
     for (size_t i = 0; i < size; ++i) bytes[i] = i / static_cast<size_t>(width * view.channels) % 2 == 0 ? 0 : 255;
@@ -36,7 +37,7 @@ FilterTable TableOf(ResizeFilter filter, int in_size, int out_size, bool mirror)
   return table;
 }
 
-// Returns whether four taps suffice for these columns. If so, they must equal the scalar pass's bytes.
+// Returns whether the pass supports these columns (BuildQuadColumns). If it does, expects the bytes of the scalar pass.
 bool ColumnsAreScalar(const FilterTable& table, const ImageView& source) {
   QuadTable quads;
   QuadColumns columns;
@@ -71,7 +72,8 @@ TEST_F(QuadPasses, ColumnsAreTheScalarBytes) {
   EXPECT_GT(made, 200);
 }
 
-// One, two and more words of four taps; inputs of a group within 64 bytes, within 128 and further apart.
+// Covers tables of one, two and more words, with four taps in a word. Covers groups of outputs whose inputs span at
+// most 64 bytes, at most 128, and more.
 TEST_F(QuadPasses, ColumnsOfEveryScaleAreTheScalarBytes) {
   for (const ResizeFilter filter : kFilters) {
     for (const int channels : {1, 3}) {
@@ -106,7 +108,7 @@ TEST_F(QuadPasses, RowsAreTheScalarBytes) {
 
 TEST_F(QuadPasses, ExtremeValuesSaturate) {
   Pixels image(64, 64, 3, 1);
-  for (const int stripe : {4, 64 * 4}) {  // columns, rows
+  for (const int stripe : {4, 64 * 4}) {  // vertical stripes of 4 pixels, then horizontal ones of 4 rows
     image.MakeStripes(stripe);
     for (const ResizeFilter filter : kFilters) {
       for (const int size : {31, 64, 200}) {

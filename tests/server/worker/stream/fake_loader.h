@@ -1,4 +1,4 @@
-// A loader that makes empty rows when a test asks for them, in the test's thread.
+// A loader that makes rows of zeros when a test calls MakeAll(), on the test's thread.
 #ifndef PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
 #define PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
 
@@ -13,7 +13,7 @@
 
 namespace penstock::worker {
 
-// Not thread-safe: for sessions on virtual time.
+// Not thread-safe. For tests whose sessions run on virtual time.
 class FakeLoader final : public loader::Loader {
  public:
   absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const loader::LoadJob> job,
@@ -29,13 +29,14 @@ class FakeLoader final : public loader::Loader {
   }
   loader::LoaderStats Stats() const override { return {}; }
 
-  // The most waiting rows of a session, and the most held bytes of all.
+  // Set the largest number of waiting rows of a session, and the largest reservation that Reserve() grants.
   void SetQueue(size_t rows) { queue_ = rows; }
   void SetRoom(uint64_t bytes) { room_ = static_cast<int64_t>(bytes); }
-  // The most sessions whose reserves fit together.
+  // Sets the largest number of open sessions. OpenSession() fails if as many are open.
   void SetMostSessions(size_t most) { most_sessions_ = most; }
 
-  // Delivers every requested row, including those requested meanwhile. Then closes the closing sessions.
+  // Delivers the waiting rows of each session, and closes the session if Close() was called. Rows that a session
+  // requests during its own deliveries wait for the next call.
   void MakeAll() {
     for (auto it = open_.begin(); it != open_.end();) {
       Open& open = it->second;
@@ -58,11 +59,15 @@ class FakeLoader final : public loader::Loader {
     }
   }
 
-  uint64_t requested() const { return requested_; }  // rows in all
+  // Returns the number of rows that sessions have requested.
+  uint64_t requested() const { return requested_; }
+  // Returns the number of rows delivered to sessions that were not closing.
   uint64_t made() const { return made_; }
+  // Returns the bytes of all leases from Reserve() that still exist.
   uint64_t held() const { return static_cast<uint64_t>(held_->bytes); }
-  // Rows that the session opened first expects.
+  // Returns the rows that the oldest open session expects.
   const loader::ExpectedRows& expected() const { return open_.begin()->second.expected; }
+  // Returns how often sessions called NowRevocable().
   int now_revocable() const { return now_revocable_; }
 
  private:
@@ -77,7 +82,7 @@ class FakeLoader final : public loader::Loader {
   class FakeSession final : public Session {
    public:
     FakeSession(FakeLoader* loader, uint64_t id) : loader_(loader), id_(id) {}
-    // Keeps the requested rows until MakeAll(), which then calls `quiet`. Without such rows it calls `quiet` at once.
+    // If rows wait, MakeAll() delivers them and then calls `quiet`. Otherwise Close() calls `quiet` at once.
     void Close(Task quiet) override {
       Open& open = loader_->open_.at(id_);
       if (open.rows.empty()) {
