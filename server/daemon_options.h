@@ -20,19 +20,21 @@ struct DaemonOptions {
   std::string port_file;
   std::string memory_budget_source;   // origin of the memory budget
   std::vector<std::string> warnings;  // about the configuration file, to be logged
-  // Whether the user has set the size. The worker may choose the other sizes.
+  // Whether the user set the size of the cache. The worker may choose the other sizes.
   bool record_cache_pinned = false, decoded_cache_pinned = false, row_cache_pinned = false;
 };
 
-// Parses `arguments`, without the program's name. InvalidArgument names the mistake on the command line. Errors of the
-// configuration file and of data roots are returned unchanged. A memory budget that is not set follows from `memory`.
+// Parses `arguments`, which exclude the program's name. InvalidArgument names the mistake. Returns errors of the
+// configuration file and of data roots unchanged. If the memory budget is not set, derives it from `memory`.
 absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments,
                                                      const MemoryLimit& memory = AvailableMemory());
 
 // Returns the help text of one role ("worker"), or of all ("").
 std::string DaemonHelp(const std::string& role);
 
-// Returns the default state folder: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, ~/.local/state/penstock.
+// Returns the default state folder. It follows from the first variable that is set: the first folder of
+// $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, $HOME/.local/state/penstock. Without these it is
+// /var/lib/penstock.
 std::string DefaultStateDir();
 
 }  // namespace penstock::server

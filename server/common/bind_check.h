@@ -8,8 +8,8 @@
 
 namespace penstock::server {
 
-// Plaintext binds only to loopback, unless `insecure`. Returns FailedPrecondition, which names the address and the
-// remedies, or InvalidArgument if `listen` is not an address.
+// Returns OK if `listen` is a loopback address, or if `insecure`. Otherwise returns FailedPrecondition, which names the
+// address and the remedies. Returns InvalidArgument if `listen` is not an address.
 absl::Status CheckPlaintextBind(const std::string& listen, bool insecure);
 
 }  // namespace penstock::server

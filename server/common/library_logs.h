@@ -4,8 +4,8 @@
 
 namespace penstock::server {
 
-// Logs all further lines of gRPC and protobuf in the daemon's log, with the library's name. The callers of the image
-// libraries keep these silent, because their messages are part of the status. Call it after SetUpLogging.
+// Logs further lines of gRPC, and of protobuf before 22.0, in the daemon's log, with the library's name. Callers of
+// image libraries silence the libraries, whose messages are part of the status. Call it after SetUpLogging.
 void RouteLibraryLogs();
 
 }  // namespace penstock::server

@@ -50,23 +50,23 @@ struct RpcLine {
 
   Rpc rpc;
   std::string_view method;  // service and method, as in the path of a call: "penstock.v1.Coordinator/Submit"
-  unsigned callers;         // Callers
+  unsigned callers;         // bits of Callers
 };
 
-// Returns the table, with the line of each RPC at the RPC's number.
+// Returns the table. The value of an Rpc is the index of its line.
 std::span<const RpcLine> RpcTable();
 
-// Decides whether `peer` may make a call: OK, or the status with which the call ends. Called on any thread. It must not
-// block. Unset: every call is accepted.
+// Decides whether `peer` may make a call: OK, or the status with which the call ends. May be called on any thread. Must
+// not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
 
-// Applies the rule. Thread-safe. A call is checked once, when it starts; its messages are not.
+// Applies the rule. Thread-safe. Checks a call once, when it starts, and does not check its messages.
 class RpcGate {
  public:
   explicit RpcGate(RpcRule rule = nullptr) : rule_(std::move(rule)) {}
 
-  // Every handler of a unary RPC starts here. Returns the reactor that `handler` returns, or one that has ended the
-  // call with the status of the rule.
+  // Applies the rule to a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler`
+  // returns. If the rule rejects the call, ends it with the status of the rule.
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
     if (rule_ == nullptr) return handler();

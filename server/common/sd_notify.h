@@ -9,8 +9,8 @@
 namespace penstock::server {
 
 // Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names (a
-// path, or '@' and a name in the abstract namespace). If the variable is unset, systemd did not start the daemon, and
-// the function returns OK without doing anything.
+// path, or '@' and a name in the abstract namespace). If the variable is unset, does nothing and returns OK: systemd
+// did not start the daemon.
 absl::Status SdNotify(const std::string& state);
 
 }  // namespace penstock::server

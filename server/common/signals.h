@@ -7,13 +7,14 @@
 
 namespace penstock::server {
 
-// Blocks the two signals for the calling thread and all threads that it starts. Call it first in main(). A thread that
-// already exists would receive them in place of a waiter, and they would end the process.
+// Blocks SIGTERM, SIGINT and SIGUSR2, which ends a waiter, for the calling thread and all threads that it starts. Call
+// it first in main(). A thread that already exists would receive a signal in place of a waiter, and the signal would
+// end the process.
 void BlockSignals();
 
-// Receives the signals with sigwait(3). If BlockSignals() was not called, it blocks them itself, for threads from now
-// on. The first signal calls `on_first` (drain), the second `on_second` (quit at once); later ones do nothing. Its
-// thread calls both, one after another, so `on_first` must return soon. The signals stay blocked after destruction.
+// Receives SIGTERM and SIGINT with sigwait(3). If BlockSignals() was not called, it blocks them itself, for threads
+// from now on. The first signal calls `on_first` (drain), the second `on_second` (quit at once); later ones do nothing.
+// Its thread calls both, one after another, so `on_first` must return soon. The signals stay blocked after destruction.
 class SignalWaiter {
  public:
   SignalWaiter(std::function<void()> on_first, std::function<void()> on_second);

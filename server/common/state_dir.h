@@ -9,11 +9,11 @@
 namespace penstock::server {
 
 // Holds a lock on a folder for one role ("coordinator", "worker"). A standalone daemon has both roles in one folder.
-// Two daemons of the same role cannot share one. The lock is released on destruction and when the process ends in any
-// way.
+// Two daemons of the same role cannot share one. The destructor or the end of the process releases the lock.
 class StateDir {
  public:
   // Creates the folder and its parents if needed (mode 0750) and locks FOLDER/ROLE.lock.
+  //   InvalidArgument     `path` is empty
   //   FailedPrecondition  another process holds the lock; names its process id
   //   others              the folder cannot be created or written; names it
   static absl::StatusOr<StateDir> Open(const std::string& path, const std::string& role);
