@@ -1,10 +1,10 @@
-// Computes the next view of a job from the live workers and the previous view: which worker serves which part. A pure
-// function.
+// Computes the next view of a job, which assigns its keys to workers, from the live workers and the previous view. This
+// is a pure function.
 //
-// Each worker's part of the weight (bytes of its records) follows its capacity within a tolerance, and as few keys as
-// possible change owners. A remaining worker keeps its keys as far as the tolerance permits. The keys of a lost worker
-// go to its neighbors or, all together, to a new worker. A new worker takes keys from the most loaded workers. Usually
-// a worker has one contiguous run. It has several if that moves far fewer keys.
+// Each worker's part of the weight follows its capacity within a tolerance. As few keys as possible change owners. A
+// remaining worker keeps its keys as far as the tolerance permits. The keys of a lost worker go to its neighbors or,
+// all together, to a new worker. A new worker takes keys from the most loaded workers. Usually a worker has one
+// contiguous run. It has several if that moves far fewer keys.
 #ifndef PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_
 #define PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_
 
@@ -18,14 +18,15 @@
 
 namespace penstock::coordinator {
 
-// The weights of the key space: piecewise uniform, strictly increasing.
+// The cumulative weight of the keys, which increases strictly. The weight of a key is constant within each part of the
+// key space.
 class KeyWeights {
  public:
   // Returns equal weights for all keys: kByRank, with kRankKeySpace.
   static KeyWeights Uniform(uint64_t key_space);
-  // Returns the weights for kByRecord. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the
-  // record numbers. The bytes of a shard are spread evenly over its records. Both vectors must have the same size.
-  // Shards may be empty.
+  // Returns the weights for kByRecord. records[i] and bytes[i] are the totals of shard i, in sorted order. The keys are
+  // the record numbers. The weight of a record is the mean number of bytes of its shard's records, plus 1. Both vectors
+  // must have the same size. Shards may be empty.
   static KeyWeights OfShards(const std::vector<uint64_t>& records, const std::vector<uint64_t>& bytes);
 
   uint64_t key_space() const { return keys_.back(); }
@@ -58,9 +59,9 @@ struct AssignOptions {
 
 // Returns the view that replaces `previous`; its n is the next one. The key space of `previous` must be that of the
 // weights, because a job's snapshot does not change. Workers of `previous` that are not in `workers` have left. The
-// result does not depend on the order of `workers`. Without workers the view has no ranges. Returns InvalidArgument for
-// an empty or duplicate id, a negative or non-finite capacity, or a key space or policy that differs from that of the
-// previous view.
+// result does not depend on the order of `workers`. Without workers or keys the view has no ranges. Returns
+// InvalidArgument for an empty or duplicate id, a negative or non-finite capacity, a tolerance outside [0, 1), or a key
+// space or policy that differs from that of the previous view. Returns the error of an invalid previous view.
 absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previous,
                                         const std::vector<AssignWorker>& workers, const KeyWeights& weights,
                                         const AssignOptions& options);

@@ -49,11 +49,13 @@ class Layout {
 
 // Moves every owner into its share with as few moved keys as possible. It trims overloaded owners, and takes keys from
 // the most loaded ones for the underloaded. Free keys go to the underloaded, then to neighbors, then to the owner with
-// the most room. Owners may end up with several runs. Requires sum(low) <= total <= sum(high).
+// the smallest load relative to its share. Owners may end up with several runs. Requires sum(low) <= total <=
+// sum(high).
 void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* layout);
 
 // Returns a layout with one run for each owner in `order` (not empty), each inside its share. Borders are as close as
-// possible to those in `before`. If `order` does not have all owners, the shares are scaled to the whole.
+// possible to those in `before`. If `order` does not have all owners, their shares grow in proportion to cover all
+// keys.
 Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, const std::vector<int>& order,
                   const Layout& before);
 

@@ -15,7 +15,7 @@ namespace penstock::coordinator {
 
 // A part of the shards in wire format, as one Zstandard frame.
 struct SnapshotPiece {
-  static constexpr size_t kMostBytes = size_t{1} << 20;  // of `data`
+  static constexpr size_t kMostBytes = size_t{1} << 20;  // limit of `data`
 
   std::string name;  // 128-bit hash of the part before compression, in hex
   std::string data;
@@ -25,7 +25,7 @@ struct SnapshotPiece {
 std::vector<SnapshotPiece> CutIntoPieces(std::string_view wire);
 
 // Returns the wire format of the pieces with these names. `find` returns the data of a piece, or null if there is none.
-// Returns DataLoss if a piece is missing, or its content does not have its name. The error names the piece.
+// Returns DataLoss if a piece is missing, or its content does not match its name. The error names the piece.
 absl::StatusOr<std::string> JoinPieces(const std::vector<std::string>& names,
                                        absl::FunctionRef<const std::string*(const std::string& name)> find);
 

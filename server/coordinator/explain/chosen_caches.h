@@ -17,8 +17,8 @@ constexpr double kRowsPartOfBudget = 0.25;
 inline double RoomForCaches(double budget) { return (1 - kRowsPartOfBudget) * budget; }
 inline double BudgetFor(double caches) { return caches / (1 - kRowsPartOfBudget); }
 
-// Returns a sentence or two for people, or "" if the worker chooses no cache size. `decoded`, `records`: caching the
-// job's images or records would help, so the text also states why not all of them are cached.
+// Returns sentences for people, or "" if the worker chooses no cache size. `decoded`, `records`: caching the job's
+// images or records would help, so the text also states why not all of them are cached.
 std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records);
 
 }  // namespace penstock::coordinator

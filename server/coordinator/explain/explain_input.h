@@ -59,13 +59,13 @@ struct SessionInput {
   uint32_t rank = 0, world_size = 1;
   double seconds = 0;  // period of the following fields
   double rows_per_second = 0, bytes_per_second = 0, steps_per_second = 0;
-  double waited = 0;                        // fraction of the time
+  double waited = 0;                        // fraction of the time in which its trainer waited
   std::map<std::string, double> waited_on;  // fraction of its waiting, by the worker whose row came last
   uint32_t copy_threads = 0;                // 0: unknown
   double copying = 0;                       // fraction of the copying threads' time
   double copy_ms = 0, seal_ms = 0;          // milliseconds per row
   uint32_t window_steps = 0;
-  std::string waiting_for;          // in words, after a long wait
+  std::string waiting_for;          // reason why its next step waits, in words; usually ""
   std::vector<std::string> failed;  // workers that it cannot use
 };
 

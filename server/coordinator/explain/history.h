@@ -11,8 +11,8 @@
 
 namespace penstock::coordinator {
 
-// Keeps few of the added values, fewer of the older ones. For each age up to kMostAge it keeps a value that is at most
-// a third older or younger. Not thread-safe.
+// Keeps few of the added values, fewer of the older ones. If values are added often, it keeps a value near each age up
+// to kMostAge: at most a third, or half a second, older or younger. Not thread-safe.
 template <typename T>
 class History {
  public:
@@ -35,7 +35,8 @@ class History {
     while (points_.size() > 1 && now - points_[1].at >= kMostAge) points_.erase(points_.begin());
   }
 
-  // Returns the value whose distance before the last one is nearest to `seconds`. Returns null before the first value.
+  // Returns the value whose age, measured from the last value, is nearest to `seconds`. Returns null if there is no
+  // value.
   const Point* Back(uint32_t seconds) const {
     const Point* nearest = nullptr;
     Nanos off = INT64_MAX;

@@ -12,12 +12,12 @@
 
 namespace penstock::coordinator {
 
-// Returns the part of a heartbeat's load to keep for explanations: only counts.
+// Returns the load of a heartbeat without its errors and its tuning. A history of loads needs only the counts.
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load);
 
 // Sets the fields that follow from two heartbeats of the worker, `between` apart, for the job: rates, fractions of its
-// threads' time, stages. Leaves other fields unchanged. Counters that decreased, because the worker restarted, count
-// from 0.
+// threads' time, stages. Leaves other fields unchanged, and all fields if `now` has no load of the job. Reads
+// out->threads. Counters that decreased, because the worker restarted, count from 0.
 void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos between, const std::string& job,
                    WorkerInput* out);
 

@@ -7,8 +7,8 @@
 
 namespace penstock::coordinator {
 
-// Adds the means over workers and readers, weighted by their rows, in the order in which a row passes them. Stages that
-// take less than a hundredth of the total are combined in "other".
+// Adds the mean time of each stage over workers and readers, weighted by their rows. The order is that in which a row
+// passes the stages. Stages that take less than a hundredth of the total are combined in "other".
 void AddShares(const ExplainInput& input, v1::Explanation* out);
 
 // Returns the stage's fraction of a worker thread's time for a row, or 0 if there is no such stage.

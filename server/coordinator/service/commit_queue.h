@@ -1,5 +1,5 @@
-// Stores what the coordinator's state wants to store, with one commit in flight. Facts that come meanwhile go with the
-// next commit.
+// Stores the facts of the coordinator's state, with at most one commit in flight. Facts that arrive meanwhile belong to
+// the next commit.
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_COMMIT_QUEUE_H_
 
@@ -32,17 +32,18 @@ class CommitQueue {
   struct Result {
     CommitOutcome::Kind kind = CommitOutcome::kStored;  // never kUnknown
     absl::Status why;                                   // OK if it is stored
-    // Changes to end. After kNotStored: those that are not repeated. After kSuperseded: none.
+    // After kStored: all entries of the commit. After kNotStored: its changes that are not repeated. After kSuperseded:
+    // none.
     std::vector<Entry> ended;
     uint64_t last = 0;  // number of the last entry of the commit
   };
 
-  // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue. A
-  // commit in flight is not cancelled by the queue's end.
+  // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue.
+  // The destructor does not cancel a commit in flight, and drops its outcome.
   CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random, std::function<void(Result)> ended);
   ~CommitQueue();
 
-  // Each gets the next number. After kSuperseded the queue drops them.
+  // Each adds an entry with the next number. After kSuperseded the queue drops new entries.
   void AddHint(v1::StoreEvent fact);
   void AddChange(Change change);
   // Begins a commit of all gathered entries, if there are any and no commit is in flight. After kNotStored the entries

@@ -36,11 +36,11 @@ struct WatchAnswer {
   const std::string bytes;  // the reply in wire format
 };
 
-// Thread-safe. Calls every callback exactly once, in a task of the executor. If too many requests wait, it calls the
-// callback with an error before the call returns. Callbacks must not block.
+// Thread-safe. Calls every callback exactly once, in a task of the executor or in the destructor. If too many requests
+// wait, it calls the callback with an error before the call returns. Callbacks must not block.
 class ControlLoop {
  public:
-  // A time of the executor's clock.
+  // Deadline of a request that has none. Deadlines are times of the executor's clock.
   static constexpr Nanos kNoDeadline = INT64_MAX;
   using ApplyDone = std::function<void(absl::Status, Reply*)>;
   using Query = std::function<void(const CoordinatorState&, Nanos now)>;
@@ -48,7 +48,7 @@ class ControlLoop {
 
   struct Options {
     Nanos tick = 25 * kMillisecond;         // interval while something waits for a tick
-    Nanos quiet_tick = 100 * kMillisecond;  // interval otherwise, for deaths, files and delayed tasks
+    Nanos quiet_tick = 100 * kMillisecond;  // interval otherwise, for dead workers, silent sessions and delayed tasks
     // Limit of requests in the queue, and of requests that wait for the store.
     size_t max_waiting = 8192;
     size_t max_watches = 16384;  // limit of open long polls
@@ -70,23 +70,23 @@ class ControlLoop {
   // `state` was restored from `store` at `store_revision`. Store and executor must outlive the loop.
   ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
               const Options& options);
-  // Call it after the executor has stopped or, if the executor has one thread, on that thread. Rejects waiting requests
-  // and runs queued queries. Facts that are not stored are lost; see Close.
+  // Call it after the executor has stopped or, if the executor has one thread, on that thread. Rejects waiting
+  // requests, runs queued queries and drops the callback of Close. Facts that are not stored are lost; see Close.
   ~ControlLoop();
 
-  // Applies a request, unless its deadline has passed before its turn. A session report that names no failed worker is
-  // applied with the next tick, and so is a heartbeat while no tasks wait to be fetched: waking a thread for each takes
-  // longer than applying them. `caller` is the process that sent the request.
+  // Applies a request, unless its deadline has passed before its turn. Two kinds of request wait for the next tick: a
+  // session report that names no failed worker, and a heartbeat while no task waits for a worker to fetch it. Waking a
+  // thread for each would take longer than applying them. `caller` is the process that sent the request.
   void Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller = {});
   // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);
-  // Starts a long poll. The answer is the changes or, after `wait_ms` (at most 30 s), an empty reply. The caller
-  // chooses a new `id` for each call and cancels by it.
+  // Starts a long poll. The answer is the changes or, after about `wait_ms` (at most 30 s), an empty reply. The caller
+  // chooses a new `id` for each call, and passes it to CancelWatch.
   void Watch(uint64_t id, const v1::WatchRequest& request, WatchDone done);
   void CancelWatch(uint64_t id);
   // Ends all current and future watches with Unavailable. Other requests are still answered.
   void ReleaseWatches();
-  // Tries once more to store what is not stored, and then calls `done`.
+  // Tries once more to store the facts that are not stored, and then calls `done`.
   void Close(std::function<void()> done);
 
   // For tests. Call it in a task of the executor, or while the executor runs no task.
@@ -127,7 +127,7 @@ class ControlLoop {
   bool Enqueue(Item item, bool always, bool soon = true);
   // Returns whether the request may wait for the next tick.
   bool CanWait(const Request& request) const;
-  // Schedules the next tick for `when`, if it is not earlier.
+  // Schedules the next tick for `when`, unless it is scheduled earlier.
   void TickBy(Nanos when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Handles all queued items, starts a commit, answers, and serves some of the watchers.
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -166,7 +166,7 @@ class ControlLoop {
   uint64_t shared_revision_ = 0;
   Counts counts_;
   bool releasing_ = false;
-  Nanos release_heap_at_ = 0;  // when to return memory that a large job freed to the system; 0: nothing to return
+  Nanos release_heap_at_ = 0;  // time of the next return of freed memory to the system, after a large job; 0: none
 
   // Whether tasks wait for heartbeats to fetch them, as of the last turn.
   std::atomic<bool> tasks_wait_{false};

@@ -56,7 +56,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* ApplyToState(server::Rpc rpc, Context* context, const Req* request, Rep* reply);
   template <typename Ask>
   Reactor* ReadState(server::Rpc rpc, Context* context, Ask ask);
-  // Runs `work` on the thread for files. It gets the call, which it finishes.
+  // Runs `work` on the thread for files, and passes it the call, which `work` must finish.
   template <typename Work>
   Reactor* WithFiles(server::Rpc rpc, Context* context, Work work);
   class FileCall;

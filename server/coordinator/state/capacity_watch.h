@@ -16,11 +16,11 @@ struct CapacityOptions {
   // A worker is out of balance if its ratio of measured capacity to share capacity differs from that of the others by
   // more than this fraction. Smaller differences are noise.
   double imbalance = 0.25;
-  // A worker that owes rows for less than this fraction of the time delays no trainer. Ranges do not move for a job
-  // that a link limits. Rows are granted in bursts, so a worker with a slow trainer also owes rows for seconds. The
-  // trainers of such a worker report that they do not wait.
+  // A worker that owes rows for less than this fraction of the time delays no trainer, and its share is not cut. Ranges
+  // therefore do not move for a job that a link limits. A worker with a slow trainer may also owe rows for seconds,
+  // because rows are granted in bursts. Its trainers then report that they do not wait.
   double saturated = 0.6;
-  Nanos cut_after = 2500 * kMillisecond;  // of imbalance without a break
+  Nanos cut_after = 2500 * kMillisecond;  // duration of an imbalance before a cut
   // A worker that became faster gets a larger share after `raise_after`. A worker that owes no rows after a cut gets
   // one after `probe_after`. Each raise that a cut follows within `most` doubles these times, up to `most`. They are
   // reset once `most` has passed since the last raise.
@@ -37,13 +37,14 @@ class CapacityWatch {
   struct Worker {
     std::string id;
     double threads = 1;
-    // Capacity that its share is based on. 0: none, so its threads count as much as those of other workers.
+    // Capacity on which its share is based. 0: none, so each of its threads counts as much as a thread of the other
+    // workers.
     double used = 0;
     double measured = 0;  // rows per second; 0: unknown
     double owing = 0;     // fraction of the time in which it owed rows; 0 if no trainer waits
   };
-  // Returns the capacities of all workers that have one, to base new shares on. Returns an empty map if the shares
-  // should not change. `now` must not decrease. Call it a few times a second, with all live workers.
+  // Returns the capacities on which to base new shares, for all workers of known capacity. Returns an empty map if the
+  // shares should not change. `now` must not decrease. Call it a few times a second, with all live workers.
   std::map<std::string, double> Look(Nanos now, const std::vector<Worker>& workers);
 
  private:

@@ -8,7 +8,8 @@
 //   PREPARE (expand the globs, build the pipeline) -> INDEX of every shard, on all workers at once
 //   -> PROBE (make the first row) -> READY
 // An error of the job fails it at once. After an error of a worker, other workers try the task; if they fail too, the
-// job fails with an error that names the worker. Tasks of a worker that dies go to other workers.
+// job fails with an error that names the worker. A worker's shortage of memory fails no job: workers try the task
+// again. Tasks of a worker that dies go to other workers.
 //
 // A submission that replaces a READY job is prepared while that job continues (JobEntry::next). It replaces the job
 // when it is READY. If it fails, the job continues and its status reports the failure.
@@ -43,23 +44,25 @@ class CoordinatorState {
   // earlier one. It is the upper part of every id and revision, so that none equals an older one. Returns DataLoss if
   // the stored facts contradict each other.
   //
-  // Jobs that were PREPARING are prepared again. The last views stay valid for dead_after. Until then, stored workers
-  // count as live, and workers that are in no view get no ranges of a job that has one.
+  // Jobs that were PREPARING are prepared again. The last views stay valid for dead_after. Until then, workers that
+  // were live count as live. A worker outside the view of a job gets no ranges of that job while a worker of the view
+  // is live.
   static absl::StatusOr<CoordinatorState> Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                   const v1::StoredState& stored);
 
   // Applies an event. It never fails as a whole: the effects of a rejected request contain an error. The caller ends
   // each change in the effects exactly once, in order.
   Effects Apply(const Event& event);
-  // Returns whether the request concerns a job of a change that has not ended. It must not be applied before that.
+  // Returns whether the request concerns a job of a change that has not ended. The caller must not apply the request
+  // before the end of that change.
   bool MustWait(const Request& request) const;
-  // Ends a change. If `stored` is OK, it takes effect. Otherwise it is dropped.
+  // Ends a change. It takes effect if `stored` is OK.
   Effects End(Nanos now, Change change, const absl::Status& stored);
 
   // Returns the changes since the revision that the request knows, or nullopt if there are none. A revision of another
   // coordinator counts as none. A NotFound error lists the existing jobs.
   absl::StatusOr<std::optional<v1::WatchReply>> Watch(const v1::WatchRequest& request) const;
-  // Returns the revision, which grows with every change that a watcher may report.
+  // Returns the revision, which grows with every change that watchers receive.
   uint64_t revision() const { return revision_; }
   // Watchers that the events since the last call concern. The answers of all other watches are unchanged.
   struct News {
@@ -78,8 +81,8 @@ class CoordinatorState {
   // A NotFound error lists the existing jobs.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
-  // Explains what limits the job. A NotFound error lists the existing jobs. Returns FailedPrecondition if the job is
-  // not READY or has no reader.
+  // Explains what limits the job, or, without a job in the request, each of up to 64 jobs that have a reader. A
+  // NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
 
  private:
@@ -103,7 +106,7 @@ class CoordinatorState {
   uint64_t NextId() { return (term_ << 32) | ++ids_; }
 
   // state_changes.cc
-  // Adds a change that concerns the jobs alone. `ends`: it ends the job of that name, or replaces it by another.
+  // Adds a change that names `jobs`. `ends`: it removes the job of that name, or replaces it by another.
   void BeginChange(std::vector<std::string> jobs, bool ends, Change change, Consequences* out);
   bool IsChanging(const std::string& job) const { return changing_.contains(job); }
   bool IsEnding(const std::string& job) const;
@@ -151,7 +154,7 @@ class CoordinatorState {
   absl::Status StartProbe(JobEntry* entry, Consequences* out);
   void BecomeReady(const JobEntry& entry, const std::string& worker, Consequences* out);
   absl::Status FillDerived(JobEntry* entry) const;
-  // Returns whether the worker is able to run this task at all.
+  // Returns whether the coordinator may assign the task to the worker.
   bool MayTake(const WorkerEntry& worker, const BoardTask& task) const;
   template <typename TasksReply>
   void HandOutTasks(Nanos now, const std::string& worker, TasksReply* reply);
@@ -172,7 +175,7 @@ class CoordinatorState {
 
   // state_sessions.cc
   // Returns the time by which readers from before a coordinator restart have reported: twice the report period after
-  // the start. Returns 0 if the job had none.
+  // the start. Returns 0 for a job that is newer than the restart.
   Nanos ReadersBackBy(const v1::Job& job) const;
   // `id` is the id of the new session.
   absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request,
@@ -252,8 +255,9 @@ class CoordinatorState {
   TraceDesk traces_;
   IndexTurns turns_;
   std::map<std::string, JobEntry> jobs_;
-  std::map<std::string, bool> changing_;  // jobs of changes that have not ended; true: the change ends the job
-  std::set<std::string> inquiring_;       // all jobs with inquiries about damaged records; some entries have none
+  // Jobs of changes that have not ended. true: the change removes or replaces the job.
+  std::map<std::string, bool> changing_;
+  std::set<std::string> inquiring_;  // all jobs with inquiries about damaged records; some entries have none
   // Removed jobs, for watchers: (revision, name), oldest first. Bounded.
   std::deque<std::pair<uint64_t, std::string>> removed_;
   std::map<uint64_t, std::string> by_revision_;  // existing jobs

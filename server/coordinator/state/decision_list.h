@@ -16,16 +16,17 @@ namespace penstock::coordinator {
 // Pure state.
 class DecisionList {
  public:
-  // Returns whether the record was undecided.
+  // Adds the record. Returns false if it was decided already.
   bool Add(uint64_t record);
   bool Contains(uint64_t record) const { return set_.contains(record); }
   size_t size() const { return order_.size(); }
 
-  // Records that the job's state at `revision` contains all decisions so far. Revisions must grow.
+  // Notes that the job's state at `revision` contains all decisions so far. Revisions must grow.
   void Publish(uint64_t revision);
   // Returns the number of decisions in the job's state at `revision`.
   uint64_t SizeAt(uint64_t revision) const;
-  // Adds to `update` the number of decisions, and the decisions after the first `known`, which the watcher has.
+  // Adds to `update` the number of decisions, and those that the watcher lacks. The watcher has the first `known`. If
+  // there are fewer than `known`, it has those of another store, and gets all.
   void Tell(uint64_t known, v1::JobUpdate* update) const;
 
  private:

@@ -20,7 +20,7 @@
 
 namespace penstock::coordinator {
 
-// The passage of time. The caller applies one every few tens of milliseconds.
+// The passage of time. The caller applies a tick several times a second.
 struct Tick {};
 
 // A worker needs the index of a file, and the coordinator has none. The reply is an IndexTurns::Answer.
@@ -64,13 +64,14 @@ class CoordinatorState;
 struct Consequences;
 struct Effects;
 
-// A change of what is stored: a job, its bad records or its decisions. The caller stores the facts and then calls
-// CoordinatorState::End. Until then the state is as before, so that no reply and no watcher reports the change.
+// A change of stored facts about a job, its bad records or its decisions. The caller stores the facts and then calls
+// CoordinatorState::End. Until then the state is as before, so no reply and no watcher receives the change.
 struct Change {
   std::vector<v1::StoreEvent> facts;  // to store in this order, all or none
-  // After a failed commit: true: the caller stores it with the next commit. false: the caller ends it with the error.
+  // Effect of a failed commit. true: the caller stores the change with the next commit. false: the caller ends the
+  // change with the error.
   bool retry = false;
-  // Jobs that no other change may concern until this one ends.
+  // Jobs that no other change may name until this one ends. Changes of bad records and of decisions name no job.
   std::vector<std::string> jobs;
   // Makes the change if `stored` is OK. The reply in `effects`, if any, replaces that of the event.
   absl::AnyInvocable<void(CoordinatorState& state, Nanos now, const absl::Status& stored, Effects* effects,
@@ -81,8 +82,8 @@ struct Change {
 struct Effects {
   absl::Status status;  // result for the caller; `reply` counts only if it is OK
   Reply reply;
-  // Views and workers. They have taken effect. The caller stores them, in this order, before `changes`. No reply waits
-  // for them.
+  // Views and workers. They have taken effect. The caller stores them, in this order, before `changes`. Only the reply
+  // to a drain waits for them.
   std::vector<v1::StoreEvent> hints;
   // Changes to store, in this order. The reply waits until they end.
   std::vector<Change> changes;
@@ -103,8 +104,9 @@ struct StateOptions {
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
   Nanos report = kSecond;  // interval between two reports of a trainer
-  // A worker that reports removed, or that left and rejoined repeatedly, is readmitted after sending heartbeats
-  // steadily for this long. Each removal after the second within forgive_after doubles the time, up to readmit_most.
+  // A worker that votes removed, or that died or crashed repeatedly, is readmitted after sending heartbeats steadily
+  // for this long. Each removal, death or crash after the second within forgive_after doubles the time, up to
+  // readmit_most.
   Nanos readmit_after = 2 * kSecond;
   Nanos readmit_most = 60 * kSecond;
   Nanos forgive_after = 300 * kSecond;

@@ -38,18 +38,18 @@ struct JobEntry {
   std::optional<plan::View> view;  // none until a worker is able to serve the job
   uint64_t first_view_number = 1;  // views of the replacing job continue the numbers of the replaced one
   Quarantine quarantine;
-  Quarantine reported;  // `quarantine`, and the records whose storing is under way
+  Quarantine reported;  // records in `quarantine`, and records that are being stored
   DecisionList decisions;
   std::set<uint64_t> deciding;  // records whose decision is being stored
   RecordInquiries inquiries;
   uint64_t look = 0;  // the task that compares its files with the snapshot; 0: none
 
-  // The submission that replaces this one when it is READY, so that a mistake in it ends no training run. FAILED: it
-  // did not replace this one. It has the same name and its own uid. Requests for the job get this submission, not
-  // `next`.
+  // The submission that replaces this one when `next` is READY, so that a mistake in `next` ends no training run.
+  // `next` has the same name and its own uid. If it is FAILED, it did not replace this one. Requests for the job get
+  // this submission, not `next`.
   std::unique_ptr<JobEntry> next;
   bool is_next = false;  // this entry is the `next` of another
-  std::string failure;   // why it fails when that is stored; "" if it does not fail
+  std::string failure;   // error that is being stored, with which the job then fails; "": none
 
   // For watchers.
   uint64_t metadata_id = 0;        // value of v1::JobRecord::metadata_id
@@ -59,7 +59,7 @@ struct JobEntry {
   bool preparing() const { return job.state() == v1::PREPARING; }
   bool ready() const { return job.state() == v1::READY; }
 
-  // Also frees the memory, which clear() keeps.
+  // Removes the known shards and frees their memory, which clear() would keep.
   void ForgetFoundShards() {
     shards = std::vector<v1::Shard>();
     indexed = std::vector<bool>();

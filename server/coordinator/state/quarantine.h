@@ -14,8 +14,8 @@
 
 namespace penstock::coordinator {
 
-// Pure state. It counts every record once, independent of the number of reports. The list is bounded. When it is full,
-// further records are only counted.
+// Pure state. It counts every record once, independent of the number of reports. It lists records that have a message,
+// up to kMostListed, and only counts the others.
 class Quarantine {
  public:
   static constexpr size_t kMostListed = 1000;

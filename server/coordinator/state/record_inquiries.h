@@ -7,7 +7,7 @@
 //   reports INTACT             ends the inquiry: the record is intact
 //   reports NO_FILE            does not count; if there are more than 16 workers, the inquiry asks another one
 //   reports UNREADABLE         gets the question again; counts for 30 s after the first one
-//   does not answer            counts for 30 s after the first question
+//   does not answer            counts until its unanswered batch is 30 s old
 //   is lost                    counts for 30 s after its loss, and gets the question when it rejoins
 //   left, or was drained       does not count
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_RECORD_INQUIRIES_H_
@@ -52,7 +52,7 @@ class RecordInquiries {
   // if no reader has asked for its record for a minute.
   Verdict Ask(Nanos now, uint64_t record);
   // Opens an inquiry to confirm a reader's decision about a record. It ends with the first damaged copy, or when every
-  // worker that counts has answered. At most half of the inquiries may be of this kind; further ones are not opened.
+  // worker that counts has answered. Opens none while kMostOpen / 2 inquiries are open.
   void Confirm(Nanos now, uint64_t record);
 
   struct Progress {
@@ -113,7 +113,8 @@ class RecordInquiries {
   static Copy* FindCopy(Inquiry* inquiry, uint32_t worker);
   // Returns whether the worker missed its time to answer, so that it does not count.
   bool IsOverdue(Nanos now, const Copy& copy) const;
-  // Asks the worker about its copy unless it has answered or has the question already. Returns null if it never had it.
+  // Asks the worker about its copy unless it has answered or has the question already. Returns the copy, or null if the
+  // worker never had the question.
   Copy* Question(Nanos now, uint64_t record, Inquiry* inquiry, uint32_t worker);
   // Returns whether the inquiry has ended. Adds its result to `progress`.
   bool Judge(Nanos now, uint64_t record, Inquiry* inquiry, Progress* progress);

@@ -26,41 +26,42 @@ struct SessionEntry {
   transport::Peer owner;  // the peer that opened it
   v1::OpenSessionRequest open;
   uint64_t job_uid = 0;
-  v1::ReportSessionRequest last;  // progress, without workers
+  v1::ReportSessionRequest last;  // last report, without failed workers
   Nanos last_report = 0;          // or the time of opening
-  double waited = 0;              // recent fraction of the time in which its trainer waited
+  double waited = 0;              // smoothed fraction of the time in which its trainer waited
   uint64_t reports = 0;
-  // Other processes that ask for its rank, by process: the time of the last request, and the number of reports of this
-  // session at the first one. Earlier reports prove nothing to a later process, which may be this process's successor.
+  // Another process that asks for the session's rank: the time of its last request, and the session's reports before
+  // its first request. Those reports do not count, because that process may be the successor of the session's process.
   struct Rival {
     Nanos asked = 0;
     uint64_t reports_before = 0;
   };
-  std::map<uint64_t, Rival> rivals;
-  Nanos asked_for = -1;  // time of the last request, which came from rival_host
+  std::map<uint64_t, Rival> rivals;  // by process
+  Nanos asked_for = -1;              // time of the last request for its rank, which came from rival_host
   std::string rival_host;
   std::string twin;  // session of the same process and rank that is or was open in parallel; "" if none
   std::map<std::string, Nanos> failed;  // workers that it failed to use -> time of the report
-  // The same, for the explanation of what the session waits for. An entry stays after the worker is removed, when it no
-  // longer counts as a vote.
+  // The same for explanations, which also need reports against workers that are not live. Such reports are no votes.
   std::map<std::string, Nanos> unreachable;
   History<v1::ReportSessionRequest> history;  // only rows and times
 };
 
 // Ranks of one training run share (job submission, group, world size). Each opens at the run's (epoch, position):
 //   - the first rank to open begins a generation, which has its position
-//   - a rank that opens again begins the next generation, at its position, which closes its earlier session
+//   - a rank that opens again begins the next generation at its position, and its earlier session closes
 //   - the other ranks of a generation must open at its position
 // These sessions are never compared: sessions of a world size of 1, sessions that resume after a coordinator restart,
 // and sessions that continue one whose process ended in mid-run.
 //
-// A rank has one reader. Two readers would train on the same rows, and the rows of another rank would have no reader. A
-// silent session does not block a restarted trainer:
+// With a world size above 1, a rank has one reader. Two readers would train on the same rows, and the rows of another
+// rank would have no reader. A silent session does not block a restarted trainer. A session is silent if it has not
+// reported for 3 s, or not since it opened, unless it opened in mid-run:
 //   the rank's session       another process asks for it     the reader of a closed session asks for it
-//   silent for 3 s           closed; the new one opens       the same
+//   silent                   closed; the new one opens       the same
 //   reported recently        wait: within 3 s it is silent   AlreadyExists
 //                            or reports twice: AlreadyExists
-// One process may open a rank twice, to look at a batch. The table keeps both sessions and notes them.
+// One process may open a rank twice, to look at a batch. The table keeps both sessions, and the note of each names the
+// other.
 //
 // After a coordinator restart, the next report of each reader returns unknown_session, and the reader opens again.
 // Until these readers had time to do so, only such a reader may open a rank that has no session.
@@ -73,13 +74,14 @@ class SessionTable {
     std::string wait;  // if session is null: the reason for waiting
   };
   // Opens a session for `caller`. FailedPrecondition names both positions and ranks. AlreadyExists names the reader
-  // that has this rank. Returns ResourceExhausted if there are too many sessions. `id` is the id of the new session.
-  // `readers_back_by` is the time by which the readers from before a coordinator restart have opened again; 0: the job
-  // had none.
+  // that has this rank. Returns ResourceExhausted if there are too many sessions, and the error of the rule if `caller`
+  // may not take over a session. `id` is the id of the new session. `readers_back_by` is the time by which the readers
+  // from before a coordinator restart have opened again; 0: the job had none.
   absl::StatusOr<Opening> Open(Nanos now, const std::string& id, const v1::OpenSessionRequest& request,
                                const transport::Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0);
   // Returns the session `id` if the rule accepts that `caller` acts for it (transport/ownership.h). `named` is the
-  // session that the request names for this act. The pointer is valid until a session is closed.
+  // session that the request names for this act. Returns NotFound if the session is not open. The pointer is valid
+  // until the session closes.
   absl::StatusOr<SessionEntry*> ActFor(const std::string& id, transport::Act act, const transport::Peer& caller,
                                        std::string_view named);
   absl::StatusOr<SessionEntry*> ActFor(const std::string& id, transport::Act act, const transport::Peer& caller) {
@@ -124,7 +126,7 @@ class SessionTable {
   static GroupKey KeyOf(const SessionEntry& session) {
     return {session.job_uid, session.open.group(), session.open.world_size()};
   }
-  // Returns whether the session's reader has reported recently, since it opened. Opening in mid-run counts as a report.
+  // Returns whether the session's reader has reported recently. Opening counts as a report only in mid-run.
   static bool Reports(const SessionEntry& session, Nanos now) {
     return session.reports > 0 && now - session.last_report <= kSilent;
   }

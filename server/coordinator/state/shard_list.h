@@ -20,7 +20,7 @@ class ShardList {
   ShardList() = default;
   explicit ShardList(const google::protobuf::RepeatedPtrField<v1::Shard>& shards);
   explicit ShardList(const std::vector<v1::Shard>& shards);
-  // Parses the wire format of a v1::Snapshot that has only shards. Returns DataLoss if it is none.
+  // Parses the wire format of a v1::Snapshot that has only shards. Returns DataLoss if `wire` cannot be parsed.
   static absl::StatusOr<ShardList> FromWire(const std::string& wire);
 
   size_t size() const { return size_; }
@@ -29,7 +29,7 @@ class ShardList {
   uint64_t data_bytes() const { return data_bytes_; }
 
   // Calls f for each shard, in order, until it returns false. The argument is valid during the call. Each call parses
-  // all shards: use it for manual requests or once per job, not for each report.
+  // the shards again: use it for manual requests or once per job, not for each report.
   void ForEach(const std::function<bool(const v1::Shard&)>& f) const;
   // Returns the wire format of a v1::Snapshot that has only these shards.
   const std::string& wire() const { return wire_; }

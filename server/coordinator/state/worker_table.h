@@ -1,4 +1,5 @@
-// The workers: which are registered, which are live, and which must wait before they are trusted again. Pure state.
+// The registered workers and their states: which are live, and which must first send heartbeats steadily because they
+// failed before. Pure state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 
@@ -20,8 +21,8 @@ struct WorkerEntry {
   std::string name;  // display name; unique among workers that send heartbeats
   v1::WorkerLoad load;
   // LIVE       has ranges and gets tasks
-  // DRAINING   has no ranges; still answers until it reports that it leaves
-  // SUSPECT    sends heartbeats, but was removed on reports or left and rejoined repeatedly
+  // DRAINING   has no ranges while a worker is live; answers until it reports that it leaves
+  // SUSPECT    as DRAINING; votes removed it, or it died or crashed repeatedly
   // DEAD       no heartbeat for dead_after
   // LEFT       reported that it leaves
   v1::WorkerStatus::State state = v1::WorkerStatus::LIVE;
@@ -31,11 +32,11 @@ struct WorkerEntry {
   std::optional<Nanos> lost_since;
   bool voted_out = false;      // SUSPECT, because sessions cannot use it
   bool drain_ordered = false;  // ordered by an operator; each heartbeat reply contains it
-  std::deque<Nanos> strikes;   // times of its removals and crashes, each forgiven after forgive_after; bounded
-  Nanos steady_since = 0;      // start of its heartbeats without a gap
+  std::deque<Nanos> strikes;   // times of its removals, deaths and crashes, each forgiven after forgive_after; bounded
+  Nanos steady_since = 0;      // start of its latest heartbeats without a gap
   // Rows per second that its shares are based on (capacity_watch.h). 0: not known yet.
   double capacity = 0;
-  History<v1::WorkerLoad> history;  // this incarnation's history; only counts
+  History<v1::WorkerLoad> history;  // loads of this incarnation; only counts
 
   bool live() const { return state == v1::WorkerStatus::LIVE; }
   bool Beats() const {
@@ -51,8 +52,8 @@ class WorkerRegister {
   void Restore(Nanos now, const v1::StoredWorker& stored);
 
   // Registers a worker. Returns InvalidArgument if the id or the address is empty or a field is too large, and
-  // ResourceExhausted if there are too many workers. A new incarnation of a live worker means that it crashed:
-  // `restarted` is then true, and its work is lost.
+  // ResourceExhausted if there are too many workers. `restarted`: the table had another incarnation of the worker,
+  // whose work is lost. If that incarnation was live or draining, it crashed.
   struct Registered {
     bool restarted = false;
   };
@@ -61,10 +62,11 @@ class WorkerRegister {
   // Applies a heartbeat. Returns null if the worker has to register (again).
   WorkerEntry* Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out);
 
-  // Drains a worker on an operator's request. A NotFound error lists the workers that send heartbeats.
+  // Drains a worker on an operator's request. A NotFound error lists the workers that send heartbeats. Returns
+  // FailedPrecondition if the worker died or left.
   absl::Status Drain(Nanos now, const std::string& id, Consequences* out);
 
-  // Removes a worker that most processes cannot reach.
+  // Makes a live worker SUSPECT, because most processes cannot use it.
   void RemoveOnReports(Nanos now, const std::string& id, Consequences* out);
 
   // Applies deaths and readmissions, and forgets workers that died or left long ago. After a pause of the coordinator
@@ -72,8 +74,8 @@ class WorkerRegister {
   // unread. Returns the ids of workers that died. Shares follow capacities only while `trainers_wait`.
   std::vector<std::string> Tick(Nanos now, bool trainers_wait, Consequences* out);
 
-  // Returns the capacity in rows per second, relative among workers. If none is known, it is the number of threads
-  // times the mean rate of the other workers' threads.
+  // Returns the worker's capacity in rows per second. If it is unknown, returns the number of its threads times the
+  // mean rate of the live workers' threads, or times 1 if no capacity is known.
   double Capacity(const WorkerEntry& worker) const;
 
   // Describes the loss of a DEAD or SUSPECT worker: since when, and when a SUSPECT one is readmitted. Returns "" for

@@ -23,15 +23,15 @@ class IndexBlobs {
     uint64_t total_bytes = uint64_t{8} << 30;  // limit for all; the least recently used are removed first
   };
 
-  // Opens the store in `folder`, which it creates if needed. Counts the blobs that it has.
+  // Opens the store in `folder`, which it creates if needed. Counts the bytes of its blobs.
   static absl::StatusOr<std::unique_ptr<IndexBlobs>> Open(const std::string& folder, const Limits& limits);
 
   // Stores a blob. Returns InvalidArgument if the blob is not an index or has another content hash, and
   // ResourceExhausted if it is too large. Keeps one blob for each state of a file with the content, because copies have
-  // different times. Keeps a blob that is already there. Sets *file, unless null, to the state that the blob was made
-  // from.
+  // different times. Does not replace a blob of the same state. If the blob is valid and `file` is not null, sets *file
+  // to the state of the file from which the blob was made.
   absl::Status Put(uint64_t content_hash, std::string_view blob, FileInfo* file = nullptr);
-  // Returns NotFound if there is none.
+  // Returns a blob of the content, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
   // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;

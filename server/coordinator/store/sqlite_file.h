@@ -18,7 +18,7 @@ struct sqlite3_stmt;
 
 namespace penstock::coordinator {
 
-// A row of a result. Its values are valid during the call that gets it.
+// A row of a result. Its values are valid during the callback that receives the row.
 class SqliteRow {
  public:
   explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
@@ -47,16 +47,16 @@ class SqliteFile {
   absl::Status Run(const std::string& sql);
   // Runs one statement with values.
   absl::Status Write(const std::string& sql, std::initializer_list<SqliteValue> values);
-  // Calls `each` for each row of the result, until it returns an error.
+  // Calls `each` for each row of the result. Stops at an error of `each`, and returns it.
   absl::Status Each(const std::string& sql, absl::FunctionRef<absl::Status(const SqliteRow&)> each,
                     std::initializer_list<SqliteValue> values = {});
-  // Returns the first value of the result. DataLoss if there is none.
+  // Returns the first value of the last row of the result. Returns DataLoss if there is no row.
   absl::StatusOr<int64_t> Number(const std::string& sql);
   // Returns the first value of the last row of the result, or "" if there is none.
   absl::StatusOr<std::string> Bytes(const std::string& sql);
   void RollBack();
 
-  // Returns whether the last statement failed because a sync did. What it wrote may be found after a crash.
+  // Returns whether the last statement failed because a sync failed. Its writes may be in the file after a crash.
   bool SyncFailed() const;
 
   // Returns DataLoss with the file, the detail and the remedy.

@@ -1,5 +1,5 @@
-// The running traces: their processes, and the recorded parts until they are fetched. In memory only: a restarted
-// coordinator has none. Pure: time, ids and callers are passed in. Not thread-safe.
+// The running traces: their processes, and their recorded parts until a client fetches them. A restart of the
+// coordinator loses them. Pure: callers pass the time, ids and peers. Not thread-safe.
 #ifndef PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 #define PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 
@@ -31,12 +31,13 @@ class TraceDesk {
  public:
   static constexpr uint32_t kMostSeconds = 60;
   static constexpr size_t kMostTraces = 4;
-  // Limits of the events in a trace: of all processes together, and of one process.
+  // Events of a trace, which its first processes share equally, and the limit of one process. A process may record at
+  // least 4096.
   static constexpr size_t kMostEvents = size_t{1} << 20;
   static constexpr size_t kMostEventsOfOne = size_t{1} << 18;
-  // Limit of the received bytes that were not fetched yet.
+  // Limit of the bytes of one trace that are received and not yet fetched.
   static constexpr size_t kMostBytes = size_t{64} << 20;
-  // Size from which on a reply takes no further part.
+  // A reply of at least this size takes no further part.
   static constexpr size_t kReplyBytes = size_t{4} << 20;
   // Time for recorded parts to arrive before their process counts as missing, and then for the trace to be fetched.
   static constexpr Nanos kGrace = 5 * kSecond;
@@ -44,8 +45,8 @@ class TraceDesk {
 
   explicit TraceDesk(transport::OwnershipRule may_act = transport::MayActFor) : may_act_(std::move(may_act)) {}
 
-  // Starts a trace of `caller` with a new, unique id. It begins in `lead`, by which time all processes have received
-  // the order.
+  // Starts a trace that `caller` owns. `id` must be unique. The recording begins after `lead`, which must be long
+  // enough for all processes to receive the order.
   //   InvalidArgument      the length is not 1 to kMostSeconds
   //   AlreadyExists        a trace of this job, or of one of these processes, is running
   //   ResourceExhausted    there are too many traces
@@ -53,14 +54,16 @@ class TraceDesk {
                                             const transport::Peer& caller, const std::vector<TraceParty>& parties,
                                             Nanos lead, Nanos now);
 
-  // Adds an order for each trace that has not ended to a reply for the process.
+  // Adds an order for each trace that has not ended. `orders` belongs to a reply to `process`.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
 
-  // Adds a part from a process. The times in the reply, of receipt and of sending, are `now`. Fails as the rule
-  // does: NotFound if there is no such trace, for example after it was fetched.
+  // Adds a part from a process. A request without a part only reads the clock: both times in the reply are `now`. Drops
+  // and counts a part that exceeds kMostBytes. Returns the error of the rule, NotFound if there is no such trace, for
+  // example after it was fetched, or ResourceExhausted if too many processes joined the trace.
   absl::StatusOr<v1::PutTraceReply> Put(const v1::PutTraceRequest& request, const transport::Peer& caller, Nanos now);
 
-  // Returns parts for the program that started the trace. Fails as Put does.
+  // Returns parts for the program that started the trace. The reply that completes the trace names the missing
+  // processes and removes the trace. Returns the error of the rule, or NotFound if there is no such trace.
   absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, const transport::Peer& caller, Nanos now);
 
  private:
@@ -72,7 +75,7 @@ class TraceDesk {
     bool done = false;
   };
   struct Trace {
-    transport::Peer owner;  // started it
+    transport::Peer owner;  // the program that started the trace
     std::string job;
     Nanos begin = 0, end = 0;
     uint32_t most_events = 0;
