@@ -21,8 +21,9 @@ class HeapWatch {
   };
   HeapWatch(uint64_t budget_bytes, Heap heap) : budget_(budget_bytes), heap_(std::move(heap)) {}
 
-  // Returns free memory to the system if the process is close to its budget. That takes a few milliseconds per 100 MB.
-  // Returns the time until the next call: rows move to files at about 400 MB/s.
+  // Returns free memory to the system if the process is close to its budget and enough of its memory may be free. This
+  // takes a few milliseconds per 100 MB. The result is the time until the next call. It is short above half of the
+  // budget, because rows move to files at about 400 MB/s.
   Nanos Look();
 
  private:

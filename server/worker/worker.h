@@ -24,12 +24,12 @@ struct WorkerOptions {
   bool insecure = false;    // allow plaintext on addresses other than loopback
   std::vector<sources::DataRoot> roots;
   std::string state_dir;  // for worker.lock, worker_id, indexes/
-  // Storage, threads, budget and caches. The worker sets the trace, the rings and what logs.
+  // Storage, threads, budget and caches. The worker sets the trace, the rings and the functions that log.
   host::LoaderHostOptions host;
   std::string memory_budget_source;  // origin of the memory budget, for the log and status
   bool index_beside_shards = false;
-  // Folder of the socket for clients on this host, whose rows go through shared memory, which is part of the memory
-  // budget. "": none. A folder that cannot be used is an error, unless it is only a default.
+  // Folder of the socket for clients on this host. Their rows go through shared memory, which is part of the memory
+  // budget. "": none. Start fails if it cannot use the folder, unless socket_dir_guessed.
   std::string socket_dir;
   bool socket_dir_guessed = false;
   WireCompression wire_compression = WireCompression::kAuto;
@@ -42,9 +42,9 @@ struct WorkerOptions {
 // Thread-safe.
 class Worker {
  public:
-  // Starts the worker, which serves when this returns. It registers in the background, for as long as that takes.
-  // Returns an error for a busy port, a state directory that another worker uses, a budget that the caches fill, or
-  // plaintext on a network.
+  // Starts the worker, which serves as soon as this returns. The worker registers in the background, without a time
+  // limit. Returns an error for a busy port, a state directory that another worker uses, a budget that the caches fill,
+  // or plaintext on a network.
   static absl::StatusOr<std::unique_ptr<Worker>> Start(WorkerOptions options);
 
   // Calls Stop().

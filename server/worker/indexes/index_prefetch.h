@@ -13,7 +13,8 @@
 
 namespace penstock::worker {
 
-// Returns the shards of a ready job of which its view makes this worker owner or backup, by number and in order. Pure.
+// Returns the numbers, in order, of the shards of a READY job of which this worker is owner or backup in the job's
+// view. Pure.
 std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id);
 
 // Fetches the indexes of these shards into the worker's own store. Neither a move of ranges nor the loss of another
@@ -23,8 +24,8 @@ class IndexPrefetch {
   IndexPrefetch(std::string worker_id, std::vector<sources::DataRoot> roots, ShardIndexes* indexes)
       : worker_id_(std::move(worker_id)), roots_(std::move(roots)), indexes_(indexes) {}
 
-  // Blocks. Stops between two shards if requested. Returns false if some indexes are currently unavailable; run it
-  // again later. Ignores other errors, which rows will report.
+  // Blocks. If a stop is requested, returns true before the next shard. Returns false if some indexes are currently
+  // unavailable; run it again later. Ignores other errors, which rows will report.
   bool Run(const v1::Job& job, const std::stop_token& stop = {});
 
  private:

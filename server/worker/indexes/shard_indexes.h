@@ -29,13 +29,14 @@ class ShardIndexes {
       : store_(std::move(store)), link_(link), worker_id_(std::move(worker_id)), clock_(clock) {}
 
   // Returns the index of a shard of a snapshot, for the current state of the file: from a trusted sidecar, or the
-  // coordinator's blob for a file in the same state. If the coordinator has no index and assigns the build to this
-  // worker, it scans the file and uploads the index. May take long.
+  // coordinator's blob for a file in the same state. If the coordinator has no usable index, or assigns the build to
+  // this worker, this worker scans the file and uploads the index. May take long.
   //   FailedPrecondition  the file's content is not that of the snapshot; names the file
   //   Unavailable         the coordinator did not answer, or another worker is scanning the file
   //   Cancelled           a stop was requested, or Stop() called
   //   others              from the file
-  // After a call without an answer, further calls do not ask the coordinator for a pause, which grows to a few seconds.
+  // If the coordinator does not answer, further calls that need it return Unavailable at once, for a pause that grows
+  // to a few seconds.
   absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Get(const sources::SnapshotShard& shard,
                                                                  const std::string& path,
                                                                  const sources::IndexOptions& options,
@@ -77,7 +78,7 @@ class ShardIndexes {
   Mutex mutex_;
   CondVar changed_;
   std::set<std::string> busy_ ABSL_GUARDED_BY(mutex_);  // paths
-  // Scanned files that are not the snapshot's, in this state. They are not scanned again. By path; bounded.
+  // Files in a state that is known to differ from the snapshot. Get() does not check them again. By path; bounded.
   struct Refused {
     FileInfo file;
     uint64_t content_hash = 0;  // content hash of the snapshot

@@ -25,10 +25,10 @@ class BadRecordLog {
   explicit BadRecordLog(std::function<void(const std::string& line)> say, size_t most = kMost)
       : say_(std::move(say)), most_(most) {}
 
-  // Logs a bad record. Calls `what` only if it writes a line; it returns the place and the error. Returns whether the
-  // record is new: not found before, or not remembered.
+  // Logs a bad record. `what` returns the place and the error. It is called only if they are logged. Returns whether
+  // the record is new: not found before, or not remembered.
   bool Found(const std::string& job, uint64_t uid, uint64_t record, bool masked, absl::FunctionRef<std::string()> what);
-  // Forgets all other jobs.
+  // Forgets all jobs that are not in `jobs`.
   void Keep(const std::vector<std::string>& jobs);
 
  private:

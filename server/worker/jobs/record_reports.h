@@ -1,4 +1,4 @@
-// Reports records that this worker found bad to the coordinator.
+// Reports to the coordinator the bad records that this worker found.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_RECORD_REPORTS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_RECORD_REPORTS_H_
 
@@ -24,7 +24,7 @@ class RecordReports : public std::enable_shared_from_this<RecordReports> {
  public:
   // Limit of waiting records. Records that arrive while the list is full are dropped.
   static constexpr size_t kMostWaiting = 65536;
-  // Limit of waiting records with messages; further ones wait without theirs.
+  // Limit of waiting records before Add drops the message and the offset of a new one.
   static constexpr size_t kMostMessages = 1024;
   static constexpr size_t kMostInReport = 8192;
   static constexpr Nanos kBetween = 200 * kMillisecond;  // between the starts of two reports
@@ -37,7 +37,7 @@ class RecordReports : public std::enable_shared_from_this<RecordReports> {
   void Add(const std::string& job, uint64_t uid, v1::BadRecord record);
   // Reports the waiting records. Calls `done` on the strand after the answers, or after the first failed call.
   void Flush(Task done);
-  // Starts no further report. Does not cancel a call in flight.
+  // Starts no further report, and drops the callback of a Flush in progress. Does not cancel a call in flight.
   void Stop();
 
  private:

@@ -34,16 +34,16 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Sto
 // Thread-safe.
 class ServedJobs {
  public:
-  // `indexes`, and `storage`, which records are read from, must outlive this. `index_bytes` is DatasetReader's
+  // `storage`, from which jobs read records, and `indexes` must outlive this. `index_bytes` is DatasetReader's
   // max_index_bytes for each job.
   ServedJobs(storage::Storage* storage, std::vector<sources::DataRoot> roots, ShardIndexes* indexes,
              uint64_t index_bytes = loader::DatasetReader::Options().max_index_bytes);
   // Calls StopBy() without a deadline. All sessions must have ended.
   ~ServedJobs();
 
-  // Stops preparing shards. Blocks until the shards that are being opened and indexed are done, at most until
-  // `deadline`. Call ShardIndexes::Stop() first, which ends that work. Returns false if storage does not answer; the
-  // caller must then keep this object until the process ends.
+  // Stops preparing shards. Blocks until no shard is being opened or indexed, at most until `deadline`. Call
+  // ShardIndexes::Stop() first, which ends that work. Returns false if storage does not answer; the caller must then
+  // keep this object until the process ends.
   bool StopBy(Nanos deadline);
 
   // Applies the changes of a watch. Stops serving jobs that are not READY or were removed; open streams continue.
@@ -55,7 +55,7 @@ class ServedJobs {
   absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Find(const std::string& name, uint64_t uid);
 
   std::vector<std::string> names() const;
-  // Returns whether exactly this job is served: with the same submission and view.
+  // Returns whether this worker serves the job, with the same submission and view.
   bool IsCurrent(const v1::Job& job) const {
     return IsServed(job.name(), job.uid(), {job.view().term(), job.view().number()});
   }

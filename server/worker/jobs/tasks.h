@@ -1,4 +1,5 @@
-// The coordinator's tasks that need the data mounted: expanding globs, indexing shards, trying the first record.
+// The coordinator's tasks that need the data mounted: expanding globs, indexing shards, making a first row, checking
+// copies of records.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 
@@ -23,8 +24,8 @@ struct TaskTools {
 };
 
 // Runs the task and returns the report, including `worker_id` and `task_id`. The report contains errors, which name the
-// file, record, feature or op. worker_at_fault: another machine may be able to read what this one could not. Blocks;
-// thread-safe.
+// file, record, feature or op. worker_at_fault: another machine may succeed, for example because it can read the data.
+// Blocks; thread-safe.
 v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id, const TaskTools& tools);
 
 }  // namespace penstock::worker

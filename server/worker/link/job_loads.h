@@ -12,13 +12,13 @@
 
 namespace penstock::worker {
 
-// Limits of jobs and stages in a heartbeat: those that took most time. The time of further stages is added up as
-// "other".
+// Limits of jobs and stages in a heartbeat. Jobs with streams come first, then those that took most time. The stages
+// that took most time are named, and the time of the others is added up as "other".
 constexpr size_t kMostJobLoads = 16;
 constexpr size_t kMostStages = 24;
 
-// Adds to load->jobs. Jobs of the same name are combined, for example a new submission and one that is still being
-// read.
+// Adds the load of each job to load->jobs. Combines jobs of the same name, for example a new submission and one that
+// clients still read.
 void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
                  v1::WorkerLoad* load);
 

@@ -11,11 +11,11 @@ namespace penstock::worker {
 
 // Pure: the caller reports each message and the time. Not thread-safe.
 //
-// A trial compares the bytes of rows per time that the stream is busy with them, compressing and writing. A trainer
-// that needs fewer rows and rows that take long to make therefore do not affect the result. Windows have kWindow of
-// busy time. Compression is tried if in most messages of a window the next one was waiting. It is kept while it
-// increases the rate by the factor kWorth, which a later trial checks again. After a trial without a change there is a
-// pause, which doubles each time.
+// A trial compares the bytes of rows per time that the stream is busy with them, compressing and writing. Therefore
+// neither a slow trainer nor slowly made rows affect the result. A window has kWindow of busy time and at least
+// kLeastMessages messages. A trial starts after a window in which most messages delayed the next one. Compression stays
+// on if it increases the rate by the factor kWorth. A later trial checks this again. Each trial ends with a pause. The
+// pause is kFirstPause after a change, and doubles after each trial without one, up to kLongestPause.
 class CompressionTrial {
  public:
   static constexpr Nanos kWindow = kSecond;
@@ -38,7 +38,7 @@ class CompressionTrial {
 
   // Returns the factor by which compression increases the rate, from the last trial.
   double gain() const { return gain_; }
-  // Returns whether compression pays, from the last completed trial, for people.
+  // Returns whether compression pays, according to the last completed trial, for people.
   bool on() const { return on_; }
 
  private:

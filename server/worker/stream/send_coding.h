@@ -20,7 +20,8 @@ class SendCoding {
   // Call it before all other functions. `over_network`: saving bytes of the stream's link is worthwhile.
   void Opened(WireCompression mode, const v1::Open& open, const batch::RowSchema& schema, bool over_network);
 
-  // Returns the encoder for the message that is made now, at `now`, or null if its rows stay uncompressed.
+  // Begins a message at `now`. Returns its encoder, which is valid until the next call, or null if its rows stay
+  // uncompressed.
   batch::RowEncoder* Begin(Nanos now);
   // Records the size of the rows in the message.
   void Made(uint64_t row_bytes) { row_bytes_ = row_bytes; }

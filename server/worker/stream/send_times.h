@@ -12,7 +12,7 @@
 
 namespace penstock::worker {
 
-// Counters of all streams of one job. Thread-safe; times must not decrease.
+// Counters of all streams of one job. Thread-safe. Times of concurrent threads may be out of order.
 class JobSends {
  public:
   struct Sums {
@@ -24,8 +24,8 @@ class JobSends {
 
   void Opened() { Change(1, 0, 0); }
   void Closed() { Change(-1, 0, 0); }
-  // Full: a stream's next message is ready, but its carrier has not taken the previous one. Taken: the carrier has
-  // taken it, or the stream ended.
+  // Full records that a stream is full, and Taken that it no longer is. A stream is full while its next message is
+  // ready and its carrier has not taken the previous one.
   void Full(Nanos now) { Change(0, 1, now); }
   void Taken(Nanos now) { Change(0, -1, now); }
   void Sent(uint64_t bytes, Nanos took);

@@ -22,9 +22,9 @@ class SendTrace {
   void Begins(const std::vector<loader::RowResult>& rows, Nanos now) {
     if (trace_ != nullptr && trace_->on()) Begin(rows, now);
   }
-  // The message was made and is being sent.
+  // Records that the message was made and is being sent.
   void Made(uint64_t bytes, Nanos now);
-  // The carrier has taken the previous message, with or without rows.
+  // Records that the carrier has taken the previous message, with or without rows.
   void Written(Nanos now);
 
  private:

@@ -17,7 +17,7 @@ namespace penstock::worker {
 // destroyed with the acceptor.
 class SessionAcceptor final : public transport::StreamAcceptor {
  public:
-  // `shared` must outlive this.
+  // Sets shared->reclaim_from_silent. `shared` must outlive this.
   explicit SessionAcceptor(SessionShared* shared);
   ~SessionAcceptor() override;
 

@@ -24,9 +24,9 @@ absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job)
 SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const loader::LoadJob> job,
                                       const std::string& worker_id);
 
-// Limits for rows of grants that are made before the stream needs them. Rows wait for the trainer in the client's
-// window. Rows that wait here, beyond the number that evens out threads and carrier, leave the caches and the carrier's
-// memory, and are copied into it later.
+// Limits for rows of grants that are made before the stream needs them. Such rows even out differences between threads
+// and carrier. Rows need not wait here for the trainer, because they wait in the client's window. Too many rows here
+// leave the CPU's caches and the carrier's memory, and must then be copied into it.
 struct AheadLimits {
   size_t rows = 16384;
   uint64_t bytes = uint64_t{12} << 20;  // bytes of FIXED columns
@@ -36,13 +36,13 @@ struct AheadLimits {
   size_t parked_rows = 16;
 };
 
-// Returns the number of rows ahead for rows of `fixed_bytes`. The rows are made in `memory`, which may be null; they
-// take at most the room that it has.
+// Returns the number of rows ahead for rows of `fixed_bytes`. `memory`, which may be null, is the memory in which the
+// rows are made. The rows take at most the room that it has, but there are at least limits.busy_rows.
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
 // Returns the size of a message (OutboxLimits::flush_bytes), based on `flush_bytes`. Within a host a message takes no
-// time in transit, and its cost is to wake the threads of both ends. It therefore has twice the size if `memory`, which
-// may be null, has room for it and the next ones. Over a network a client waits for the whole message.
+// time in transit, and its cost is to wake the threads of both ends. Its size is therefore doubled if `memory`, which
+// may be null, has room for several messages. Over a network a client waits for the whole message.
 uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory);
 
 // Returns text for people: "session 5 of job 'train', rank 0".

@@ -7,8 +7,8 @@
 //   message ─▶ SessionCore (owed rows, compact) ─▶ a window of rows requested from the loader ─▶ Outbox ─▶ one write
 //
 // The memory of a client is bounded, whatever it requests. The loader makes fetched rows only as fast as the client
-// takes them. Requests that are not begun count toward the session's memory. A client that reads nothing while others
-// need the memory is closed, which is logged.
+// takes them. Requests that are not begun count toward the session's memory. If a client reads nothing while other
+// sessions need the memory, the session closes its stream and logs a warning.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 
@@ -46,8 +46,8 @@ struct SessionShared {
   std::string worker_id;
   loader::Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
-  BadRecordLog* bad_records = nullptr;  // records bad rows; null: none
-  RecordReports* reports = nullptr;     // reports new bad records to the coordinator; null: none
+  BadRecordLog* bad_records = nullptr;  // logs bad records; null: none
+  RecordReports* reports = nullptr;     // reports bad records that are new to bad_records; null: none
   Executor* executor = nullptr;         // for the sessions' strands, clock and timers
   uint32_t max_sessions = 256;
   SessionLimits limits;
@@ -55,8 +55,8 @@ struct SessionShared {
   Nanos open_wait = 10 * kSecond;  // limit for the arrival of a stream's first message
   Nanos job_wait = 2 * kSecond;    // limit for the arrival of a job from the coordinator
   AheadLimits ahead;               // limits per session for granted rows, in the loader or waiting to be sent
-  std::atomic<size_t> rows_for_slow_reads{
-      0};  // minimum of rows ahead while reads are slow, which keeps all reads in flight
+  // Minimum of rows ahead while reads are slow, which keeps all reads in flight.
+  std::atomic<size_t> rows_for_slow_reads{0};
   // The limits for fetched rows, in bytes and in rows: enough to fill a message while others are in flight.
   uint64_t fetched_bytes = uint64_t{8} << 20;
   size_t fetched_rows = 2048;
@@ -95,7 +95,7 @@ class StreamSession final : public transport::StreamEvents,
   void SendDraining();
   // Ends the stream, unless it has ended.
   void End(absl::Status status);
-  // Returns whether the client has stalled a write. If so, its memory counts as needed by others, as in Revoke.
+  // Returns whether the client has stalled a write. If so, other sessions count as needing its memory, as in Revoke.
   bool ReclaimIfSilent();
 
   // Events of the stream.
@@ -111,7 +111,8 @@ class StreamSession final : public transport::StreamEvents,
   // Functions that run on the strand.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Handle(const transport::SliceList& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Opens the job. Retries until the coordinator has announced it.
+  // Opens the job. Retries for up to job_wait until the coordinator has announced it, and briefly while memory is
+  // short.
   void TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status HandleOpen(const v1::Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void TryOpenAgain(std::shared_ptr<const v1::Open> open, Nanos since, Nanos pause)
@@ -158,8 +159,8 @@ class StreamSession final : public transport::StreamEvents,
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
   std::unique_ptr<loader::Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
-  std::deque<std::unique_ptr<loader::BudgetLease>> fetch_leases_
-      ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
+  // Memory of the core's queued fetches.
+  std::deque<std::unique_ptr<loader::BudgetLease>> fetch_leases_ ABSL_GUARDED_BY(strand_);
   // Records that are bad for this client: those of the job, and those that its fetches named.
   std::shared_ptr<loader::DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
   std::vector<std::unique_ptr<loader::BudgetLease>> decided_leases_ ABSL_GUARDED_BY(strand_);
