@@ -64,7 +64,7 @@ class CoordinatorState {
   absl::StatusOr<std::optional<v1::WatchReply>> Watch(const v1::WatchRequest& request) const;
   // Returns the revision, which grows with every change that watchers receive.
   uint64_t revision() const { return revision_; }
-  // Watchers that the events since the last call concern. The answers of all other watches are unchanged.
+  // Watchers whose answers may have changed since the last call.
   struct News {
     std::set<std::string> jobs;  // the watchers of these jobs, and the watchers of all jobs
     bool workers = false;        // the watchers of all jobs

@@ -35,7 +35,8 @@ class RecordReports : public std::enable_shared_from_this<RecordReports> {
 
   // Reports the record of submission `uid` of the job, at once or with the next report.
   void Add(const std::string& job, uint64_t uid, v1::BadRecord record);
-  // Reports the waiting records. Calls `done` on the strand after the answers, or after the first failed call.
+  // Reports the waiting records. Calls `done` on the strand after the answers, or after the first failed call. At most
+  // one Flush may be in progress.
   void Flush(Task done);
   // Starts no further report, and drops the callback of a Flush in progress. Does not cancel a call in flight.
   void Stop();
