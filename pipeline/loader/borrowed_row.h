@@ -1,4 +1,4 @@
-// A cached row in place of the caller's own row, without a copy.
+// A block that refers to a cached row instead of a copy of it.
 #ifndef PENSTOCK_PIPELINE_LOADER_BORROWED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_BORROWED_ROW_H_
 
@@ -12,7 +12,7 @@ namespace penstock::loader {
 
 class BorrowedRow final : public BlockMemory {
  public:
-  // Returns the row's bytes, which the caller must not write to. The row is released when the block is freed.
+  // Returns a block of the row's bytes. The caller must not write to it. Freeing the block releases the row.
   static OwnedBlock Block(std::shared_ptr<const cache::CachedRow> row) {
     const std::string_view bytes = row->bytes;
     auto* const data = reinterpret_cast<std::byte*>(const_cast<char*>(bytes.data()));

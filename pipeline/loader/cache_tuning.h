@@ -23,8 +23,8 @@ class CacheTuning {
   explicit CacheTuning(Loader* loader) : loader_(loader), limits_(loader->TakeCacheUse().limits), chooser_(limits_) {}
 
   bool pinned() const { return limits_.all_pinned(); }
-  // Adjusts the sizes if kLookInterval has passed since the last time. Call it regularly. Returns a description of a
-  // change.
+  // Adjusts the sizes if kLookInterval has passed since the last look. Call it regularly. Returns a description of a
+  // change, or nullopt.
   std::optional<std::string> Look(Nanos now);
 
  private:
@@ -32,7 +32,7 @@ class CacheTuning {
   const tuning::CacheLimits limits_;
   tuning::CacheChooser chooser_;
   Nanos next_ = 0;
-  double rows_peak_ = 0;             // recent peak, decaying
+  double rows_peak_ = 0;             // peak of the bytes of rows; decays with each look
   std::map<uint64_t, double> rows_;  // by job ID, at the last look
 };
 

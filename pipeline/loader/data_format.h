@@ -1,4 +1,4 @@
-// The format of a job's records, which the container of its shards decides, and the features that the job reads.
+// The format of a job's records, and the features that the job reads. Both depend on the container of its shards.
 #ifndef PENSTOCK_PIPELINE_LOADER_DATA_FORMAT_H_
 #define PENSTOCK_PIPELINE_LOADER_DATA_FORMAT_H_
 
@@ -15,8 +15,8 @@ namespace penstock::loader {
 // InvalidArgument for a format that the container does not have.
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job);
 
-// Returns the features that the job reads, or null if it reads whole records: if the container does not store features
-// apart, or the job names none. Ignores mistakes in the keys.
+// Returns the features that the job reads, or null if it reads whole records. A job reads whole records if the
+// container does not store features apart, or if the job names no features. Ignores mistakes in the keys.
 std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
                                                                       const v1::JobSpec& job);
 

@@ -67,7 +67,8 @@ Executor* SlowWorkThreads();
 class ReadyWaiter {
  public:
   virtual ~ReadyWaiter() = default;
-  // Called once, on any thread. Must not block. The shard stays ready while a reference to `hold` exists.
+  // Called once, on any thread. Must not block. A reference to `hold` keeps the shard's index in memory. `hold` is null
+  // if the shard is known to be unavailable.
   virtual void OnReady(std::shared_ptr<const void> hold) = 0;
 };
 
@@ -79,9 +80,9 @@ class ReadyWaiter {
 class DatasetReader {
  public:
   struct Options {
-    // 0: four times the shards that a window of the default order reads (4096), but at most an eighth of the process's
-    // limit on open files, and at least 256. If it is less than a window reads, most rows of a larger data set open one
-    // file and close another.
+    // 0: 4096, but at most an eighth of the process's limit on open files, and at least 256. 4096 is four times the
+    // shards that a window of the default order reads. With fewer than a window reads, most rows of a larger data set
+    // open one file and close another.
     size_t max_open_shards = 0;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // rejects a shard with a longer record
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory (ShardIndex)
@@ -112,29 +113,31 @@ class DatasetReader {
 
   // Returns the length of the record in bytes, from the index. With features, a record is the bytes that hold them.
   virtual absl::StatusOr<uint64_t> RecordBytes(uint64_t record) = 0;
-  // Reads the record into `out`, which it resizes. Retries if that may help. Each error names file, record and offset:
+  // Reads the record into `out`, which it resizes. Retries if that may help. Each error names the file:
   //   FailedPrecondition  the file is not the snapshot's: it changed
-  //   DataLoss            this machine's copy is damaged
+  //   ResourceExhausted   a record of the shard is longer than Options::max_record_bytes
+  //   DataLoss            this machine's copy is damaged; names record and offset
   //   Unavailable         an I/O error of this machine
+  //   Aborted             the file changed during each try
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // Does the same for the whole record, whatever features() are. A DataLoss is not remembered.
+  // Does the same for the whole record, even if features() is set. DamageOf() does not learn of a DataLoss.
   virtual absl::Status ReadWholeRecord(uint64_t record, std::string* out) { return ReadRecord(record, out); }
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
   //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again
   //   DataLoss              CRC or framing is wrong in this read; FetchRecord() with that damage returns the verdict
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
-  // Returns whether ReadRecord normally takes no longer than the page cache does. Otherwise a row's thread starts
-  // FetchRecord and makes other rows meanwhile. May change while rows are made.
+  // Returns whether ReadRecord normally takes no longer than a read from the page cache. Otherwise a row's thread
+  // starts FetchRecord and makes other rows meanwhile. May change while rows are made.
   virtual bool HasLowLatency() const { return true; }
   // Reads the record fetched->record into `fetched`. Calls `done` once, perhaps inside the call or on a thread of the
   // storage; fetched->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
-  // if the shard is not ready. If fetched->damage is set, it reads the record twice more, past all caches, and
-  // fetched->bytes is
+  // if the shard is not open. If fetched->damage is set, it reads the record up to twice more, past all caches. If
+  // DamageOf() knows the damage already, it only checks whether the file has changed. fetched->bytes is then
   //   a record     one read was right
   //   DataLoss     the copy is damaged: all reads returned the same wrong bytes. DamageOf() returns this from then on
   //   Unavailable  the wrong reads differ, or a read failed: retry
   //   Aborted      the file has changed: retry when the record is ready
-  // A data set without storage has no second way to read: its first read is the verdict.
+  // A data set without storage cannot read past caches: its first read is the verdict.
   virtual bool FetchRecord(std::shared_ptr<FetchedRecord> fetched, const storage::CallOptions& options, Task done) {
     if (fetched->damage.ok()) return false;
     fetched->bytes = fetched->damage;
@@ -145,9 +148,10 @@ class DatasetReader {
   virtual DamagedCopies::Known DamageOf(uint64_t record) { return {}; }
   // Returns DamagedCopies::Lines(), for `status`.
   virtual std::vector<std::string> DamageLines(size_t most) const { return {}; }
-  // Returns the reader for ranges of records of the shard, or null if the shard is not open or does not support them.
-  // Also returns null if too much of the shard's records is not requested, because ranges hold whole records. Never
-  // blocks.
+  // Returns the reader for ranges of records of the shard. Never blocks. Returns null if
+  //   - storage has low latency
+  //   - the shard is not open or does not support ranges
+  //   - features() omits too many bytes of the records, because ranges hold whole records
   virtual std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
   // Returns the record in `frame`, which `reader` read, as a part of `frame`, and may change `frame`. Errors are those
   // of ReadRecord.
@@ -157,7 +161,7 @@ class DatasetReader {
   }
   // Announces that the record will be read soon, so that storage may fetch it and the index of its shard. Never blocks.
   virtual void WillRead(uint64_t record) = 0;
-  // Returns "path, record 12 at offset 3456", for messages.
+  // Returns "path, record 12 at offset 3456", for messages; without the offset if OffsetOf() does not know it.
   virtual std::string Describe(uint64_t record) = 0;
   // Returns the offset of the record in its file, or in the decompressed content of a compressed file, if it is known.
   virtual std::optional<uint64_t> OffsetOf(uint64_t record) { return std::nullopt; }

@@ -9,7 +9,7 @@
 
 namespace penstock::loader {
 
-// Counts for the last few epochs, because readers may be in different ones.
+// Keeps the counts of the last few epochs, because readers may be in different ones.
 class EpochsSeen {
  public:
   // Adds a row. `part` is below 1 if several readers get the same row.
@@ -34,8 +34,8 @@ class EpochsSeen {
     for (const Seen& seen : seen_) most = std::max(most, seen.rows);
     return most;
   }
-  // Returns the rows that one epoch reads, of `positions`: the largest count of an epoch. For the first epoch,
-  // extrapolates from the part that has passed. Returns 0 if that is not known yet.
+  // Returns the rows that are read of an epoch of `positions`: the largest count of an epoch. During the first epoch,
+  // extrapolates from the part that has passed, or returns 0 if that part is too small.
   double rows_of_epoch(double positions) const {
     if (epochs_ != 1) return rows();
     const Seen& first =
@@ -45,8 +45,9 @@ class EpochsSeen {
     if (first.rows < kEnoughRows || gone < kEnoughOfEpoch * positions) return 0;
     return std::min(positions, first.rows * positions / gone);
   }
-  // Returns whether any row was added. Below, the epoch of the last one; 0 if there is none.
+  // Returns whether any row was added.
   bool any() const { return epochs_ > 0; }
+  // Returns the epoch of the last row, or 0 if there is none.
   uint64_t latest() const {
     return std::max_element(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.at < b.at; })
         ->epoch;

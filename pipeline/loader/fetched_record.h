@@ -16,7 +16,8 @@ namespace penstock::loader {
 
 // Belongs to one row. While a read is in flight, the row shares it with the storage, and only the storage writes to it.
 struct FetchedRecord {
-  // The row's lease, from the start of the read until the row is made. Released after the bytes.
+  // Lease on the row's bytes, from the start of the read until a maker picks the row. The first member, so that it is
+  // destroyed after the bytes.
   std::unique_ptr<BudgetLease> held;
   std::unique_ptr<char[]> buffer;  // the record with its framing
   uint64_t record = UINT64_MAX;    // number in the snapshot; UINT64_MAX: none yet

@@ -1,5 +1,5 @@
-// Collects JobTimes: the reasons why a loader's threads did not make rows of a job, and the time spent on the rows
-// made.
+// Collects the times of one job (JobTimes): the time that threads spent on its rows, and the time of idle threads by
+// reason.
 #ifndef PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
 #define PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
 
@@ -87,7 +87,7 @@ class JobActivity {
     background_read_ += took;
   }
 
-  // `making` and `reading`: times of the rows in progress.
+  // Returns the times so far. `making` and `reading` are those of the rows in progress.
   JobTimes Times(Nanos making, Nanos reading) const;
 
  private:

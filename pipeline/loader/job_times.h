@@ -8,16 +8,15 @@
 
 namespace penstock::loader {
 
-// Sums since the job's first session of this loader. Seconds are sums over threads, up to now, including work in
-// progress.
+// Sums since the loader opened the job's first session. Seconds are sums over threads and include work in progress.
 struct JobTimes {
   std::string job;
   uint64_t rows = 0;  // made
   uint64_t bytes_read = 0;
   double making_seconds = 0;   // on its rows, from the record to the slot
-  double reading_seconds = 0;  // part of making_seconds in calls of storage
+  double reading_seconds = 0;  // part of making_seconds in reads from storage and the disk cache
   // Time of threads without a row to make, by the state of this job:
-  double storage_seconds = 0;      // rows were parked until their shard is ready or their record was fetched
+  double storage_seconds = 0;      // rows were parked and waited for their shard or their record
   double memory_seconds = 0;       // rows waited for memory of the budget
   double unrequested_seconds = 0;  // all requested rows were made or in progress
   // Records that were fetched while their rows were parked.

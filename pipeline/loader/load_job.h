@@ -26,11 +26,12 @@ enum class DamageVerdict {
 class LoadJob {
  public:
   // `reader` serves the snapshot of the job, with the features that the job reads (RequestedFeaturesOf) or whole
-  // records. Errors are those of Pipeline::Create, and InvalidArgument if the order's options are wrong.
+  // records. Returns the errors of Pipeline::Create, and InvalidArgument if the format or the order's options are
+  // wrong.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
-  // Does the same with an existing pipeline.
+  // Does the same with an existing pipeline. `spec` must have the format of the shards (WithFormatOf).
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                std::unique_ptr<const augment::Pipeline> pipeline,
@@ -42,16 +43,17 @@ class LoadJob {
   const plan::PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
   DamageVerdict verdict() const { return verdict_; }
-  // Records that count as bad for every session of the job. Thread-safe; grows while rows are made.
+  // Records that are bad for the job's sessions, except those with LoaderSessionOptions::decided. Thread-safe; grows
+  // while rows are made.
   const std::shared_ptr<DecidedRecords>& decided() const { return decided_; }
 
-  // Returns the positions of an epoch: records times repeats.
+  // Returns the number of positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
   const std::shared_ptr<const plan::ShardOffsets>& offsets() const { return offsets_; }
-  // Returns the bytes of all FIXED columns of a row.
+  // Returns the size of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
-  // Keys of cache entries that this job may share with others: the record bytes of the snapshot, as far as the job
-  // reads them, and the results of the pipeline's deterministic prefix.
+  // Keys of cache entries that jobs may share. `record_space`: records of the snapshot, with the features that the job
+  // reads. `decoded_space`: results of the pipeline's deterministic prefix.
   uint64_t record_space() const { return record_space_; }
   uint64_t decoded_space() const { return decoded_space_; }
   // Key of rows that several sessions read at the same positions. It also depends on the order.

@@ -3,8 +3,8 @@
 //   position -> plan -> record -> [budget: one lease] -> read -> parse -> decode -> augment -> slot -> sink
 //
 // One Loader serves any number of sessions of any number of jobs with a fixed set of threads under one byte budget.
-// Within a session, rows start in the order of their steps. Between sessions, the loader shares CPU time by weight;
-// fetched rows and rows of a head step go first.
+// Within a session, rows start in the order of their steps. Between sessions, the loader shares CPU time by weight.
+// Urgent rows go first.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_H_
 
@@ -51,12 +51,11 @@ struct RowResult {
   bool masked = false;  // policy MASK, or SUBSTITUTE without a substitute: no content, all zero
   bool lenient = false;
   bool substituted = false;
-  // Fault of the record of a masked or substituted row (base/fault.h), without the place. Below, the record's offset,
-  // if it is known.
+  // Fault of the record of a masked or substituted row (base/fault.h), without the place.
   absl::Status fault;
-  std::optional<uint64_t> fault_offset;
-  // The record whose copy on this machine is damaged, if `status` is DataLoss for that reason, under every policy.
-  // Another machine may have an intact copy. Never set under DamageVerdict::kOwn.
+  std::optional<uint64_t> fault_offset;  // of that record, if it is known
+  // The record whose copy on this machine is damaged, if the row failed for that reason. The row then fails under every
+  // policy, because another machine may have an intact copy. Never set under DamageVerdict::kOwn.
   std::optional<uint64_t> damaged_record;
   uint64_t record_id = 0;      // record of the position in the plan
   uint64_t source_record = 0;  // record with the content of the row
@@ -152,7 +151,7 @@ class Loader {
   // A client's stream of rows. Thread-safe.
   class Session {
    public:
-    // Closes the session and waits for the rows in progress, whose OnRow comes first, unless Close was called.
+    // Unless Close() was called, closes the session and blocks until OnRow has received the rows in progress.
     virtual ~Session() = default;
     // Cancels rows that are not started and returns at once. Calls `quiet` once, inside this call or later on one of
     // the loader's threads. By then, the rows in progress were delivered to OnRow, the loader no longer uses the sink,
@@ -172,7 +171,8 @@ class Loader {
     virtual void NowRevocable() = 0;
     // Makes rows of steps up to `step` urgent: the trainer waits for them.
     virtual void SetHead(uint64_t step) = 0;
-    // Returns the number of rows that were requested and not yet delivered to the sink.
+    // Returns the number of rows that were requested and are not made yet. A made row that the sink has not received
+    // does not count.
     virtual size_t pending() const = 0;
   };
 

@@ -23,22 +23,22 @@ class LoaderActivity {
   // Makers have the numbers 0 to `makers` - 1. The clock must outlive this object.
   LoaderActivity(int makers, Clock* clock);
 
-  // Returns the activity of the job, a new one if it has none.
+  // Returns the activity of the job. Creates it if there is none.
   std::shared_ptr<JobActivity> Of(const std::shared_ptr<const LoadJob>& job);
   // Returns the activities of jobs that exist.
   const std::vector<std::shared_ptr<JobActivity>>& all();
 
-  // The maker's next row is of this job.
+  // Records that the maker's next row is of this job.
   void TakesRowOf(int maker, const std::shared_ptr<JobActivity>& job);
   void RowBegins(int maker, Nanos now);
   void RowEnds(int maker);
   // Start of the maker's call of storage in progress; -1: none.
   std::atomic<Nanos>* reading_since(int maker);
 
-  // A maker becomes idle, or ends to be.
+  // Count a maker that becomes idle, and one that stops being idle.
   void Idles();
   void Resumes();
-  // Returns why a job's makers are idle now.
+  // Returns why idle makers make no rows of the job now.
   using WhyIdle = absl::FunctionRef<JobActivity::Idle(const JobActivity& job)>;
   // Adds the time of idle makers since the last call to the state that each job was in. Call this before that state
   // changes. Skips calls in quick succession, except with `always`.

@@ -133,12 +133,12 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     Work work;
     MakerContext context;
   };
-  // The tasks of a maker, without the lock, after it has chosen.
+  // The work of a maker outside the lock, after it has chosen.
   struct Turn {
     enum class Next { kEnd, kChoose, kMake };
     Next next = Next::kChoose;
     std::optional<Closed> closed;
-    uint64_t release_kept = 0;                        // bytes of ranges to release
+    uint64_t release_kept = 0;                        // bytes to release of cached blocks of ranges
     std::optional<RowScheduler::Blocked> revoke_for;  // a row that waits for memory
   };
 
@@ -244,7 +244,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Does the same for a parked row whose read could not begin. Returns null if the row was removed with its session.
   std::shared_ptr<ReadyWaiter> AwaitShard(TaskId id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns a parked row to the scheduler. `hold` keeps its shard ready.
+  // Returns a parked row to the scheduler. `hold` is that of ReadyWaiter::OnReady.
   void Unpark(TaskId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same with the lock held. Returns false if the row was removed with its session.
   bool UnparkHere(TaskId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -264,7 +264,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   static Fetching FetchingOf(const OpenedSession& session, const RowTask& row);
   // Fetches the record of a parked row. `held` bytes belong to the row until it is made.
   void Fetch(Fetching row, uint64_t record, uint64_t held) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts a record that was fetched for a session's row since `start`.
+  // Counts a read for a session's row. It began at `start` and has ended.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a request for a single record to storage with high latency, and the bytes that it returned.
   void CountFetched(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -306,7 +306,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
-  // Rows that makers have and that other sessions read, with the rows of those that wait for them.
+  // Rows that makers have and that other sessions read, each with the parked rows that wait for it.
   std::unordered_map<cache::RowKey, std::vector<TaskId>, cache::RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
   std::vector<Maker> makers_;
   MakerStates states_ ABSL_GUARDED_BY(mutex_);
@@ -314,12 +314,12 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
   size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // waiting rows that hold memory
-  // A revocation may free memory, because a sink received a row or a new head since the last one that freed nothing.
+  // A revocation may free memory. False after one that freed nothing, until rows, heads or memory change.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   RowCosts::Saved saved_ ABSL_GUARDED_BY(mutex_);  // time that caches saved, since the start
   LoaderActivity activity_;
-  // The maker that became idle last left waiting rows for which there was no memory.
+  // Rows waited for memory when a maker last looked for a row.
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -9,9 +9,9 @@
 namespace penstock::loader {
 
 struct LoaderStats {
-  uint64_t rows = 0;  // made since the start
-  // Tries to make rows: one for each row, and one more each time that a row had to wait. Rows whose place in the plan
-  // was found: one for each row.
+  uint64_t rows = 0;  // made since the start, also masked and substituted ones
+  // Tries to make rows: one for each row, and one more for each try that ended with a wait. planned_rows: rows whose
+  // place in the plan was found, one for each row.
   uint64_t tries = 0, planned_rows = 0;
   uint64_t failed_rows = 0;  // failed, masked or substituted
   uint64_t bytes_read = 0;   // from storage
@@ -19,8 +19,8 @@ struct LoaderStats {
   // Records that the loader requested from storage, and the time until storage answered, on all threads.
   uint64_t storage_reads = 0;
   double storage_seconds = 0;
-  // Requests to remote storage, for records and for ranges of records; the bytes that it returned; and the bytes of
-  // records that became rows. Framing counts only in ranges.
+  // Requests to remote storage, for records and for ranges of records. Bytes that it returned; framing counts only in
+  // ranges. Bytes of records that became rows.
   uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
   uint64_t remote_hedges = 0;  // second requests of this process to object storage, after a late first one
   double compute_seconds = 0;

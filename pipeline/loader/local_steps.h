@@ -61,10 +61,9 @@ class LocalSteps {
                                                           const LocalStepsOptions& options);
 
   // Blocks until the next step is complete, and returns
-  //   a step             complete
-  //   nullopt            all epochs were returned
-  //   ResourceExhausted  there is no memory for the step, and no step is in progress; a further call tries again
-  //   another error      that of the first row of this step that failed; each further call returns it again
+  //   a step    complete
+  //   nullopt   all epochs were returned
+  //   an error  that of the first row of this step that failed; each further call returns it again
   absl::StatusOr<std::optional<Step>> Next();
 
  private:

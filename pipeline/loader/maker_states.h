@@ -26,8 +26,8 @@ class MakerStates {
   // Returns whether the maker has a number beyond those that are wanted.
   bool IsSurplus(int maker) const { return maker >= wanted_; }
 
-  // Makes the maker run that became idle last, and returns it, because the CPU's caches may still have its
-  // memory. Returns nullopt if none is idle.
+  // Starts the maker that became idle last and returns it, or returns nullopt if none is idle. The CPU's caches may
+  // still hold that maker's memory.
   std::optional<int> Wake() {
     if (idle_.empty()) return std::nullopt;
     const int maker = idle_.back();
@@ -35,7 +35,7 @@ class MakerStates {
     Runs(maker);
     return maker;
   }
-  // A running maker has nothing to do. Returns whether it is idle now; otherwise it is surplus.
+  // Ends the run of a maker that has nothing to do. Returns whether it is idle now; otherwise it is surplus.
   bool Idle(int maker) {
     State& state = StateOf(maker);
     PS_CHECK(state == State::kRunning);
@@ -45,7 +45,7 @@ class MakerStates {
     return state == State::kIdle;
   }
 
-  // Sets how many makers are wanted. Running makers learn of it by IsSurplus.
+  // Sets the number of wanted makers. Running makers check IsSurplus().
   struct Changed {
     std::vector<int> started;  // they were surplus and run now
     std::vector<int> stopped;  // they were idle and are surplus now

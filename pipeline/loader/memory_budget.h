@@ -56,8 +56,8 @@ class MemoryBudget {
   void Release(Account account, uint64_t bytes);
 
   // Reserve and release bytes of shared memory, even if the account's reserve has room. They are for lists of requested
-  // rows, which must not displace rows. TakeCommon reserves `unit` bytes at most `times` times, as often as there is
-  // room. It returns how often.
+  // rows, which must not displace rows. TakeCommon reserves `unit` bytes as often as there is room, at most `times`
+  // times. It returns the number of times.
   uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
   void ReleaseCommon(Account account, uint64_t bytes);
 
@@ -71,7 +71,8 @@ class MemoryBudget {
   bool Pin(uint64_t bytes, uint64_t most_pinned);
   void Unpin(uint64_t bytes);
 
-  // Returns the most that the account could ever reserve: all memory that is not reserved for other accounts.
+  // Returns the most that the account could ever reserve: all memory that is neither pinned nor reserved for other
+  // accounts.
   uint64_t LargestTake(Account account) const;
   // Returns the shared memory that the account uses.
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
@@ -80,7 +81,8 @@ class MemoryBudget {
   // the others are only those that use more shared memory than `except` would with the bytes.
   std::vector<Account> Lenders(Account except, uint64_t bytes) const;
 
-  // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the bytes that are reserved or in use.
+  // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the larger of the reserved bytes and
+  // the bytes in use.
   void SetTotal(uint64_t total);
   uint64_t LeastTotal() const { return used_ > reserved_ ? used_ : reserved_; }
   // Returns the bytes by which the memory is too small for Open() with this reserve; 0 if Open() would succeed.

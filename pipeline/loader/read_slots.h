@@ -23,7 +23,7 @@ class ReadSlots {
   // Returns whether rows wait for storage.
   bool busy() const { return reads_ + in_ranges_ > 0; }
 
-  // Count a read in flight. The caller has checked has_free().
+  // Counts a read in flight. The caller has checked has_free().
   void Begin() { ++reads_; }
   // Turns a read into a wait for a range that reads the record. Such a row does not count as a read in flight. Its wait
   // may have ended before this call.

@@ -14,8 +14,8 @@ namespace penstock::loader {
 
 class RepeatedReads {
  public:
-  // Epochs that pay for caching decoded images. In the epoch that fills the cache, whole images are decoded, which
-  // costs half as much work again.
+  // Number of further epochs from which on caching decoded images pays. In the epoch that fills the cache, whole images
+  // are decoded, which costs half as much work again.
   static constexpr uint64_t kPayingEpochs = 3;
 
   struct Coming {
@@ -35,7 +35,8 @@ class RepeatedReads {
     ends_.erase(found);
   }
 
-  // Returns the prediction. It never changes from true to false, so that filled caches stay until the last epoch ends.
+  // Returns the prediction. Once a row was seen, it never changes from true to false, so that filled caches stay until
+  // the last epoch ends.
   Coming Look(const EpochsSeen& seen, double positions) {
     const Coming now = {again_.again || Come(1, seen, positions), again_.often || Come(kPayingEpochs, seen, positions)};
     if (seen.any()) again_ = now;

@@ -117,10 +117,11 @@ class RowMaker {
   class Memory {
    public:
     virtual ~Memory() = default;
-    // Reserves `bytes` in total for the row (record, row, scratch memory beyond the thread's), with growing numbers,
-    // before the memory is used. An error fails the row.
+    // Reserves `bytes` in total for the row (record, row, scratch memory beyond the thread's) before the memory is
+    // used. A total below an earlier one releases nothing. An error fails the row.
     virtual absl::StatusOr<Answer> Reserve(uint64_t bytes) = 0;
-    // Returns the row's slot, the same one in each call. Called only after the memory was reserved.
+    // Returns the row's slot, the same one in each call. Called after Reserve(), except to mask a row whose records are
+    // all decided.
     virtual batch::RowSlot* Slot() = 0;
     // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
     // into the slot.
@@ -137,7 +138,7 @@ class RowMaker {
 
   struct ToFetch {
     uint64_t record = 0;
-    uint64_t bytes = 0;  // that the row needs for it, as passed to `book`
+    uint64_t bytes = 0;  // memory that the row needs with this record
   };
   // Returns the row's record if it must be fetched first (Make would return End::kNotRead): its storage has high
   // latency and no cache has it. Also returns nullopt if only Make() can decide. Never blocks. Finds the row's place in
@@ -146,7 +147,7 @@ class RowMaker {
 
   enum class End {
     kMade,
-    kPutBack,   // the memory answered kPutBack: try again when the memory that it was called with is available
+    kPutBack,   // Memory::Reserve answered kPutBack: try again when that much memory is available
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
     kNotRead,   // made->missing_record must be fetched first: try again with it in task->fetched
   };

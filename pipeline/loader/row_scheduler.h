@@ -54,8 +54,8 @@ class RowScheduler {
   // Makes rows of steps up to `step` urgent, also those that are added later.
   void SetHead(SessionId id, uint64_t step);
 
-  // Returns waiting rows in their order that were not announced before, until `ahead` of the waiting rows are
-  // announced. Storage can then begin to fetch their records.
+  // Announces further waiting rows, in their order, until `ahead` of the waiting rows are announced, and returns them.
+  // Storage can then begin to fetch their records.
   std::vector<RowRequest> Announce(SessionId id, size_t ahead);
 
   // Removes and returns the next row. Charges an estimate of its cost until Done().

@@ -94,7 +94,7 @@ class RowTask {
   RowRequest request;
   uint64_t need = 0;                       // bytes that an earlier try needed; 0: unknown
   bool looked_for = false;                 // its record was checked before its turn: PickToLookFor skips the row
-  std::shared_ptr<const void> hold;        // keeps the shard ready that the row waited for
+  std::shared_ptr<const void> hold;        // the ReadyWaiter of a parked row, then the `hold` of its OnReady
   std::optional<batch::RowSlot> slot;      // memory of the row's columns, once it is reserved
   std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency. The storage shares it during a read
   Progress progress;

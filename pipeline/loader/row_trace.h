@@ -21,7 +21,7 @@ struct TracedRow {
   Nanos began = 0, ended = 0;
 };
 
-// Adds a row. `times` are those of this row, with spans. A row of a job that is not traced appears only as such.
+// Adds a row. `times` are those of this row, with spans. A row of a job that is not traced is added without details.
 void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times, TraceRecorder* trace);
 
 // Adds the read of a record for a parked row. `trace` may be null.

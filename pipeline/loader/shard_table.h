@@ -39,7 +39,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
              IndexProvider indexes, const DatasetReader::Options& options);
 
   const sources::Snapshot& snapshot() const { return snapshot_; }
-  // Returns Storage::HasLowLatency for the shards of all roots. May change from call to call.
+  // Returns whether the storage of all roots has low latency. May change from call to call.
   bool AllAnswerAtOnce() const;
 
   bool IsReady(uint32_t number);
@@ -67,7 +67,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   // Returns the path for messages: root path and path below it, or "root:path" if the root is not configured.
   std::string PathOf(uint32_t number) const;
 
-  // Cancels loads in progress soon, without waiting for them. Their waiters receive Cancelled.
+  // Requests loads in progress to end, and returns at once. They end with Cancelled soon, and notify their waiters.
   void Stop() { stop_.request_stop(); }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace penstock::loader {
 
-// A value. A session gives it to the loader when it opens, and again when it changes. The loader may fetch records of
+// A value. A session passes it to the loader when it opens, and again when it changes. The loader may fetch records of
 // these rows before they are requested. For any other row, it waits for the request.
 class ExpectedRows {
  public:

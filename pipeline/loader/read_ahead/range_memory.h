@@ -16,8 +16,8 @@
 
 namespace penstock::loader {
 
-// Memory of one session. Thread-safe. Must outlive its blocks. A released block returns its pages to the system, but
-// not its addresses: a later block of the same size reuses them.
+// Memory of one session. Thread-safe. Must outlive its blocks. A block that leaves the cache returns its pages to the
+// system, but not its addresses: a later block of the same size reuses them.
 class RangeMemory {
  public:
   struct Block {

@@ -82,8 +82,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // Drops the ranges of the session and cancels those in flight.
   void CloseSession(uint64_t id);
 
-  // Starts the ranges that `ahead` chooses. `known.bytes` is the limit for all sessions, which share it equally. Fast;
-  // never blocks on I/O. Must not run while the session is opened or closed.
+  // Starts the ranges that `ahead` chooses. Fast; never blocks on I/O. Has no effect after CloseSession().
+  // `known.bytes` is the limit for all sessions. The sessions that look ahead share it equally.
   void LookAhead(uint64_t session, ReadAhead* ahead, ReadAhead::Known known);
 
   // Returns the record and passes its ownership to the caller, or returns null if the record is not here.
