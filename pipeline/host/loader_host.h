@@ -31,10 +31,11 @@ struct LoaderHostOptions {
   bool threads_pinned = false;  // tuning keeps loader.threads
   // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
   std::optional<int> read_threads = std::nullopt;
-  // `folder` is only for this process; empty: no disk cache. The host sets the clock and the sizes in memory.
+  // `folder` belongs to this process alone; empty: no disk cache. The host sets the clock and the sizes in memory.
   cache::DiskCacheOptions disk_cache = {};
-  bool rings = false;                     // the budget includes rings of shared memory for trainers on this host
-  loader::SelfTuningOptions tuning = {};  // the host sets limits.most_threads and what is pinned
+  bool rings = false;  // the budget includes rings of shared memory for trainers on this host
+  // The host sets limits.most_threads, limits.threads_pinned and limits.read_threads_pinned.
+  loader::SelfTuningOptions tuning = {};
 };
 
 // Returns the division of the budget that Create() uses.

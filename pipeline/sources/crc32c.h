@@ -7,7 +7,7 @@
 
 namespace penstock::sources {
 
-// Returns the usual CRC-32C: initial value and final inversion are all ones. Crc32c("123456789") is 0xE3069283.
+// Returns the usual CRC-32C: the initial value and the final XOR are all ones. Crc32c("123456789") is 0xE3069283.
 uint32_t Crc32c(std::string_view bytes);
 
 // Continues a CRC: Crc32cExtend(Crc32c(a), b) == Crc32c(a + b).

@@ -26,8 +26,8 @@ struct DataRoot {
 };
 
 // Parses "name=path" or "path", which takes its name from the path's last component. The path may be a URL of objects,
-// which are not accessed yet. A relative path is relative to the working folder. Returns an error if it is not a
-// folder, if the name is empty or contains '/', or if two roots have the same name.
+// which are not accessed yet. A relative path is relative to the working folder. A '=' after a '/' belongs to the path.
+// Returns an error if a path is not a folder, if a name is empty, or if two roots have the same name.
 absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(storage::Storage* storage, const std::vector<std::string>& specs);
 
 struct DatasetFile {
@@ -43,15 +43,18 @@ struct DatasetFile {
 // even if two names lead to it; the first name counts.
 //   - A relative glob is tried in every root. An absolute one, or a URL, must begin with a root's path.
 //   - `*`, `?` and `[...]` match within a path component, as in fnmatch(3). Only a dot matches a leading dot.
-//   - Folders and index sidecars (".psidx") are skipped. A match that is neither file nor folder is an error.
-// Returns InvalidArgument for a glob with "..", for a URL of another kind, and for a glob outside the roots. Returns
-// PermissionDenied for a symlink that leads out of the roots, which the message lists. Returns NotFound for a glob
-// without a match, with its name and the roots.
+//   - Folders, index sidecars (".psidx") and temporary files are skipped.
+// Errors:
+//   FailedPrecondition  `roots` is empty
+//   InvalidArgument     a glob with "..", a URL of another kind, a glob outside the roots, or a match that is neither a
+//                       file nor a folder
+//   PermissionDenied    a symlink leads out of the roots, which the message lists
+//   NotFound            a glob has no match; names it and the roots
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);
 
-// Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the same errors as
-// ExpandGlobs, and NotFound for a root that is not configured. Each error names the file.
+// Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the errors of
+// ExpandGlobs for the path, and NotFound for a root that is not configured. Each error names the file.
 absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
                                            std::string_view relative_path, const std::vector<DataRoot>& roots);
 

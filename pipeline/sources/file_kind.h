@@ -1,4 +1,4 @@
-// Identifies files that are not shards by their first bytes.
+// Identifies, by the first bytes of a file, known kinds of files that are not shards.
 #ifndef PENSTOCK_PIPELINE_SOURCES_FILE_KIND_H_
 #define PENSTOCK_PIPELINE_SOURCES_FILE_KIND_H_
 

@@ -40,10 +40,10 @@ struct IndexOptions {
   std::stop_token stop = {};
 };
 
-// Reads the whole shard, verifies every length CRC of TFRecords and every header of tar, and returns the index.
+// Walks the whole shard, verifies every length CRC of TFRecords and every header of tar, and returns the index.
 //   DataLoss           the shard is damaged; the message names file, record, offset, the damage, and how many
-//                      records before it are readable
-//   InvalidArgument    the shard has another container than options.container
+//                      records before it are readable. Or the file is of a known other kind (IsOtherKindOfFile)
+//   InvalidArgument    the shard has another container than options.container, or max_record_bytes is too large
 //   ResourceExhausted  a record is longer than max_record_bytes
 //   Aborted            the file changed during the read
 //   Cancelled          options.stop

@@ -47,15 +47,15 @@ class IndexStore {
   std::string SidecarPath(const std::string& path) const;
 
   // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, or if the shard's size, mtime or tag
-  // has changed since it was indexed. Returns DataLoss if the sidecar is damaged.
+  // has changed since it was indexed. Also returns the errors of ShardIndex::Parse.
   absl::StatusOr<ShardIndex> Load(const std::string& path) const;
 
   // Writes the sidecar atomically.
   absl::Status Save(const std::string& path, const ShardIndex& index) const;
 
-  // Returns the index of a valid sidecar that satisfies `options` (same compression, no longer record than allowed).
-  // Otherwise builds the index and saves it. Errors are those of BuildShardIndex and of the file. With
-  // options.verify_data it always builds the index, because a sidecar does not record whether data was verified.
+  // Returns the index of a valid sidecar that satisfies `options` (compression, container, longest record). Otherwise
+  // builds the index and saves it. Returns the errors of BuildShardIndex and of the file. With options.verify_data it
+  // always builds the index, because a sidecar does not record whether data was verified.
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:

@@ -1,4 +1,4 @@
-// Globs below a data root of objects ("s3://bucket/folder"). Internal to records/; see dataset_files.h.
+// Globs below a data root of objects ("s3://bucket/folder"). Internal to sources; see dataset_files.h.
 #ifndef PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_
 #define PENSTOCK_PIPELINE_SOURCES_OBJECT_FILES_H_
 
@@ -15,7 +15,8 @@ inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?
 
 // Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
 // and requests all others by name.
-//   Unimplemented   a wildcard, but the storage cannot list (HTTP)
+//   Unimplemented    a wildcard, but the storage cannot list (HTTP)
+//   InvalidArgument  a wildcard in the name of a bucket
 absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files);
 

@@ -57,7 +57,8 @@ class RecordWalker {
   };
 
   // Starts at the front. `file` must outlive the walker. Returns InvalidArgument if the content contradicts
-  // options.container, or DataLoss if it is a known kind of file that is no shard. The message names the file.
+  // options.container, or max_record_bytes is above kLargestMaxRecordBytes. Returns OtherKindOfFile() if
+  // options.container is kTar and the file is of a known kind that is no shard; otherwise Next() detects such a file.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options);
   // Also records restart points. `recorder` may be null.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options,
@@ -74,7 +75,7 @@ class RecordWalker {
   // The number and the offset of the current record. At kEnd: the number of records and the size of the stream.
   uint64_t record() const { return record_; }
   uint64_t offset() const { return offset_; }
-  // Valid at kRecord: the bytes of its data.
+  // Valid at kRecord: the size of its data.
   uint64_t length() const { return length_; }
   // Valid at kRecord: the bytes that identify its content. ContentHasher takes them.
   std::string_view identity() const { return identity_; }

@@ -57,11 +57,11 @@ class ShardIndex {
   std::vector<RestartPoint> restart_points;
 
   uint64_t record_count() const { return lengths_.size(); }
-  // Returns the data bytes of record k, without its frame. k < record_count(), here and below.
+  // Returns the size of record k's data, without its frame. k < record_count(), here and below.
   uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
   // Returns the members of all records, with their checksums. Empty for a container with checksums of its own.
   const MemberTable& members() const { return members_; }
-  // Returns the stored bytes of record k, which a read of the record needs.
+  // Returns the number of stored bytes of record k: the size of a read of the record.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
   // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). O(1).
   uint64_t RecordOffset(uint64_t k) const;
@@ -70,7 +70,8 @@ class ShardIndex {
     PrefetchLine(&lengths_[k]);
     PrefetchLine(&offsets_[k / kOffsetStride]);
   }
-  // Returns the bytes of the stream from the first stored byte of records [first, first + count) to their last.
+  // Returns the number of bytes of the stream from the first stored byte of records [first, first + count) to their
+  // last.
   uint64_t RangeBytes(uint64_t first, uint64_t count) const {
     if (count == 0) return 0;
     const uint64_t last = first + count - 1;
@@ -78,22 +79,22 @@ class ShardIndex {
   }
   // Returns the end of the last record in the stream.
   uint64_t stream_size() const { return stream_size_; }
-  // Returns the bytes of all records' data, without frames.
+  // Returns the size of all records' data, without frames.
   uint64_t data_bytes() const { return data_bytes_; }
   // Returns the length of the longest record, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 
-  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record. `members` are
-  // required for a container without checksums, and count only there.
+  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record. A container
+  // without checksums requires `members`; others ignore them.
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
-  // Returns the heap bytes of the index.
+  // Returns the number of heap bytes of the index.
   size_t MemoryBytes() const;
 
   // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
-  // record, and 7 to 9 per member. TFRecord shards get a version that all releases read.
+  // record, and 7 to 9 per member. A TFRecord shard gets the oldest version that can store its index.
   std::string Serialize() const;
   // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
   // Returns FailedPrecondition for a version or a container of a later release, and for an index of a tar archive

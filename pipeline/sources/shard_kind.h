@@ -19,7 +19,7 @@ enum class ContainerKind : uint8_t {
 };
 inline constexpr ContainerKind kLastContainer = ContainerKind::kTar;
 
-// Returns the bytes that the container adds to each record's data.
+// Returns the number of bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
 // Returns whether the container stores checksums of its data. Otherwise the index has one for each member of a record.
 bool HasChecksums(ContainerKind container);
@@ -39,7 +39,7 @@ struct ShardKind {
 //   - A stream that begins with a tar header is tar; every other stream is TFRecord. Reading then reports the error of
 //     the first record.
 //   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
-// With another `compression` than kAuto, the result has that compression.
+// The first two rules are for kAuto. With another `compression`, the result has that compression.
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto,
                                           std::optional<ContainerKind> expected = std::nullopt);
 

@@ -64,8 +64,8 @@ class Snapshot {
 
   std::vector<SnapshotShard> shards_;
   std::vector<uint64_t> starts_ = {0};
-  // Records are divided into about two equal runs per shard. places_[r] is the shard of run r's first record. There is
-  // one more entry than runs; the last is the last shard. A run has 2^shift_ records.
+  // Records are divided into runs of 2^shift_ records, at most twice as many as shards. places_[r] is the shard of run
+  // r's first record. There is one more entry than runs; the last is the last shard.
   std::vector<uint32_t> places_;
   int shift_ = 0;
   uint64_t data_bytes_ = 0;

@@ -39,10 +39,10 @@ struct VerifyReport {
   std::string path;
   ShardKind kind;
   uint64_t file_size = 0;
-  // Number of records with a complete frame, whether or not their data is valid. They come first. If `broken` ends with
-  // damage that loses all later records, that record follows them.
+  // Number of records with a complete frame, whether or not their data is valid. Does not count the record with which
+  // the walk broke off: it follows them, and is the last in `broken`.
   uint64_t framed_records = 0;
-  uint64_t readable_records = 0;  // records with only valid CRCs
+  uint64_t readable_records = 0;  // framed records whose data is valid
   uint64_t data_bytes = 0;        // data of the readable records
   uint64_t skipped_members = 0;   // tar: members that belong to no sample
   std::vector<BrokenRecord> broken;
@@ -56,7 +56,7 @@ struct VerifyReport {
   std::vector<uint64_t> ReadableRecords() const;
   // Returns one line about broken[i]: record, offset, damage and its consequence.
   std::string Describe(size_t i) const;
-  // Returns one line about the file: the numbers of records, of readable records and of damaged ones.
+  // Returns one line about the file: the number of readable records, and the number of faults if there are any.
   std::string Summary() const;
 };
 

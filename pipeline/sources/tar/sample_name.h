@@ -20,15 +20,16 @@ struct SampleName {
   std::string extension;
 };
 
-// Returns the parts of a member's name, or nullopt if the member belongs to no sample: its name has no dot after its
-// folder, or it is metadata, such as "__index__/sizes.txt". Unlike webdataset, it changes only ASCII letters to lower
-// case.
+// Returns the parts of a member's name, or nullopt if the member belongs to no sample. Such a member has a name without
+// a key or without a dot after its folder, or is metadata, such as "__index__/sizes.txt". Unlike webdataset, it changes
+// only ASCII letters to lower case.
 std::optional<SampleName> ParseSampleName(std::string_view member_name);
 
 // Calls visit(name, data) for each member of a sample that has an extension, in the order of the archive. `span` is the
 // sample's bytes in the archive: from its first header to the end of the padding of its last member. Other members in
-// it (links, folders, metadata) are skipped. Returns the first error of `visit`, or InvalidArgument with the offset in
-// the span: it is cut off, malformed, or has members of two samples. Bounds-checked; `data` is a part of `span`.
+// it (links, folders, metadata) are skipped. Returns the first error of `visit`. Returns InvalidArgument, with the
+// offset in the span, if the span is cut off, malformed, or has members of two samples. Bounds-checked; `data` is a
+// part of `span`.
 absl::Status ForEachSampleMember(std::string_view span,
                                  absl::FunctionRef<absl::Status(const SampleName& name, std::string_view data)> visit);
 
