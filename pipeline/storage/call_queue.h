@@ -15,8 +15,8 @@
 
 namespace penstock::storage {
 
-// Thread-safe. Runs every added call once. If the queue is destroyed or its executor stops, the call runs with
-// `cancelled` set.
+// Thread-safe. Runs every added call once. `cancelled` is set if the call has not begun when its stop is requested, the
+// queue is destroyed or the executor stops.
 class CallQueue {
  public:
   using Call = absl::AnyInvocable<void(bool cancelled) &&>;

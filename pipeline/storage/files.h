@@ -32,15 +32,15 @@ std::vector<UrlStorage> UrlStorages();
 // Returns a storage that uses `local` for paths, and the others for URLs. `local` must outlive it.
 std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others = UrlStorages());
 
-// Files that may be near or far, which may change while they are read. Reads of a network file system take
-// milliseconds, so a pool of read threads makes them, one read on each thread, and the threads that make rows continue.
-// If the files are near, the thread that needs a record reads it.
+// Files of this machine, on local disks or on a network file system. A read from a network file system takes
+// milliseconds, so a pool of read threads makes it, and the threads that make rows continue. From a local disk, the
+// thread that needs a record reads it. SetThreads() chooses between the two, also while files are read.
 class RemoteFiles {
  public:
   // Maximum number of threads. The settings of a worker (config/daemon_config.cc) have the same limit.
   static constexpr uint32_t kMaxThreads = 512;
 
-  // `threads`: 0 if the files are near. `urls` has the URLs. It must outlive this object.
+  // `threads`: 0 if the files are on local disks. `urls` is the storage of URLs. It must outlive this object.
   RemoteFiles(int threads, Storage* urls);
 
   // Returns the storage of all files. It has the lifetime of this object.
@@ -48,8 +48,8 @@ class RemoteFiles {
   // Number of records to keep in flight: one for each thread, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }
   int threads() const { return threads_now_.load(); }
-  // Sets the maximum number of concurrent reads; 0 means that the files are near. The number is lower if the system
-  // grants fewer threads. Reads in flight continue, and existing threads stay. Thread-safe.
+  // Sets threads(); 0 means that the files are on local disks. The number is lower if the system grants fewer threads.
+  // Starts missing threads and ends none: a lower number only lowers reads_under_way(). Thread-safe.
   void SetThreads(int threads);
   // Stops new reads. Returns false if a read still blocks at the deadline. This object must then live until the process
   // ends.

@@ -11,8 +11,8 @@
 
 namespace penstock::storage {
 
-// Passes each call on to the storage that Of() returns for its name. A derived class overrides the others. The blocking
-// forms call the forms that do not block.
+// Passes each call on to the storage that Of() returns for its name. A derived class overrides the calls that it
+// changes. The blocking forms call the forms that do not block.
 class ForwardingStorage : public Storage {
  public:
   bool IsLocal(const std::string& name) const override { return Of(name)->IsLocal(name); }

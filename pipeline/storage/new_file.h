@@ -19,7 +19,7 @@ struct WriteCondition {
 };
 
 // Not thread-safe. Commit() makes the file visible under its name and replaces an existing file. A file that is
-// destroyed before Commit() leaves nothing. Calls block.
+// destroyed before Commit() never becomes visible. Calls block.
 class NewFile {
  public:
   // Creates a local file. Until Commit() it is a hidden temporary file in the same folder, which must exist.

@@ -14,7 +14,7 @@ namespace penstock::storage {
 // `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `remote`:
 // HasLowLatency() returns false.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool remote = false);
-// As above, but `remote` may change at any time. It must outlive the storage.
+// Does the same, but `remote` may change at any time. It must outlive the storage.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* remote);
 
 // Returns the process-wide storage, which has its own threads and is never destroyed.

@@ -56,8 +56,9 @@ template <typename T>
 using CallDone = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
 // A file, open for reads of one state of it. Thread-safe, with any number of concurrent reads. ReadAt() (of
-// RandomAccessFile) is the blocking form of Read(). Info() returns the current state of a local file. For an object it
-// returns the last known state and makes no request.
+// RandomAccessFile) is the blocking form of Read(), but does not notice that a local file changed: the caller compares
+// Info() with opened(). Info() returns the current state of a local file. For an object it returns opened() and makes
+// no request.
 class StoredFile : public RandomAccessFile {
  public:
   // Returns the state in which the file was opened.
@@ -65,11 +66,12 @@ class StoredFile : public RandomAccessFile {
 
   // Reads up to `length` bytes at `offset` into `out`, which must stay valid until `done` is called. Reads fewer bytes
   // only at the end of the file. Never blocks. `done` may run inside this call or on a thread of the storage, and must
-  // be short. The file may be destroyed before `done` is called. The storage limits the time of a read.
+  // be short. The file may be destroyed before `done` is called. A storage of objects limits the time of a read. A
+  // mounted file system may hang.
   virtual void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
                     CallDone<size_t> done) const = 0;
-  // As Read(), but scatters the range over `parts`, in order. The default implementation reads into a buffer of its own
-  // and copies.
+  // Does the same, but scatters the range over `parts`, in order. The default implementation reads into a buffer of its
+  // own and copies.
   virtual void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                          CallDone<size_t> done) const;
 };
@@ -96,8 +98,8 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Returns whether names of this form, which may be relative here, are paths of this machine. Files of this machine
-  // have links, locks and renames. All other names are URLs.
+  // Returns whether the name, which may be relative here, is a path of this machine. Files of this machine have links,
+  // locks and renames. All other names are URLs.
   virtual bool IsLocal(const std::string& name) const = 0;
   // Returns the schemes of the URLs, such as "s3".
   virtual std::vector<std::string> Schemes() const = 0;
@@ -108,10 +110,10 @@ class Storage {
   // Returns InvalidArgument if no new files can be written into the folder, whose name is valid.
   virtual absl::Status CheckOutput(const std::string& folder) const = 0;
 
-  // Returns whether blocking calls for `name` normally take no longer than the page cache does. Then a row's thread
-  // makes them itself, because a handover would cost more. A storage behind a network returns false. The result is the
-  // same for all names below one root of a data set. It may change from call to call, and either way is correct for
-  // rows in flight.
+  // Returns whether blocking calls for `name` normally take no longer than a read from the page cache. Then a row's
+  // thread makes them itself, because a handover would cost more. A storage behind a network returns false. The result
+  // is the same for all names below one root of a data set. It may change from call to call. Rows in flight are correct
+  // with either result.
   virtual bool HasLowLatency(const std::string& name) const = 0;
 
   // These calls never block. `done` may run inside the call, as for StoredFile::Read().
@@ -140,7 +142,7 @@ class Storage {
   // Removes the file. OK if it does not exist. Aborted: `condition` does not hold. If the file does not exist and the
   // condition has a tag, either result is correct.
   virtual absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) = 0;
-  // Removes what killed writers of files in the folder have left: temporary files, or parts of uploads.
+  // Removes temporary files, or parts of uploads, that killed writers have left in the folder.
   virtual absl::Status RemoveUnfinished(const std::string& folder) = 0;
 };
 

@@ -33,11 +33,11 @@ struct ObjectCounts {
 };
 
 // Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Pauses grow and are
-// random, or last as long as the storage requests. Sends a late read a second time (hedge_policy.h). A stop ends a
-// request at once. Messages name the object, never a key.
+// random, and last at least as long as the storage requests. Sends a late read a second time (hedge_policy.h). A stop
+// ends a request at once. Messages name the object, never a secret.
 //
-// A folder is any prefix of a key that ends before a '/'. A state's tag is the ETag or the generation. If an object and
-// a folder have one name, the name is the object.
+// A folder is any prefix of a key that ends before a '/'. A state's tag is the generation, the ETag, or the time of the
+// last change of a server without ETags. If an object and a folder have one name, the name is the object.
 class ObjectStorage final : public Storage {
  public:
   static constexpr int kTries = 6;
@@ -82,8 +82,7 @@ class ObjectStorage final : public Storage {
   absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) override;
   absl::Status RemoveUnfinished(const std::string& folder) override;
 
-  // Returns the writer's dialect for `name`, or null if it cannot be written, as behind plain HTTP. Used by
-  // object_writer.cc.
+  // Returns the uploads of the service of `name`, or null if the service cannot be written. Used by object_writer.cc.
   ObjectUploads* UploadsOf(const ObjectName& name) const { return ServiceOf(name).uploads(); }
   // Sends a request for `name` with retries. `make` makes the request of each try. `check` checks a success response
   // (Unavailable: retry) and may be empty.
@@ -100,7 +99,7 @@ class ObjectStorage final : public Storage {
 
   ObjectService& ServiceOf(const ObjectName& name) const;
   ObjectDialect* DialectOf(const ObjectName& name) const { return ServiceOf(name).dialect(); }
-  // Fetches the state of the object, or NotFound.
+  // Fetches the state of the object. NotFound: there is no such object.
   void Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done);
   // Reads `length` bytes, which must exist and fit `parts`.
   void Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, std::vector<ReadPart> parts, size_t length,

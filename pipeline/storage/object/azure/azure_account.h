@@ -22,8 +22,8 @@ struct AzureAccount {
   std::string sas;  // encoded query without '?'
 
   // Also reads AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SERVICE_ENDPOINT and
-  // PENSTOCK_AZURE_UNSIGNED=1. NotFound: no variable names an account. InvalidArgument: a variable is wrong; the
-  // message names it.
+  // PENSTOCK_AZURE_UNSIGNED=1. NotFound: no variable names an account. InvalidArgument: a key, the connection string or
+  // the endpoint is wrong.
   static absl::StatusOr<AzureAccount> FromEnvironment(const Environment& environment);
 };
 

@@ -20,10 +20,10 @@ namespace penstock::storage {
 // Returns the tag of the state in a response with an ETag.
 std::string AzureTagOf(const HttpResponse& response);
 
-// A state's tag is the ETag without quotes, because only some responses have them.
+// A state's tag is the ETag without quotes, because some responses have no quotes.
 class AzureDialect final : public ObjectDialect {
  public:
-  // `account`: an error is reported when an object is requested. `tokens` must outlive this object.
+  // If `account` is an error, Prepare() returns it as PermissionDenied. `tokens` must outlive this object.
   AzureDialect(absl::StatusOr<AzureAccount> account, TokenSource* tokens, std::function<int64_t()> now)
       : account_(std::move(account)), tokens_(tokens), clock_(std::move(now)) {}
 

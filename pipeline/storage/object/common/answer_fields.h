@@ -17,7 +17,7 @@ inline std::string TextOf(const nlohmann::json& json, const char* name) {
   return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-// Parses a time of RFC 3339 and returns it in seconds since 1970, or 0 if it is none.
+// Parses a time of RFC 3339 and returns it in seconds since 1970, or 0 if it is malformed.
 inline int64_t SecondsOf(const std::string& time) {
   absl::Time parsed;
   return absl::ParseTime(absl::RFC3339_full, time, &parsed, nullptr) ? absl::ToUnixSeconds(parsed) : 0;

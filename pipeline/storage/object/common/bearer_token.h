@@ -51,8 +51,8 @@ class TokenSource {
 // for messages. PermissionDenied: the service refused, with its reason. Unavailable: a retry may help.
 absl::StatusOr<BearerToken> TokenOf(const std::string& who, const absl::StatusOr<HttpResponse>& response, int64_t now);
 
-// Returns why a response is no success: the reason in its body, without anything from the request. OK if it is a
-// success.
+// Returns OK for a success, otherwise an error with the reason in the response's body. The error has no text of the
+// request.
 absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpResponse>& response);
 
 // Returns whether secrets may be sent to `url`: by https, or to this machine.

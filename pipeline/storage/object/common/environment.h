@@ -1,4 +1,4 @@
-// The machine as a process sees it, in which keys are looked up. Tests replace it.
+// The variables, files, clock and programs of a process, for looking up keys. Tests replace it.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_ENVIRONMENT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_ENVIRONMENT_H_
 

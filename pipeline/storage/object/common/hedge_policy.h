@@ -1,8 +1,8 @@
 // Decides which late requests are sent a second time. Pure: the caller passes times in.
 //
-// A request is late if it takes longer than nearly all recent requests to the same storage for about as many bytes. A
-// storage that is slow altogether receives no second requests. At most one in Options::one_in answered requests is sent
-// twice.
+// A request is late if it takes much longer than nearly all recent requests to the same storage for about as many
+// bytes. A storage that is slow altogether receives no second requests. At most one in Options::one_in answered
+// requests is sent twice.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 
@@ -23,7 +23,7 @@ class HedgePolicy {
 
   struct Options {
     Nanos floor = 200 * kMillisecond;  // no request is late before this
-    int times = 2;                     // late is this multiple of the time that all but one in 20 took
+    int times = 2;                     // late: this many times the time in which 19 of 20 requests were answered
     size_t known = 32;                 // answers that must be known before a request of the size can be late
     uint64_t one_in = 50;              // answers that earn a second request
     uint64_t saved = 4;                // maximum number of earned second requests that are kept

@@ -32,9 +32,9 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "name: value"; may hold secrets
   std::string body;                  // for POST and PUT
-  // Destination of the body of a 2xx answer, filled in order. The parts have `capacity` bytes together, which is the
-  // limit of the body, and must stay valid until the call ends. Without parts the body goes to `body` of the response,
-  // at most kMostBody bytes.
+  // Destination of the body of a 2xx answer, filled in order. The parts must stay valid until the call ends. They have
+  // at least `capacity` bytes together, which is the limit of the body. Without parts the body goes to `body` of the
+  // response, at most kMostBody bytes.
   std::vector<ReadPart> parts;
   size_t capacity = 0;
   // Returns whether the headers belong to the wanted answer. If not, nothing is written to `parts` and the call ends
@@ -49,7 +49,7 @@ struct HttpRequest {
   std::function<void(Nanos silent)> when_silent = nullptr;
   bool direct = false;            // ignores proxies in the environment, for services of this machine or its network
   bool new_connection = false;    // uses no kept connection, and does not keep its own
-  bool follow_redirects = false;  // within http and https; other hosts do not receive the headers above
+  bool follow_redirects = false;  // within http and https; libcurl sends no authorization to other hosts
   // Limits of silence on the connection, and of the time until it is open.
   Nanos silence = 10 * kSecond;
   Nanos connecting = 5 * kSecond;
@@ -62,9 +62,12 @@ class HttpClient {
   static constexpr size_t kMostBody = size_t{16} << 20;
   // Silence that is reported. A request that stays silent ends later (HttpRequest::silence).
   static constexpr Nanos kSilentAfter = 2 * kSecond;
-  // Receives the response or an error. Unavailable: no answer arrived, or only a part of it. Cancelled: a stop was
-  // requested. InvalidArgument: the URL is none. Messages do not name the URL, which may hold secrets. Secrets of the
-  // request are hidden in the body of an error response (request_secrets.h).
+  // Receives the response or an error. Messages do not name the URL, which may hold secrets. Secrets of the request are
+  // hidden in the body of an error response (request_secrets.h).
+  //   Unavailable         no answer arrived, or only a part of it
+  //   FailedPrecondition  a success response without `parts` is longer than kMostBody
+  //   InvalidArgument     the URL is malformed
+  //   Cancelled           a stop was requested, or the client ends
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>) &&>;
 
   // `clock` measures delays, late requests and silence; libcurl applies its own limits in real time. The client looks
@@ -75,8 +78,9 @@ class HttpClient {
   // Ends all requests with Cancelled.
   ~HttpClient();
 
-  // Starts a request after `delay`. Never blocks. `done` runs once, on the client's thread, and must be short. A stop
-  // ends the request at once, and closes its connection if it has begun.
+  // Starts a request after `delay`. Never blocks. `done` runs once, on the client's thread, and must be short. It runs
+  // inside the call if the client's thread cannot start or the client ends. A stop ends the request at once, and closes
+  // its connection if it has begun.
   void Send(HttpRequest request, const CallOptions& options, Done done, Nanos delay = 0);
 
   // Returns the number of requests that were sent a second time because the first was late.

@@ -16,7 +16,8 @@ class MultiPoll {
   MultiPoll(const MultiPoll&) = delete;
   MultiPoll& operator=(const MultiPoll&) = delete;
 
-  // Blocks until a transfer is ready, Wake() is called or `most` has passed. Then drives the ready transfers.
+  // Blocks until a transfer is ready, libcurl's timer is due, Wake() is called or `most` has passed. Then drives the
+  // ready transfers.
   void Wait(Nanos most);
   // Ends the current Wait(), or the next one. Thread-safe; does not block.
   void Wake();

@@ -33,7 +33,7 @@ struct ObjectError {
   enum class Cure : uint8_t {
     kNone,
     kAgain,    // send the same request later
-    kRenewed,  // retry at once, because the dialect has learned a clock, a region or newer keys
+    kRenewed,  // retry at once, because the dialect has learned a clock or a region, or dropped its keys
   };
   absl::Status status;  // names the object
   Cure cure = Cure::kNone;
@@ -49,17 +49,18 @@ class ObjectDialect {
   // PermissionDenied or Unavailable if they cannot be fetched.
   virtual void Prepare(const ObjectName& name, CallDone<bool> done) { std::move(done)(true); }
 
-  // Requests the state of the object.
+  // Returns a request for the state of the object.
   virtual HttpRequest Head(const ObjectName& name) = 0;
-  // Requests `length` bytes at `offset`, only of the state `state` if the storage supports that.
+  // Returns a request for `length` bytes at `offset`, only of the state `state` if the storage supports that.
   virtual HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) = 0;
   // Returns whether this kind can list.
   virtual bool lists() const { return true; }
-  // Requests at most `most` entries of the folder `name`, whose key has no trailing '/'. `page` is the token of the
-  // page; "": the first. Unimplemented if lists() returns false.
+  // Returns a request for at most `most` entries of the folder `name`, whose key has no trailing '/'. `page` is the
+  // token of the page; "": the first. Unimplemented if lists() returns false.
   virtual absl::StatusOr<HttpRequest> List(const ObjectName& name, const std::string& page, size_t most) = 0;
 
-  // Returns the state in a response to Head() or Range(). The size is 0 if a range does not include it.
+  // Returns the state in a response to Head() or Range(). InvalidArgument or Unavailable: the response has no size.
+  // NotFound: the response is for a folder.
   virtual absl::StatusOr<FileInfo> StateOf(const ObjectName& name, const HttpResponse& response) = 0;
   // Returns the entries in a response to List().
   virtual absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) = 0;
@@ -80,8 +81,8 @@ ObjectError HttpError(const ObjectName& name, const HttpResponse& response, cons
 // Returns the value of a header, or "" if it is missing.
 std::string HeaderOf(const HttpResponse& response, const std::string& name);
 
-// Returns the size and tag from headers that all kinds share: content-length (or the total in content-range), and etag.
-// InvalidArgument: there is no size.
+// Returns the size and tag from headers that all kinds share: content-length (or the total in content-range), and etag
+// (or last-modified). InvalidArgument: there is no size.
 absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpResponse& response);
 
 }  // namespace penstock::storage

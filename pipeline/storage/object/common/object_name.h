@@ -31,7 +31,7 @@ std::vector<std::string> ObjectSchemes();
 // in an HTTP URL; a user or a password in the URL, which would appear in status and logs.
 absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name);
 
-// Returns the name that ParseObjectName() parsed.
+// Returns the URL of the object.
 std::string ToString(const ObjectName& name);
 
 // Percent-encodes all but letters, digits, '-', '.', '_', '~' (RFC 3986, section 2.3) and the characters in `kept`.

@@ -50,18 +50,19 @@ class ObjectUploads {
   // Returns the upload's id in the response. It may be secret.
   virtual absl::StatusOr<std::string> IdOf(const ObjectName& name, const HttpResponse& response) = 0;
   virtual HttpRequest Send(const ObjectName& name, const std::string& id, const UploadPart& part, std::string body) = 0;
-  // Returns the part's id in the response. Unavailable: the storage stored only some of its bytes.
+  // Returns the part's id in the response. Unavailable: the storage stored only some of its bytes, or named no id.
   virtual absl::StatusOr<std::string> PartOf(const ObjectName& name, const UploadPart& part,
                                              const HttpResponse& response) = 0;
-  // Returns nullopt if the last part has completed the upload. `parts` are the results of PartOf(), by number.
+  // Returns a request that completes the upload, or nullopt if the last part has completed it. `parts` are the results
+  // of PartOf(), by number.
   virtual std::optional<HttpRequest> Complete(const ObjectName& name, const std::string& id,
                                               const std::vector<std::string>& parts,
                                               const WriteCondition& condition) = 0;
   virtual absl::Status CheckComplete(const ObjectName& name, const HttpResponse& response) { return absl::OkStatus(); }
-  // Returns nullopt if the storage itself removes the parts.
+  // Returns a request that removes the parts, or nullopt if the storage itself removes them.
   virtual std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) { return std::nullopt; }
 
-  // Requests a list of the incomplete uploads into a folder. Returns nullopt if the storage cannot list them.
+  // Returns a request for a list of the incomplete uploads into a folder, or nullopt if the storage cannot list them.
   virtual std::optional<HttpRequest> ListPending(const ObjectName& folder) { return std::nullopt; }
   // Returns the uploads in a response to ListPending().
   virtual std::vector<PendingUpload> PendingOf(const ObjectName& folder, const HttpResponse& response) { return {}; }

@@ -9,8 +9,8 @@
 
 namespace penstock::storage {
 
-// Returns the tokens in the headers and the signatures in the URL, in each form in which they may be written, longest
-// first.
+// Returns the values of the headers authorization and x-amz-security-token, and the signature (sig) in the URL, in each
+// form in which they may be written, longest first.
 std::vector<std::string> SecretsOf(const HttpRequest& request);
 
 // Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.

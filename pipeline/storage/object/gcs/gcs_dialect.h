@@ -37,7 +37,8 @@ class GcsDialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
-  // Makes a request for an object of the bucket, or for all if `key` is "". `api` is the path before the bucket.
+  // Makes a request for an object of the bucket, or for the bucket's objects if `key` is "". `api` is the path before
+  // the bucket.
   HttpRequest Request(const std::string& api, const ObjectName& name, const std::string& key,
                       const std::vector<std::pair<std::string, std::string>>& query);
 

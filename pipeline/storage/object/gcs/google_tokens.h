@@ -6,8 +6,8 @@
 // A file holds one of:
 //   - a service account's key
 //   - a user's refresh token
-//   - either of them for another service account (impersonated_service_account)
 //   - the place of a foreign token to exchange (workload identity federation, from a file or a URL)
+//   - one of these for another service account (impersonated_service_account)
 // https://google.aip.dev/auth/4110 and the pages that it links
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_GOOGLE_TOKENS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_GOOGLE_TOKENS_H_

@@ -8,6 +8,7 @@
 //        role_arn with credential_source or web_identity_token_file
 //        a login by `aws sso login`
 //        credential_process: a program that prints keys
+//      If AWS_PROFILE is set, no later source is used.
 //   4. AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI: the service of ECS and EKS for a container
 //   5. The instance's metadata service (IMDSv2), unless AWS_EC2_METADATA_DISABLED is true
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html

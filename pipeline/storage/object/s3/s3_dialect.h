@@ -49,7 +49,7 @@ class S3Dialect final : public ObjectDialect {
 
  private:
   std::string RegionOf(const std::string& bucket);
-  // Returns whether the response names a region other than the one of the request.
+  // Stores the bucket's region. Returns false if `region` is empty or is the known one.
   bool LearnRegion(const std::string& bucket, const std::string& region);
 
   const S3Options options_;
