@@ -34,8 +34,8 @@ struct BakeOptions {
 // the order's first repeat.
 class BakeSource final : public RecordSource {
  public:
-  // Creates the source. InvalidArgument: zero variants, a JPEG column that does not exist or is no image, or an invalid
-  // quality.
+  // Creates the source. InvalidArgument: zero or more than 2^32 variants, a JPEG column that does not exist or is no
+  // image, an invalid quality, or a column named bake/record or bake/variant.
   static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const loader::LoadJob> job,
                                                             const BakeOptions& options);
 
@@ -46,7 +46,8 @@ class BakeSource final : public RecordSource {
   void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
   // Returns the text of a job that reads the records back as the same columns; only JPEG columns differ, by their loss.
-  // It has the order, batch and mix of the baked job. `files` is the glob of the shards.
+  // It has the other settings of the baked job, such as order and batch, but not its error policy. `files` is the glob
+  // of the shards.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

@@ -66,9 +66,9 @@ class FileSet {
   }
   const std::vector<std::string>& classes() const { return classes_; }
   uint64_t bytes() const { return bytes_; }
-  // Fingerprint of names, labels, classes, sizes and times.
+  // Fingerprint of names, labels, classes, sizes, times and tags.
   uint64_t fingerprint() const { return fingerprint_.value(); }
-  // Number of files that are missing or not regular, and the error of the first.
+  // Number of files without a state, because they are missing, not regular or unreadable, and the error of the first.
   uint64_t unreadable() const { return unreadable_; }
   const std::string& first_unreadable() const { return first_unreadable_; }
 
@@ -111,17 +111,18 @@ struct ClassFolders {
 
 // Lists the files below FOLDER/CLASS/, by class and then by name, both sorted by bytes. A class includes its
 // subfolders. Names with a leading dot are ignored. Classes have the numbers 0, 1 ... in their order, or those of
-// `labels` if it is not null (InvalidArgument names a class that it lacks). A folder with images but without class
-// folders gives files without labels. skip_other: leaves out and counts files that do not begin as images. The folder
-// may be in a bucket.
+// `labels` if it is not null. Files of a folder with images but without class folders have no labels. skip_other:
+// leaves out and counts files that do not begin as images. The folder may be in a bucket.
 //   NotFound         the folder does not exist
-//   InvalidArgument  no class folders, no files, or folders nested too deeply; a web server, which has no listing
+//   InvalidArgument  no class folders, no files, or folders nested too deeply; a class without a number in `labels`; a
+//                    web server, which has no listing
 absl::StatusOr<ClassFolders> ListClassFolders(storage::Storage* storage, const std::string& folder,
                                               const LabelNames* labels, bool skip_other = false);
 
 // Reads a list of files, in its order. Its lines are "path<TAB, space or comma>label"; empty lines are skipped. Paths
 // are below `root` unless they are absolute or URLs. List and root may be in a bucket or on a web server. A label is a
-// number, or one of `labels` if that is not null; then the file's class is known. InvalidArgument names the line.
+// number, or one of `labels` if that is not null. A file with one of `labels` has a class. InvalidArgument: a wrong
+// line, which the message names, or no files.
 absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::string& path, const std::string& root,
                                      const LabelNames* labels, bool skip_other = false);
 

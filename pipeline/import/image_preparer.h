@@ -27,7 +27,8 @@ struct PrepareOptions {
   // quality. 0: never.
   uint32_t longer_side = 0;
   int quality = 90;
-  // Decodes every image completely, so that the import finds damaged ones. Otherwise only headers are checked.
+  // Reads the data of every image completely, so that the import finds damaged ones. Otherwise only headers are
+  // checked.
   bool check = true;
   // Accepts damaged JPEGs as libjpeg decodes them.
   bool lenient = false;

@@ -10,7 +10,7 @@ namespace penstock::imports {
 // Returns whether the first bytes (12 suffice) are those of an image of a supported kind (ProbeImage).
 bool BeginsAsImage(std::string_view bytes);
 
-// As BeginsAsImage(), for a file. Returns true for an unreadable file, whose error is then reported when it is read.
+// Returns whether a file begins as an image. Also returns true for an unreadable file. A later read reports its error.
 bool MayBeImageFile(const std::string& path);
 
 }  // namespace penstock::imports

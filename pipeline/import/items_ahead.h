@@ -25,8 +25,8 @@ struct FetchedItem {
 };
 
 // Thread-safe. Fetches items in the order of their announcements, at most Options::under_way at a time. Items that are
-// in flight or fetched have at most Options::bytes together, or are one item. Take() fetches an item that has not begun
-// at once, beyond these limits.
+// in flight or fetched have at most Options::bytes together, or are one item. If the fetch of an item has not begun,
+// Take() begins it at once, even beyond these limits.
 class ItemsAhead {
  public:
   // Number of items to announce in advance. It exceeds the number in flight, so that fetched items are ready for many
@@ -53,7 +53,7 @@ class ItemsAhead {
 
   // Announces that Take(item) will be called, or has just been called.
   void Announce(uint64_t item);
-  // Blocks until the item is fetched, and returns it. Once for each item.
+  // Blocks until the item is fetched, and returns it. Call it once for each item.
   absl::StatusOr<FetchedItem> Take(uint64_t item);
 
  private:

@@ -23,7 +23,7 @@ std::string RawFeatureText(const std::string& key, const std::string& column, ba
 // Returns whether the first bytes are those of a JPEG, PNG, WebP, BMP or GIF file.
 bool LooksLikeImage(std::string_view bytes);
 
-// Returns whether an integer of this key is most likely a class.
+// Returns whether an integer of this key is probably a class.
 bool LooksLikeLabel(std::string_view key);
 
 // Returns the ops of a training recipe. `column` is empty, or `column: "..." ` if the image is in another column.

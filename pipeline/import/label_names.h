@@ -18,8 +18,8 @@ using LabelNames = std::map<std::string, int64_t, std::less<>>;
 // both parts. Returns false if there are not two parts.
 bool SplitLastWord(std::string_view line, std::string_view* left, std::string_view* right);
 
-// Reads lines "name<TAB or space>number"; empty lines are skipped. InvalidArgument names the file and the line: a
-// missing number, or a name that an earlier line has with another number.
+// Reads lines "name<TAB or space>number"; empty lines are skipped. InvalidArgument: a line has no number, or has a name
+// that an earlier line has with another number (the message names the line), or the file has no names.
 absl::StatusOr<LabelNames> ReadLabelNames(storage::Storage* storage, const std::string& path);
 
 // Returns the text that ReadLabelNames() reads: "name<TAB>number", sorted by number.

@@ -26,7 +26,7 @@ class NpyFile {
   // scalar, no rows. DataLoss: the file has fewer or more bytes than the header declares.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(storage::Storage* storage, const std::string& path,
                                                              const std::string& scratch = "");
-  // As above, for an open file such as a member of an archive.
+  // Does the same for an open file, such as a member of an archive.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
 
   const std::string& path() const { return file_->path(); }
@@ -35,7 +35,7 @@ class NpyFile {
   // Shape of one row; [] if the array has one dimension.
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   uint64_t row_bytes() const { return row_bytes_; }
-  // Fingerprint of the header, and of the file's size and time.
+  // Fingerprint of the header, and of the file's size, time and tag.
   uint64_t fingerprint() const { return fingerprint_; }
 
   // Reads row i into *out (replaced), little-endian and dense. Requires i < rows().

@@ -32,7 +32,7 @@ class NpySource final : public RecordSource {
   uint64_t fingerprint() const override;
   std::unique_ptr<RecordMaker> NewMaker() const override;
 
-  // Numbers that fill no window.
+  // Returns how many numbers at the ends of the arrays fill no window.
   uint64_t left_over() const { return left_over_; }
 
   // Returns the text of a job that reads the records back. The rows are a column "image" if they are uint8 of height x

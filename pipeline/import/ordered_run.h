@@ -16,7 +16,7 @@ struct OrderedRunOptions {
   int threads = 1;
   // Bytes of records that wait for an earlier one. Records in the making are additional.
   uint64_t window_bytes = uint64_t{256} << 20;
-  std::stop_token stop = {};  // ends the run with Cancelled, after records that threads are making or taking
+  std::stop_token stop = {};  // ends the run with Cancelled, after the threads have finished their current records
 };
 
 // Makes the records of items item_at(first), item_at(first + 1) ... item_at(end - 1) on several threads, and passes

@@ -21,7 +21,7 @@ enum class ImageTreatment : uint8_t {
 constexpr int kImageTreatments = 3;
 
 struct MadeRecord {
-  std::string bytes;  // a serialized tf.train.Example
+  std::string bytes;  // a serialized tf.train.Example, or the bytes of an existing record
   ImageTreatment treatment = ImageTreatment::kKept;
 };
 
@@ -46,7 +46,8 @@ class RecordSource {
 
   // For remote storage: how many items to announce before they are made.
   virtual size_t ahead() const { return 0; }
-  // Announces that `item` will be made. Called once per item, approximately in the order of use. Does not block.
+  // Announces that `item` will be made. Called only if ahead() is not 0, once per item, approximately in the order of
+  // use. Does not block.
   virtual void WillMake(uint64_t item) const {}
 };
 

@@ -11,8 +11,8 @@
 
 namespace penstock::imports {
 
-// Returns a prefetcher of items, where item i uses record i % `records`. Returns null if the reader answers at once;
-// then each record is read when it is needed. `reader` must outlive the result.
+// Returns a prefetcher of items, where item i uses record i % `records`. Returns null if the reader has low latency:
+// each record is then read when it is needed. `reader` must outlive the result.
 std::unique_ptr<ItemsAhead> NewRecordsAhead(loader::DatasetReader* reader, uint64_t records);
 
 // Returns the record of `item`, from `ahead` if that is not null. The bytes are in `fetched` or `buffer` until their

@@ -35,7 +35,7 @@ class ScratchFile {
   const std::string folder_;
 };
 
-// Returns bytes [offset, offset + info.size) of `file` as a file with its own name and state.
+// Returns bytes [offset, offset + info.size) of `file` as a file with this name and state.
 std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAccessFile> file, uint64_t offset,
                                                 FileInfo info, std::string name);
 

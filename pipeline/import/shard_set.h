@@ -39,9 +39,9 @@ struct ShardSetOptions {
   // Source and method of the shards, in words for the user. A folder can be continued only if these, the options above
   // (except threads, window_bytes and skip_bad) and the source's fingerprint are equal.
   std::vector<std::pair<std::string, std::string>> arguments;
-  // Runs on the threads, one call at a time. May be empty.
+  // Runs on threads of the run or on the caller's, one call at a time. May be empty.
   std::function<void(const ShardSetProgress&)> progress;
-  // Ends the run with Cancelled, as an error would, unless all is written.
+  // A stop ends the run with Cancelled, as an error would, unless all records are written.
   std::stop_token stop = {};
 };
 
@@ -57,7 +57,7 @@ absl::Status CheckShardOptions(const ShardSetOptions& options);
 // the run was killed. A shard appears under its name when it is complete and on disk. After an error the finished
 // shards stay, and a later call with the same options continues after them. If there are none, the folder is left as it
 // was. Returns the errors of ShardFolder::Open() and of writes (they name the file), and the error of the first bad
-// item in order.
+// item in order. InvalidArgument also if there are no items, or all of them are bad.
 absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const RecordSource& source,
                                            const ShardSetOptions& options);
 
