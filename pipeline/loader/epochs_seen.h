@@ -34,8 +34,8 @@ class EpochsSeen {
     for (const Seen& seen : seen_) most = std::max(most, seen.rows);
     return most;
   }
-  // Returns the rows that are read of an epoch of `positions`: the largest count of an epoch. During the first epoch,
-  // extrapolates from the part that has passed, or returns 0 if that part is too small.
+  // Returns the number of rows that the job reads in an epoch of `positions`: the largest count of an epoch. During the
+  // first epoch, extrapolates from the part that has passed, or returns 0 if that part is too small.
   double rows_of_epoch(double positions) const {
     if (epochs_ != 1) return rows();
     const Seen& first =

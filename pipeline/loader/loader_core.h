@@ -319,7 +319,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   RowCosts::Saved saved_ ABSL_GUARDED_BY(mutex_);  // time that caches saved, since the start
   LoaderActivity activity_;
-  // Rows waited for memory when a maker last looked for a row.
+  // At the last look for a row, rows waited and none had memory.
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -19,8 +19,8 @@ struct LoaderStats {
   // Records that the loader requested from storage, and the time until storage answered, on all threads.
   uint64_t storage_reads = 0;
   double storage_seconds = 0;
-  // Requests to remote storage, for records and for ranges of records. Bytes that it returned; framing counts only in
-  // ranges. Bytes of records that became rows.
+  // Requests to remote storage, for records and for ranges of records. remote_bytes: bytes that it returned, with
+  // framing only in ranges. remote_used_bytes: bytes of the records that became rows.
   uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
   uint64_t remote_hedges = 0;  // second requests of this process to object storage, after a late first one
   double compute_seconds = 0;

@@ -14,7 +14,7 @@ namespace penstock::loader {
 
 class RepeatedReads {
  public:
-  // Number of further epochs from which on caching decoded images pays. In the epoch that fills the cache, whole images
+  // Caching decoded images pays if at least this many epochs follow. In the epoch that fills the cache, whole images
   // are decoded, which costs half as much work again.
   static constexpr uint64_t kPayingEpochs = 3;
 

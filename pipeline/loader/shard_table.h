@@ -67,7 +67,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   // Returns the path for messages: root path and path below it, or "root:path" if the root is not configured.
   std::string PathOf(uint32_t number) const;
 
-  // Requests loads in progress to end, and returns at once. They end with Cancelled soon, and notify their waiters.
+  // Cancels loads in progress, and returns at once. The loads soon end with Cancelled and notify their waiters.
   void Stop() { stop_.request_stop(); }
 
  private:

@@ -119,8 +119,8 @@ class ReadAhead {
   class RangeLook {
    public:
     RangeLook(ReadAhead* ahead, const Known& known, Records* records);
-    // Returns the next range to read, or nullopt if this look is over. `Known::bytes` limits the distance: it could
-    // hold the records of all rows in between. A shuffle window that was started may continue to its end.
+    // Returns the next range to read, or nullopt if this look is over. The look goes only as far as
+    // `Known::bytes` can hold the records of all rows in between. It may finish a shuffle window that was started.
     std::optional<RangeRead> Next();
     // Call this if the range of the last Next() could not begin. A later look returns it again.
     void NotBegun();

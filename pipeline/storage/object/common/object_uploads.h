@@ -34,7 +34,7 @@ class ObjectUploads {
  public:
   virtual ~ObjectUploads() = default;
 
-  // Writes the object in one request.
+  // Returns a request that writes the whole object.
   virtual HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) = 0;
   virtual HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) = 0;
   // Returns the tag of the new state in a response to Put(); empty if it has none.
