@@ -117,8 +117,9 @@ void LoaderCaches::NoSessions() {
 
 void LoaderCaches::AddJob(const std::shared_ptr<const LoadJob>& job) {
   MutexLock lock(&mutex_);
-  const auto known =
-      std::find_if(jobs_.begin(), jobs_.end(), [&job](const CachedJob& entry) { return entry.job.lock() == job; });
+  const auto known = std::find_if(jobs_.begin(), jobs_.end(), [&job](const CachedJob& entry) {
+    return !entry.job.owner_before(job) && !job.owner_before(entry.job);  // never the last owner, unlike lock()
+  });
   if (known != jobs_.end()) return;
   std::shared_ptr<const void> on_disk;
   if (disk_ != nullptr) on_disk = disk_->Use(job->record_space(), AboutShards(job->reader().snapshot()));
@@ -130,9 +131,10 @@ void LoaderCaches::Sweep() {
   {
     MutexLock lock(&mutex_);
     for (auto it = jobs_.begin(); it != jobs_.end();) {
-      std::set<uint64_t>& spaces = it->job.expired() ? gone : live;
+      const bool expired = it->job.expired();  // may change at any time
+      std::set<uint64_t>& spaces = expired ? gone : live;
       spaces.insert({it->record_space, it->decoded_space, it->shared_space});
-      it = it->job.expired() ? jobs_.erase(it) : it + 1;
+      it = expired ? jobs_.erase(it) : it + 1;
     }
   }
   const uint64_t before = bytes();

@@ -106,6 +106,7 @@ class LoaderCaches {
 
   // Held while sizes change. Acquired before the lock of RowMemory, and before mutex_.
   Mutex sizing_;
+  // Acquired last, also with the loader's lock held; only the locks of the disk cache come after it.
   Mutex mutex_;
   uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // largest size of the caches since the heap last released memory

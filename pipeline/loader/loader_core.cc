@@ -102,7 +102,6 @@ void LoaderCore::Start() {
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
   caches_.Sweep();
-  caches_.AddJob(job);
   const uint64_t mean = MeanRecordBytes(*job);
   const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);
   const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
@@ -115,26 +114,31 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     lacks = budget_.LacksFor(reserve);
   }
   if (lacks > 0) caches_.Release(lacks, LoaderCaches::For::kRows);
-  MutexLock lock(&mutex_);
-  const uint64_t id = next_session_++;
-  PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
-  scheduler_.AddSession(id, options.weight);
-  auto session = std::make_shared<OpenedSession>();
-  session->id = id;
-  session->job = job;
-  session->options = options;
-  session->sink = sink;
-  session->ahead = std::make_unique<ReadAhead>(job, limits_.range);
-  session->expected = std::make_shared<const ExpectedRows>(options.expected);
-  session->overhead = overhead;
-  session->estimate = making;
-  LookAtIdle(true);
-  session->activity = activity_.Of(job);
-  session->activity->OpensReader(options.end_epoch);
-  // Also if files are local: they may become remote.
-  if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
-  CountShares(session.get(), 1);
-  sessions_.emplace(id, std::move(session));
+  uint64_t id;
+  {
+    MutexLock lock(&mutex_);
+    id = next_session_++;
+    PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
+    scheduler_.AddSession(id, options.weight);
+    auto session = std::make_shared<OpenedSession>();
+    session->id = id;
+    session->job = job;
+    session->options = options;
+    session->sink = sink;
+    session->ahead = std::make_unique<ReadAhead>(job, limits_.range);
+    session->expected = std::make_shared<const ExpectedRows>(options.expected);
+    session->overhead = overhead;
+    session->estimate = making;
+    LookAtIdle(true);
+    session->activity = activity_.Of(job);
+    session->activity->OpensReader(options.end_epoch);
+    // Also if files are local: they may become remote.
+    if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
+    CountShares(session.get(), 1);
+    sessions_.emplace(id, std::move(session));
+  }
+  // After the reserve: the index of the disk cache grows into memory that no session needs.
+  caches_.AddJob(job);
   return id;
 }
 
@@ -330,6 +334,7 @@ LoaderStats LoaderCore::Stats() {
   caches_.Sweep();
   LoaderStats stats;
   RowCosts::Saved saved;
+  const uint64_t cached = caches_.bytes();
   uint64_t peak;
   {
     MutexLock lock(&mutex_);
@@ -337,7 +342,7 @@ LoaderStats LoaderCore::Stats() {
     saved = saved_;
     times_.AddTo(&stats);
     stats.memory_bytes = budget_.used();
-    peak = budget_.PeakWith(caches_.bytes());
+    peak = budget_.PeakWith(cached);
   }
   stats.remote_hedges = storage::CountsOfObjects().hedges;
   if (ranges_ != nullptr) {

@@ -144,6 +144,27 @@ TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
   EXPECT_GE(pass.stats.storage_reads, 32u);
 }
 
+// Its index would otherwise keep memory that a session which fits needs.
+TEST_P(DiskCacheRows, ARejectedSessionUsesNoDataSetOfTheCache) {
+  const std::shared_ptr<const LoadJob> job = Open();
+  LoaderOptions options;
+  options.threads = 1;
+  options.memory_budget_bytes = 16 << 20;
+  options.disk_cache = OpenCache(kPlenty);
+  const auto loader = Loader::Create(options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  HoldingSink sink;
+  LoaderSessionOptions rows;
+  rows.largest_step_rows = 1'000'000;
+  EXPECT_TRUE(absl::IsResourceExhausted((*loader)->OpenSession(job, rows, &sink).status()));
+  options.disk_cache->Flush();
+  EXPECT_TRUE(cache::ListDiskCache(folder_.File("cache")).value().empty());
+  rows.largest_step_rows = 1;
+  EXPECT_TRUE((*loader)->OpenSession(job, rows, &sink).ok());
+  options.disk_cache->Flush();
+  EXPECT_EQ(cache::ListDiskCache(folder_.File("cache")).value().size(), 1u);
+}
+
 TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
   const std::shared_ptr<const LoadJob> job = Open();
   HoldingSink sink;
