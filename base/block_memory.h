@@ -13,11 +13,11 @@ namespace penstock {
 class BlockMemory {
  public:
   virtual ~BlockMemory() = default;
-  // Returns a block aligned to at least 64 bytes, or null if there is no room. The caller then uses the heap.
+  // Returns a block aligned to at least 64 bytes, or null if there is no room.
   virtual std::byte* Allocate(size_t bytes) = 0;
   // `bytes` must be the size passed to Allocate.
   virtual void Deallocate(std::byte* block, size_t bytes) = 0;
-  // Returns the approximate total size of blocks that have room.
+  // Returns the approximate total size of the blocks that fit at once, including allocated ones.
   virtual uint64_t bytes_for_blocks() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// The limits that control groups (versions 1 and 2) set for this process. The limits of all groups from the process's
-// own group up to the root of the hierarchy apply: these functions return the smallest one.
+// The limits that control groups (versions 1 and 2) set for this process. The limit of each group from the process's
+// own up to the root of the hierarchy applies. These functions return the smallest one.
 //
 // `proc` is the process's folder in /proc: its `cgroup` names the groups, and its `mountinfo` lists where they are
 // mounted.
@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-// Returns the CPUs of the quota (cpu.max, cpu.cfs_quota_us), rounded up: at most those of the affinity mask, at least
-// 1.
+// Returns the CPUs of the quota (cpu.max, cpu.cfs_quota_us), rounded up: at least 1, and at most the CPUs of the
+// affinity mask.
 int AvailableCpus(const std::string& proc = "/proc/self");
 
 struct MemoryLimit {

@@ -1,5 +1,4 @@
-// Non-uniform draws from the same counter, with the project's own log, exp and cos. Results are the same on every
-// machine.
+// Non-uniform draws from a SampleRandom. They use base/portable_math.h, so results are the same on every machine.
 #ifndef PENSTOCK_BASE_DISTRIBUTIONS_H_
 #define PENSTOCK_BASE_DISTRIBUTIONS_H_
 
@@ -12,10 +11,10 @@ namespace penstock {
 double DrawNormal(SampleRandom* random);
 
 // Draws from the gamma distribution of this shape (> 0) and scale 1: Marsaglia and Tsang, "A simple method for
-// generating gamma variables" (2000). Below shape 1, uses shape + 1 and a power of a uniform draw.
+// generating gamma variables" (2000). For a shape below 1, multiplies a draw of shape + 1 by a power of a uniform draw.
 double DrawGamma(double shape, SampleRandom* random);
 
-// Draws from Beta(a, b), with a and b > 0, by two gamma draws. Returns 0.5 if both draws are indistinguishable from 0.
+// Draws from Beta(a, b), with a and b > 0, by two gamma draws. Returns 0.5 if both draws are 0 after rounding.
 double DrawBeta(double a, double b, SampleRandom* random);
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// Tracks the free parts of a memory region in whole pages. The record is outside the region, which other processes may
-// write.
+// Tracks the free pages of a memory region. The bookkeeping is outside the region, because other processes may write to
+// the region.
 #ifndef PENSTOCK_BASE_FREE_PAGES_H_
 #define PENSTOCK_BASE_FREE_PAGES_H_
 
@@ -24,7 +24,7 @@ class FreePages {
   // first gap that is large enough, so that the used part stays near the start, where pages are already allocated and
   // warm.
   std::optional<uint64_t> Reserve(uint64_t bytes);
-  // Frees a range that Reserve returned for the same `bytes`. Anything else breaks an invariant.
+  // Frees a range that Reserve returned for the same `bytes`.
   void Release(uint64_t from, uint64_t bytes);
 
   uint64_t used() const { return used_; }

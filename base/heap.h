@@ -8,10 +8,11 @@
 
 namespace penstock {
 
-// Keeps up to about `bytes` of freed memory at the end of each arena of the heap. glibc releases all but 128 KiB at
-// once, so that the system removes and clears pages for every few messages in programs that handle rows: half of a
-// client's time for rows over gRPC. Call this in main, before threads are started. Does nothing with another heap, or
-// if the environment sets MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES.
+// Keeps up to about `bytes` of freed memory at the end of each arena of the heap. By default, glibc keeps 128 KiB and
+// releases the rest at once. In a program that handles rows, the system then unmaps and clears pages every few
+// messages, which takes half of a client's time for rows over gRPC. Call this in main, before threads are started. Does
+// nothing with another heap, or if the environment sets MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or
+// GLIBC_TUNABLES.
 void KeepFreedMemory(size_t bytes);
 
 // Releases free pages to the system, including those between used ones. After KeepFreedMemory, about 128 KiB stay at
@@ -32,8 +33,8 @@ class ArenaAnchor {
   std::list<void*>::iterator block_;  // a small block of the arena, in a list of all anchors
 };
 
-// Returns the bytes of memory of this process that do not belong to files on disk: private memory, and memory shared
-// with other processes, such as memory files. Returns 0 if the system does not report it.
+// Returns the bytes of this process's resident memory that do not belong to files on disk: private memory, and memory
+// shared with other processes, such as memory files. Returns 0 if the system does not report them.
 uint64_t OwnMemory();
 
 }  // namespace penstock

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// Returns the content of a JSON string between its quotes (RFC 8259, section 7). Replaces each byte that is not UTF-8
-// (RFC 3629), which file names may contain, by U+FFFD.
+// Returns the content of a JSON string between its quotes (RFC 8259, section 7). Replaces each byte that is not part of
+// a UTF-8 sequence (RFC 3629) by U+FFFD. File names may contain such bytes.
 std::string JsonEscaped(std::string_view text);
 
 // Writes one object member by member: `Json().Field("job", name).Field("rows", rows).Object()`. The caller must use
@@ -21,14 +21,14 @@ class Json {
   Json& Field(std::string_view key, const char* value) { return Field(key, std::string_view(value)); }
   Json& Field(std::string_view key, uint64_t value);
   Json& Field(std::string_view key, int value);
-  // Writes six digits, for display and plots, or null for NaN and infinity.
+  // Writes six significant digits, for display and plots, or null for NaN and infinity.
   Json& Field(std::string_view key, double value);
   Json& Field(std::string_view key, bool value);
   // `json` must be a JSON value.
   Json& Raw(std::string_view key, std::string_view json);
   std::string Object() const;
 
-  // Return values for Raw: a quoted text; an array of values; an array of texts.
+  // Return a value for Raw: a quoted text, an array of JSON values, and an array of quoted texts.
   static std::string Quote(std::string_view text);
   static std::string Array(const std::vector<std::string>& items);
   static std::string QuotedArray(const std::vector<std::string>& texts);

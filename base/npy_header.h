@@ -12,7 +12,7 @@
 namespace penstock {
 
 struct NpyHeader {
-  std::string descr;           // NumPy's name of the element type: "<f4"
+  std::string descr;  // NumPy's name of the element type: "<f4"; for a record array, a part of its list of fields
   bool fortran_order = false;  // column-major order
   std::vector<int64_t> shape;
   uint64_t data_offset = 0;  // offset of the first element in the file
@@ -20,8 +20,9 @@ struct NpyHeader {
   bool operator==(const NpyHeader&) const = default;
 };
 
-// Parses the header at the beginning of `bytes`; 64 KiB suffice for every header that NumPy writes. InvalidArgument: no
-// .npy file, or a header that NumPy does not write. Safe for untrusted bytes.
+// Parses the header at the beginning of `bytes`, which may be untrusted. The first 64 KiB of a file suffice, except for
+// a record array with a great number of fields. Returns InvalidArgument if `bytes` do not begin with a complete, valid
+// header.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
 
 }  // namespace penstock

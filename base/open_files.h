@@ -7,18 +7,18 @@
 
 namespace penstock {
 
-// Raises this process's limit of open files to the system's hard limit, at most 65536. The default soft limit is 1024
-// on most systems, for programs that call select(), which Penstock's do not. Call this in main.
+// Raises this process's soft limit of open files to the hard limit, at most 65536. Most systems set a soft limit of
+// 1024 for programs that call select(); Penstock's programs do not. Call this in main.
 void RaiseOpenFileLimit();
 
 // Makes a write past RLIMIT_FSIZE fail with EFBIG. Otherwise SIGXFSZ ends the process without a message. Call this in
 // main.
 void IgnoreFileSizeSignal();
 
-// Returns RLIMIT_FSIZE in bytes, or the largest number if there is no limit. It also applies to memory files.
+// Returns RLIMIT_FSIZE in bytes, or the largest number if there is no limit. The limit also applies to memory files.
 uint64_t FileSizeLimit();
 
-// Returns the soft limit of open files.
+// Returns the soft limit of open files, at most 65536, or 1024 if the system does not report it.
 size_t OpenFileLimit();
 
 }  // namespace penstock

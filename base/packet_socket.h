@@ -15,7 +15,7 @@ namespace penstock {
 
 struct ReceivedPacket {
   std::string bytes;
-  OwnedFd fd;  // descriptor of the packet
+  OwnedFd fd;  // descriptor that came with the packet; empty: none
 };
 
 // Thread-safe, except destruction. Packets that several threads send concurrently arrive whole, one after another.
@@ -32,11 +32,11 @@ class PacketSocket {
   //   a packet    never an empty one
   //   nullopt     no packet has arrived
   //   OutOfRange  the peer has closed the connection
-  //   others      the packet is longer than kMaxPacket or has more than one descriptor, or the system's error
+  //   others      InvalidArgument if the packet is longer than kMaxPacket or has more than one descriptor; the system's
+  //               error
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const;
 
-  // As Receive, into the caller's buffer of `most` bytes. Returns the packet's size. Returns InvalidArgument for a
-  // longer packet.
+  // As Receive, into the caller's buffer. Returns InvalidArgument for a packet of more than `most` bytes.
   struct Arrived {
     size_t size = 0;
     OwnedFd fd;
@@ -45,11 +45,11 @@ class PacketSocket {
 
   // Sends a packet, with a copy of `fd` unless it is -1.
   //   OK
-  //   ResourceExhausted  the peer does not read (with `wait`, blocks instead until Shutdown)
+  //   ResourceExhausted  the peer does not read; with `wait`, a blocking socket blocks until the peer reads or Shutdown
   //   OutOfRange         the peer has closed the connection
   absl::Status Send(std::string_view packet, bool wait, int fd = -1) const;
 
-  // Makes a blocked Send, and all later ones, fail. Any thread may call it.
+  // Makes a blocked Send, and all later ones, fail.
   void Shutdown() const;
 
  private:

@@ -1,5 +1,6 @@
 // Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1,
-// 2, 3" (SC 2011). The only source of randomness in Penstock: a draw is a pure function of key and counter.
+// 2, 3" (SC 2011). All draws that decide about a row's content come from it: a draw is a pure function of key and
+// counter.
 #ifndef PENSTOCK_BASE_PHILOX_H_
 #define PENSTOCK_BASE_PHILOX_H_
 
@@ -11,8 +12,9 @@ namespace penstock {
 // Applies ten rounds of Philox4x32 to `counter` under `key`.
 std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-// The draws of one op on one sample. The key is the hash of (seed, epoch, op path). The counter is (record 64 bits,
-// repeat 16, draw 48). A sample has the same draws on any worker, in any order of work.
+// The draws of one op on one sample, or of one group of mixed rows. An op's key is the hash of (seed, epoch, op path).
+// The counter has 64 bits for the record, 16 for the repeat and 48 for the draw. A sample has the same draws on any
+// worker, in any order of work.
 class SampleRandom {
  public:
   SampleRandom(uint64_t key, uint64_t record_id, uint16_t repeat) : key_(key), record_id_(record_id), repeat_(repeat) {}

@@ -1,7 +1,7 @@
 // log, exp, sin and cos with the same bits on every CPU and with every C library. They use only IEEE additions,
-// multiplications and divisions in a fixed order (the build disables contraction). Draws and filter weights use them,
-// because libm's functions differ between versions and CPUs in the last bit. (sqrt and rounding are exact in IEEE
-// already.)
+// subtractions, multiplications and divisions in a fixed order; the build disables contraction. Draws and filter
+// weights use them, because the last bit of libm's results differs between versions and CPUs. (IEEE defines sqrt and
+// rounding exactly.)
 #ifndef PENSTOCK_BASE_PORTABLE_MATH_H_
 #define PENSTOCK_BASE_PORTABLE_MATH_H_
 
@@ -13,7 +13,7 @@ namespace penstock {
 // Returns the natural logarithm. x must be finite and positive (subnormals included).
 double PortableLog(double x);
 
-// Returns e^x. Overflow gives infinity, underflow 0.
+// Returns e^x: infinity on overflow, 0 on underflow, and NaN for NaN.
 double PortableExp(double x);
 
 // |x| must be at most 2^20.

@@ -10,7 +10,8 @@ constexpr size_t kCacheLine = 64;
 
 inline void PrefetchLine(const void* at) { __builtin_prefetch(at); }
 
-// Prefetches all cache lines of the object. Null is allowed.
+// Prefetches the object's cache lines; may miss the last one if the object does not begin a cache line. Null is
+// allowed.
 template <typename T>
 void PrefetchObject(const T* object) {
   if (object == nullptr) return;

@@ -15,13 +15,14 @@ class SealedMemory {
  public:
   enum class Others { kRead, kWrite };
 
-  // Creates a file of zeros, mapped for reading and writing. Its pages take memory on their first access. With kRead no
-  // process can map it for writing, except the existing mapping. `what` is its purpose, for errors, which name the
-  // system call.
+  // Creates a file of zeros, mapped for reading and writing. Its pages take memory on their first access. With kRead,
+  // no process can map the file for writing again; the returned mapping stays writable. Errors name the purpose `what`
+  // and the system call, or RLIMIT_FSIZE if the file exceeds it.
   static absl::StatusOr<SealedMemory> Create(const char* name, uint64_t bytes, Others others, const char* what);
 
-  // Maps memory from another process for reading. Returns InvalidArgument if the memory could be truncated during a
-  // read (which kills the reading process), is not a memory file, or does not have `bytes` bytes.
+  // Maps memory from another process for reading. Returns InvalidArgument if the file is not a memory file of `bytes`
+  // bytes, if `bytes` is 0, or if a read of the file could kill this process: its size can shrink, or it has huge
+  // pages.
   static absl::StatusOr<SealedMemory> Open(OwnedFd fd, uint64_t bytes);
 
   SealedMemory(SealedMemory&& other) noexcept;
@@ -31,6 +32,7 @@ class SealedMemory {
   // Returns the descriptor, or -1 after CloseFd and for opened memory.
   int fd() const { return fd_.get(); }
   void CloseFd() { fd_.Reset(); }
+  // Opened memory must not be written to.
   std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
 

@@ -1,5 +1,5 @@
-// Memory that is written once and that processes of this host may map for reading: anonymous files, which can be found
-// by the addresses of their contents.
+// Anonymous memory files that are written once, and that processes of this host may map for reading. An address in its
+// contents identifies a file.
 #ifndef PENSTOCK_BASE_SHARED_ROW_FILES_H_
 #define PENSTOCK_BASE_SHARED_ROW_FILES_H_
 
@@ -43,9 +43,9 @@ class SharedRowFile {
 // The shared row files of a process. Thread-safe. Held by shared_ptr.
 class SharedRowFiles : public std::enable_shared_from_this<SharedRowFiles> {
  public:
-  // Creates a file of zeros, whose pages take memory on their first access. Errors name the system call.
+  // Creates a file of zeros, whose pages take memory on their first access. Returns the errors of SealedMemory::Create.
   absl::StatusOr<std::shared_ptr<SharedRowFile>> Create(uint64_t bytes);
-  // Returns the file that contains all these bytes, which the caller must keep alive, or null.
+  // Returns the file that contains all these bytes, or null. The caller must keep the bytes alive.
   std::shared_ptr<const SharedRowFile> FileOf(const void* data, size_t size) const;
 
  private:

@@ -1,6 +1,5 @@
-// Marks on an error by which code recognizes it, because no decision depends on the text of a message. A mark is a
-// payload of the status (absl::Status::SetPayload). A status that is made from the code and the message of another has
-// no marks.
+// Marks by which code recognizes an error. No decision depends on the text of a message. A mark is a payload of the
+// status (absl::Status::SetPayload). A status that is made from the code and the message of another has no marks.
 #ifndef PENSTOCK_BASE_STATUS_MARK_H_
 #define PENSTOCK_BASE_STATUS_MARK_H_
 

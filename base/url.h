@@ -8,12 +8,12 @@
 
 namespace penstock {
 
-// Returns a URL for messages and logs, without secrets: removes the part before an '@' (user and password), and the
-// part after '?' or '#' (a signature).
+// Returns a URL for messages and logs, without secrets. Replaces the user and password before the last '@' by "...".
+// Removes the first '?' or '#' and the rest of the URL, which may be a signature.
 std::string UrlForShow(std::string_view url);
 
 // Returns why a URL cannot be read, with the remedy. `schemes` are the schemes of the caller's storages, such as "s3".
-// Returns "" if `path` is not a URL ("scheme://..."), has one of these schemes, or is the URL of a local file.
+// Returns "" if `path` is not a URL ("scheme://..."), has one of these schemes, or is "file://" and an absolute path.
 std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& schemes);
 
 // Returns "/data/train-0" for "file:///data/train-0", and other paths unchanged. Does not decode percent signs.

@@ -8,13 +8,15 @@
 
 namespace penstock {
 
-// Returns the length of the UTF-8 sequence that starts at text[i], or 0 if there is none (RFC 3629, section 4).
+// Returns the length of the UTF-8 sequence that starts at text[i], or 0 if there is none (RFC 3629, section 4). `i`
+// must be less than the text's size.
 size_t Utf8SequenceLength(std::string_view text, size_t i);
 
-// Truncates `text` to at most `most` bytes, between two UTF-8 characters.
+// Truncates UTF-8 text to at most `most` bytes, between two characters.
 void TruncateUtf8(std::string* text, size_t most);
 
-// As TruncateUtf8, for any bytes: replaces each byte that is not UTF-8, which a protobuf string requires, by "?".
+// As TruncateUtf8, for any bytes: replaces each byte that is not part of a UTF-8 sequence by "?". A protobuf string
+// must be UTF-8.
 std::string TruncatedUtf8(std::string_view text, size_t most);
 
 }  // namespace penstock

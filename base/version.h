@@ -11,9 +11,10 @@ namespace penstock {
 // Returns the version: "0.2.0".
 std::string_view Version();
 
-// Returns OK if `who` ("worker w1"), of release `theirs`, supports the control protocol of `here` ("the coordinator"),
-// which is of release Version(): the first two numbers must be equal. `theirs` is "" for clients up to 0.1.0, which do
-// not send it. Otherwise returns FailedPrecondition that names both releases and the remedy.
+// Checks that a peer supports the control protocol of this process: the first two numbers of `theirs`, the peer's
+// release, and of Version() must be equal. Otherwise returns FailedPrecondition, which names both releases and the
+// remedy. `who` ("worker w1") is the peer and `here` ("the coordinator") this process. `theirs` is "" for clients up to
+// 0.1.0, which do not send it.
 absl::Status CheckRelease(std::string_view who, std::string_view theirs, std::string_view here);
 
 }  // namespace penstock

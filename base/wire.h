@@ -19,8 +19,8 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// A cursor over untrusted bytes. Every function returns false if the bytes are not what it expects, and never reads out
-// of bounds. After that the cursor is unusable.
+// A cursor over untrusted bytes. Read* and SkipField return false if the bytes are not what they expect, and never read
+// out of bounds. After a false result the cursor is unusable.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -44,7 +44,7 @@ class WireReader {
     return true;
   }
   bool ReadTag(uint32_t* field, WireType* type);
-  // Reads a length and as many bytes.
+  // Reads a length, then that many bytes.
   bool ReadLengthPrefixed(std::string_view* bytes) {
     uint64_t length = 0;
     return ReadVarint(&length) && length <= left() && ReadBytes(static_cast<size_t>(length), bytes);

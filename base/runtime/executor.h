@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// A task is run once or dropped: destroyed without being run, if its executor stops first. Work that must happen in
-// both cases belongs in the destructor of an object that the task owns.
+// An executor runs a task once, or drops it: destroys it without running it, if the executor stops first. Work that
+// must happen in both cases belongs in the destructor of an object that the task owns.
 using Task = absl::AnyInvocable<void() &&>;
 
 // Identifies a task that waits for its time. Never 0.
@@ -22,8 +22,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs `task` soon on a thread of the executor. Does not block, and never runs the task inside this call. Tasks
-  // posted by one thread start in that order, but may run concurrently: a Strand runs them one after another.
+  // Runs `task` soon on a thread of the executor. Does not block, and never runs the task inside this call. Tasks may
+  // start in any order and run concurrently. A Strand runs tasks in order, one after another.
   virtual void Post(Task task) = 0;
 
   // Runs `task` when clock() has reached `when`, before tasks that are posted after that time.

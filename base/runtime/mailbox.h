@@ -1,4 +1,4 @@
-// Posts to a strand for callers that may outlive it: callbacks of calls and events of streams.
+// Posts to a strand from callbacks that may outlive it, such as those of calls and streams.
 #ifndef PENSTOCK_BASE_RUNTIME_MAILBOX_H_
 #define PENSTOCK_BASE_RUNTIME_MAILBOX_H_
 

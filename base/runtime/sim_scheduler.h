@@ -16,8 +16,8 @@ namespace penstock {
 
 // An Executor that runs its tasks on the test's thread when the test requests it. Tasks with the same due time run in
 // an order that the seed determines. Different seeds thus exercise different races, and the same seed always repeats
-// the same run, with the same order_hash(). Time does not pass while a task runs, and jumps to the next task's time
-// between tasks. Not thread-safe.
+// the same run, with the same order_hash(). Between tasks, time jumps to the next task's time. While a task runs, only
+// Clock::Pause lets time pass. Not thread-safe.
 class SimScheduler final : public Executor {
  public:
   explicit SimScheduler(uint64_t seed) : random_(seed) {}
@@ -33,12 +33,12 @@ class SimScheduler final : public Executor {
 
   // Runs the next task at its time. Returns false if there is none.
   bool RunOne();
-  // Runs tasks until done() returns true, the next task is due after `until`, or there is none. Checks done() before
-  // each task. If the next task is due after `until`, sets the clock to `until`. Returns done().
+  // Runs tasks until done() returns true, or no task is left that is due by `until`. Then advances the clock to `until`
+  // in the second case. Checks done() before each task. Returns done().
   bool RunUntil(absl::FunctionRef<bool()> done, Nanos until);
   // Runs tasks until none is left.
   void RunAll();
-  // Runs the tasks that are due within `length` from now.
+  // Runs the tasks that are due within `length` from now, and advances the clock by `length`.
   void RunFor(Nanos length);
 
   // Destroys all waiting tasks, and those that are posted meanwhile.

@@ -18,8 +18,8 @@ thread_local const void* running_queue = nullptr;
 }  // namespace
 
 struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
-  // The task on the executor. If the executor drops it without running it, it drops the strand's tasks too: they may
-  // hold the strand that holds them.
+  // The strand's task on the executor. If the executor drops the turn without running it, the turn drops the strand's
+  // tasks too, because they may own the strand.
   class Turn {
    public:
     explicit Turn(std::shared_ptr<Queue> queue) : queue_(std::move(queue)) {}

@@ -10,15 +10,16 @@
 namespace penstock {
 
 // Runs tasks in the order in which they were posted, one at a time. Each task sees the writes of the previous ones. A
-// capability for clang's thread-safety analysis: fields that the tasks use are ABSL_GUARDED_BY(strand_), and a task
-// begins with strand_.AssertHere().
+// strand is a capability for clang's thread-safety analysis: fields that the tasks use are ABSL_GUARDED_BY(strand_),
+// and a task begins with strand_.AssertHere().
 //
-// For messages and bookkeeping, which are short. Tasks must not block or process rows. Thread-safe.
+// For short tasks: messages and bookkeeping. Tasks must not block or process rows. Thread-safe.
 class ABSL_LOCKABLE Strand {
  public:
   // `executor` must outlive the strand.
   explicit Strand(Executor* executor);
-  // Drops the tasks that have not started. May run inside one of the strand's tasks.
+  // Drops the tasks that have not started, and does not wait for a running one. May run inside one of the strand's
+  // tasks.
   ~Strand();
   Strand(const Strand&) = delete;
   Strand& operator=(const Strand&) = delete;
@@ -42,8 +43,8 @@ class ABSL_LOCKABLE Strand {
   const std::shared_ptr<Queue> queue_;
 };
 
-// A single timer of a strand. Only the strand's tasks may use it. One of them must destroy it, unless the strand no
-// longer runs.
+// A timer of a strand, for one task at a time. Only the strand's tasks may use it. One of them must destroy it, unless
+// the strand no longer runs.
 class StrandTimer {
  public:
   // `strand` must outlive the timer.

@@ -1,4 +1,4 @@
-// An Executor of several threads, on the real clock.
+// An Executor of one or more threads, on the real clock.
 #ifndef PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 #define PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 
@@ -16,11 +16,11 @@
 
 namespace penstock {
 
-// Thread-safe.
+// Thread-safe. Tasks that one thread posts start in that order.
 class ThreadPool final : public Executor {
  public:
-  // `threads` is at least 1. The name of a thread in ps and perf is `name` followed by a number, truncated to 15
-  // characters.
+  // Starts `threads` threads, at least 1, or as many as the system grants. If it grants none, each post requests one
+  // again. The name of a thread in ps and perf is `name` followed by a number, truncated to 15 characters.
   ThreadPool(int threads, const std::string& name);
   // Calls Stop.
   ~ThreadPool() override;
@@ -30,8 +30,8 @@ class ThreadPool final : public Executor {
   bool Cancel(TimerId timer) override;
   Clock* clock() const override { return Clock::Real(); }
 
-  // Posts the task and returns true, unless at least `most` tasks are waiting, not counting timers. In that case drops
-  // the task and returns false. For work whose amount clients choose.
+  // Posts the task and returns true. Drops the task and returns false if at least `most` tasks are waiting, not
+  // counting timers, or after Stop. For work whose amount clients choose.
   bool TryPost(Task task, size_t most);
 
   // Adds threads until there are `threads`, or until the system refuses more. Added threads stay. Has no effect after
@@ -54,7 +54,7 @@ class ThreadPool final : public Executor {
   void Run();
   // Returns false if the system refuses the thread.
   bool AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets the next task to run. Returns false if there is none.
+  // Moves the next task to run to `task`. Returns false if there is none.
   bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a task. One idle thread at a time watches the timers, so that a timer wakes only one thread.
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

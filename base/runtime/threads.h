@@ -1,5 +1,5 @@
-// Starts threads that the system may refuse: because of a group's pids.max, the user's number of processes, or the
-// process's memory.
+// Starts threads. The system may refuse a thread because of a control group's pids.max, the user's limit of processes,
+// or the process's limit of memory.
 #ifndef PENSTOCK_BASE_RUNTIME_THREADS_H_
 #define PENSTOCK_BASE_RUNTIME_THREADS_H_
 
@@ -16,8 +16,8 @@ namespace penstock {
 // system refuses the thread; the message lists the limits.
 absl::StatusOr<std::thread> StartThread(const std::string& name, absl::AnyInvocable<void() &&> run);
 
-// Checks that the system grants `need` more threads now. Otherwise returns ResourceExhausted with the number that it
-// grants, and the limits. `what` is the part that needs them, such as "a worker".
+// Checks, by starting and ending them, that the system grants `need` more threads now. Otherwise returns
+// ResourceExhausted with the number that it grants, and the limits. `what` needs the threads, such as "a worker".
 absl::Status CheckThreads(int need, const std::string& what);
 
 // Describes the limits on the threads of this process.

@@ -9,8 +9,8 @@
 namespace penstock {
 
 // A stopped process (SIGSTOP, a frozen container, a suspended machine) does not wait, although the clock continues: the
-// expected event has had no chance to occur. A wait is therefore measured in pieces, and a piece that took far longer
-// than expected counts as only slightly late. Not thread-safe.
+// expected event has had no chance to occur. The caller therefore measures a wait in pieces, and a piece that is far
+// too long counts as two. Not thread-safe.
 class WaitedTime {
  public:
   // Maximum interval between calls of At().
