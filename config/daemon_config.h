@@ -20,7 +20,7 @@ inline constexpr uint32_t kMaxReadThreads = 512;
 // Maximum number of connections of a stream to another host.
 inline constexpr uint32_t kMaxWireConnections = 8;
 
-// Returns all mistakes of a configuration file's text. Adds a warning for each name of an earlier release to
+// Parses `text` into `config`, and returns all mistakes. Adds a warning for each name of an earlier release to
 // `warnings`.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config,
                                            std::vector<Mistake>* warnings);
@@ -28,14 +28,14 @@ std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConf
 // Checks the rules that need no text. Lines are 0. Unset fields are valid, because they have defaults.
 std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config);
 
-// Reads and checks a file. Returns NotFound if it does not exist, and InvalidArgument that lists all mistakes by line.
-// Adds a line for each name of an earlier release to `warnings`.
+// Reads and checks a file of at most 1 MiB. Returns NotFound if it does not exist, and InvalidArgument that lists all
+// mistakes by line. Adds a line for each name of an earlier release to `warnings`.
 absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path, std::vector<std::string>* warnings);
 
 enum class DaemonRole { kStandalone, kCoordinator, kWorker };
 
-// Fills unset fields: listen and coordinator addresses, heartbeat and death times, memory budget and caches from
-// `memory`, root names from their paths. Unset threads stay 0 (the loader uses the cgroup's quota).
+// Fills unset fields: addresses to listen at and of the coordinator, names of data roots, times, memory budget (half of
+// `memory`), record and row caches, number of sessions, log level. Unset threads stay 0: the loader then chooses.
 void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config);
 
 }  // namespace penstock::config

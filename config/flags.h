@@ -1,7 +1,7 @@
 // Parses command lines: flags with help, validation, and suggestions of similar names. Shared by penstock and
 // penstockd.
 //
-//   --name VALUE, --name=VALUE, --switch, --no-switch for switches that are on by default; "--" ends the flags.
+//   --name VALUE, --name=VALUE, --switch, --no-switch; "--" ends the flags.
 #ifndef PENSTOCK_CONFIG_FLAGS_H_
 #define PENSTOCK_CONFIG_FLAGS_H_
 
@@ -18,23 +18,24 @@ namespace penstock::config {
 
 class Flags {
  public:
-  // Each Add* registers a flag: its name, its target (whose value before Parse is the default), the name of the value
-  // in the help ("HOST:PORT"), and its meaning.
+  // Each Add* registers a flag. The target's value before Parse is the default. `value_name` names the value in the
+  // help ("HOST:PORT"). The target must outlive the calls of Parse.
   void AddString(std::string name, std::string* target, std::string value_name, std::string help);
+  // Adds each value to the target: the flag may be repeated.
   void AddStrings(std::string name, std::vector<std::string>* target, std::string value_name, std::string help);
   void AddUint(std::string name, uint64_t* target, std::string value_name, std::string help);
-  // Takes bytes: a number, or one with KiB, MiB, GiB, KB, MB, GB.
+  // Registers a flag whose value ParseBytes reads.
   void AddBytes(std::string name, uint64_t* target, std::string value_name, std::string help);
   void AddSwitch(std::string name, bool* target, std::string help);
 
   // Parses `args` (without program and command names) and returns the positional arguments in order. Returns
-  // InvalidArgument for an unknown flag (with a similar name), or a missing or malformed value.
+  // InvalidArgument for an unknown flag, with a similar name or all names, and for a missing or malformed value.
   absl::StatusOr<std::vector<std::string>> Parse(const std::vector<std::string>& args);
 
   // Returns true if the flag was on the command line.
   bool Given(std::string_view name) const;
 
-  // Returns the flags' part of a help text: one or two aligned lines for each flag.
+  // Returns the flags' part of a help text, aligned and wrapped at 100 columns.
   std::string Help() const;
 
  private:
@@ -52,7 +53,8 @@ class Flags {
   std::vector<Flag> flags_;
 };
 
-// Parses "256MiB", "1.5GB", "1048576".
+// Parses a number of bytes: "256MiB", "1.5GB", "1048576". Units are B, KB to TB and KiB to TiB; their case does not
+// matter.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace penstock::config

@@ -11,7 +11,7 @@
 namespace penstock::config {
 
 // Adds the mistakes of job.mix, if set: numbers out of range, columns that no feature produces, groups that the batch
-// would split. Lines are 0.
+// would split, an op with the name of the mix. Their lines are 0.
 void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out);
 
 }  // namespace penstock::config

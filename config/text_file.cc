@@ -124,7 +124,7 @@ void Blank(const std::vector<Token>& tokens, size_t first, size_t last, std::str
   }
 }
 
-// Returns the field names of the message type in the parser's message, and its enum values, for suggestions.
+// Returns the field names of the message type that the parser's error names, for suggestions.
 std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string& message) {
   std::vector<std::string> names;
   const auto quoted = [&](std::string_view before) -> std::string {
@@ -165,8 +165,8 @@ Around MessageAround(const pb::Descriptor* root, const std::vector<Token>& token
   return open.back();
 }
 
-// Returns an unbalanced brace, if there is one. If a '}' is missing, the file's top-level fields, which begin lines,
-// show where: the message that is open before the first of them was not closed.
+// Returns an unbalanced brace, if there is one. If a '}' is missing, assumes that a top-level field of the file which
+// begins a line ends the open message before it.
 std::optional<Mistake> LonelyBrace(const pb::Descriptor* root, const std::vector<Token>& tokens) {
   struct Open {
     std::string field;
@@ -223,7 +223,7 @@ std::string QuotedAt(const std::string& text, size_t n) {
   }
 }
 
-// Returns where a word occurs that a job itself does not have: "seed" in order { }, "batch_size" in batch { }.
+// Returns where a field belongs that the file has at the top level: "seed" in order { }, "batch_size" in batch { }.
 std::string InsideHint(const pb::Descriptor* root, const std::string& word) {
   for (int i = 0; i < root->field_count(); ++i) {
     const pb::FieldDescriptor* outer = root->field(i);
@@ -370,7 +370,7 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-// Records the line of each field. A string that is not UTF-8 is a mistake: the message could be printed, but not sent.
+// Records the line of each field. Reports each string that is not UTF-8, because a receiver would reject the message.
 void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree, const std::string& prefix,
                   FieldLines* lines, std::vector<Mistake>* mistakes) {
   const pb::Reflection* reflection = message.GetReflection();
@@ -432,7 +432,8 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
       mistakes.push_back(*lonely);
       break;
     }
-    // The parser checks an enum's value after it has read past it, possibly on the next line, at another field's name.
+    // The parser checks an enum's value after it has read the next token, which may be on the next line and name
+    // another field.
     const std::string field =
         absl::StartsWith(error.message, "Unknown enumeration value of") ? QuotedAt(error.message, 1) : "";
     const auto statement = StatementAt(tokens, error.line, error.column, field);

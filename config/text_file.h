@@ -15,20 +15,22 @@ namespace penstock::config {
 
 struct Mistake {
   int line = 0;         // from 1; 0: the whole file
-  std::string field;    // "ops[2].random_resized_crop.height"; may be empty
+  std::string field;    // "ops[2].random_resized_crop.height", or only "height" from ParseText; may be empty
   std::string message;  // the mistake and the correct form
 };
 
 // The line of each field: path as in Mistake::field -> line, from 1.
 using FieldLines = std::map<std::string, int>;
 
-// Parses `text` into `message`. Continues after a mistake, so that one run reports all mistakes (at most 50). Returns
-// them in the order of the file. Stores the line of every field in `lines`. Reads names of an earlier release as the
-// names of today, and adds a warning for each to `warnings`.
+// Parses `text` into `message`. Skips each field that has a mistake, and returns at most 50 mistakes in the order of
+// the file. Stops at an unbalanced brace. Stores the line of each field of `message` in `lines`, which stays empty if
+// the parser cannot reach the end of the file. Reads names of an earlier release as the names of today, and adds a
+// warning for each to `warnings`.
 std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message, FieldLines* lines,
                                std::vector<Mistake>* warnings);
 
-// Returns the line of the field, or of the nearest field that encloses it, or 0.
+// Returns the line of the field (for a repeated field without an index, that of its first element), or of the nearest
+// field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);
 
 // Sorts by line. Mistakes without a line come last, because they often follow from the others.
