@@ -25,8 +25,9 @@ struct Address {
   bool operator==(const Address&) const = default;
 };
 
-// Parses "host:port", "1.2.3.4:port" or "[::1]:port"; with `default_port` also without ":port". Returns InvalidArgument
-// that names the error and shows a valid address. Port 0 is valid here: for a listener it means any free port.
+// Parses "host:port", "1.2.3.4:port" or "[::1]:port". With `default_port`, ":port" may be missing. Returns
+// InvalidArgument that names the error and shows a valid address. Port 0 is valid: for a listener it means any free
+// port.
 absl::StatusOr<Address> ParseAddress(std::string_view text, std::optional<uint16_t> default_port = std::nullopt);
 
 }  // namespace penstock::net

@@ -1,6 +1,6 @@
-// All gRPC settings of the project, in one tested place. gRPC's defaults do not fit: equal channels share a connection,
-// http_proxy applies, reconnecting backs off to two minutes, messages are limited to 4 MB, frequent keepalive causes a
-// GOAWAY, a busy port is not an error (SO_REUSEPORT), and rows are read in pieces of 8 KiB.
+// All gRPC settings of the project. gRPC's defaults do not fit: equal channels share a connection, http_proxy applies,
+// reconnecting backs off to two minutes, messages are limited to 4 MB, frequent keepalive causes a GOAWAY, a busy port
+// is not an error (SO_REUSEPORT), and rows are read in pieces of 8 KiB.
 #ifndef PENSTOCK_NET_CHANNEL_H_
 #define PENSTOCK_NET_CHANNEL_H_
 
@@ -29,18 +29,18 @@ constexpr int kMaxMessageBytes = 64 << 20;
 //            (gRPC 1.51 ignores the configured window, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, when probing is off.) A
 //            coordinator has thousands of mostly idle connections, so keepalive is slow: the client pings after 20 s
 //            of silence, the server after 60 s. A side that has sent something detects a dead peer within 3 s.
-//   kRows    streams of rows. The bytes in flight may fill the path (bandwidth times delay), which gRPC measures by
-//            pings while data arrives. The window begins at 64 KiB and doubles with each round trip that fills it.
-//            Both sides send keepalive pings after 5 s of silence.
+//   kRows    streams of rows. The bytes in flight may fill the path (bandwidth times delay). The client measures the
+//            path by pings while data arrives. The window begins at 64 KiB and doubles with each round trip that fills
+//            it. Both sides send keepalive pings after 5 s of silence.
 enum class ChannelUse { kCalls, kRows };
 
 // Returns a channel with its own plaintext connection to host:port. Does not block: the channel connects on first use.
-// A lost connection is retried after 0.1 s, then at most every 0.5 s. A peer that vanishes silently (power loss) is
-// detected 3 s after something was sent to it, which includes keepalive pings, also without an open call. The channel
-// may be released on any thread, including gRPC's own.
+// The channel retries a lost connection after 0.1 s, and then after pauses of up to 0.5 s. It detects a peer that
+// vanished (power loss) 3 s after it sent data or a keepalive ping, which it also sends without an open call. Any
+// thread may release the channel, including gRPC's own.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls);
 
-// Applies the settings that match MakeChannel's to the caller's builder.
+// Applies settings to the caller's builder that match those of MakeChannel.
 void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use);
 
 struct RunningServer {
@@ -57,7 +57,8 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
                                           ChannelUse use = ChannelUse::kCalls,
                                           int max_receive_bytes = kMaxMessageBytes);
 
-// Sets the call's deadline to `timeout` from now. Every call has one. InfiniteDuration sets none, for streams.
+// Sets the call's deadline to `timeout` from now. A timeout of a year or more sets no deadline: streams use
+// absl::InfiniteDuration(). Every other call has a deadline.
 void SetDeadline(grpc::ClientContext* context, absl::Duration timeout);
 
 }  // namespace penstock::net

@@ -73,10 +73,10 @@ class CoordinatorCalls {
     return result.get();
   }
 
-  // Ends the calls in flight, with Cancelled. Does not block.
+  // Cancels the calls in flight, which end with Cancelled unless their result has arrived. Does not block.
   void Cancel();
-  // Cancels, and lets later calls fail with `later`. Returns when no `done` is running and none will run. Must not be
-  // called inside a `done`.
+  // Cancels the calls in flight, and returns when the `done` of each has returned. Later calls fail with `later`, which
+  // must not be OK. Must not be called inside a `done`.
   void Stop(const absl::Status& later);
 
  private:

@@ -10,10 +10,11 @@
 
 namespace penstock::net {
 
-// Truncates messages longer than 8 KiB, with a mark: they are sent in a header, whose size gRPC limits.
+// Drops marks and other payloads. Truncates a message to 8 KiB, ending in "...", because gRPC sends it in a header,
+// whose size is limited.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// Converts codes that absl does not have to kUnknown.
+// Converts a code that absl does not have to kUnknown. Explains an Unimplemented without a message.
 absl::Status FromGrpc(const grpc::Status& status);
 
 // As above, with the peer's name before the message: "coordinator localhost:7070: connection refused".

@@ -1,5 +1,5 @@
 // The watcher's side of Coordinator.Watch: the state of jobs, updated from the coordinator's replies, which contain
-// only changes. Used by workers (all jobs) and trainers (one job). Plain state.
+// only changes. Workers watch all jobs, and trainers one job.
 #ifndef PENSTOCK_NET_JOB_MIRROR_H_
 #define PENSTOCK_NET_JOB_MIRROR_H_
 
@@ -16,17 +16,16 @@
 
 namespace penstock::net {
 
-// A job in its three parts. The objects behind the pointers are immutable: copies are cheap and may be passed to other
-// threads.
+// A job in parts. The objects behind the pointers are immutable: copies are cheap and may be passed to other threads.
 struct WatchedJob {
   v1::JobRecord record;
   std::shared_ptr<const v1::JobMetadata> metadata;  // null before READY, and after LetMetadataGo
   std::shared_ptr<const v1::View> view;             // null before the first view
-  // Records that are decided to be bad because every copy is damaged, in the order of the decisions. Null: none.
+  // Records that the coordinator declared bad because every copy is damaged, in the order of its decisions. Null: none.
   std::shared_ptr<const std::vector<uint64_t>> decided;
 };
 
-// Returns the job in one message. Missing parts stay empty.
+// Returns the job in one message, without `decided`. Missing parts stay empty.
 v1::Job ToJob(const WatchedJob& job);
 
 // Return a part of a job.
@@ -45,24 +44,25 @@ class JobMirror {
   // Follows `job`, or all jobs if it is "".
   explicit JobMirror(std::string job = "") : job_(std::move(job)) {}
 
-  // Returns the next request.
+  // Returns the next request. The coordinator may delay its reply by up to `wait_ms` until there is a change.
   v1::WatchRequest NextRequest(uint32_t wait_ms) const;
   // Returns the held state of a job, as requests report it.
   v1::HeldJob Held(const std::string& name) const;
 
-  // Applies a reply. Returns an error that names the job if an update does not fit the held state. In that case no part
-  // of the reply takes effect, and the next request reports the held state, as after Lost(). The caller must pause
-  // before that request.
+  // Applies a reply. Returns an error that names the job if an update does not fit the held state. In that case only
+  // this job may change: it loses the parts that do not fit. The next request reports the held state, as after Lost().
+  // The caller must pause before that request.
   absl::StatusOr<JobChanges> Apply(const v1::WatchReply& reply);
-  // Applies an update of the followed job that another call returned, at `revision`. If nothing is known yet, watching
-  // continues from `revision`. An update that is older than the known state has no effect.
+  // Applies an update of a followed job that another call returned, at `revision`, and returns the job. If no revision
+  // is known, watching continues from `revision`. An update that is older than the known state has no effect. Returns
+  // the errors of the other Apply, and InvalidArgument for a job that is not followed.
   absl::StatusOr<WatchedJob> Apply(const v1::JobUpdate& update, uint64_t revision);
 
   // Handles a failed call. The next coordinator to answer may be another one with other revisions, so the next request
   // reports the held state instead of a revision.
   void Lost();
 
-  // Drops the metadata of a job. The coordinator does not send them again.
+  // Drops the metadata of a job but keeps its id, so that the coordinator does not send it again.
   void LetMetadataGo(const std::string& name);
 
   // Returns null if the job is unknown. The pointer is valid until the next change.

@@ -7,8 +7,8 @@
 
 namespace penstock::net {
 
-// Returns the first eight digits of the id. Only the coordinator, the client and its workers may know the full id: a
-// process that knows it can report for the session.
+// Returns the first eight digits of the id. Only the coordinator, the client and its workers may know the full id,
+// because a process that knows it may act for the session.
 inline std::string SessionLabel(std::string_view id) { return std::string(id.substr(0, 8)); }
 
 }  // namespace penstock::net

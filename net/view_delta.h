@@ -7,14 +7,15 @@
 
 namespace penstock::net {
 
-// Returns the delta from `before` to `after`, both valid: ApplyDelta(before, delta) equals `after`. O(n log n) in their
-// sizes.
+// Returns the delta from `before` to `after`, both valid: ApplyDelta(before, delta) equals `after`. Takes O(n log n)
+// time in their sizes.
 v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after);
 
 // Returns the view after `before`. The delta may be untrusted: the result is never larger than `before` and `delta`
 // together. The caller must call View::Validate on the result.
 //   FailedPrecondition   the delta begins at another view
-//   InvalidArgument      the delta copies an element that `before` does not have, or copies an element twice
+//   InvalidArgument      the delta copies an element that `before` does not have, copies an element twice, or copies a
+//                        range of a worker that it does not copy
 absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta& delta);
 
 }  // namespace penstock::net

@@ -9,8 +9,8 @@
 namespace penstock::net {
 
 v1::View ToProto(const plan::View& view);
-// Returns the view of a message. Returns the errors of View::Validate, and Unimplemented for a policy of another
-// release.
+// Returns the view of a message. Returns the errors of View::Validate, and Unimplemented for a policy that this release
+// does not know.
 absl::StatusOr<plan::View> FromProto(const v1::View& view);
 
 }  // namespace penstock::net

@@ -10,8 +10,8 @@
 
 namespace penstock::net {
 
-// Splits a recording into parts of at most `most_events` events. Returns at least one part. Each part can be read
-// without the others. `like` holds the fields that are the same in all parts of this process.
+// Splits a recording into one or more parts of at most `most_events` events. A reader needs no other part to read one.
+// `like` holds the fields that are the same in all parts of this process.
 std::vector<v1::TracePart> MakeTraceParts(const TraceRecording& recording, const v1::TracePart& like,
                                           size_t most_events);
 

@@ -1,10 +1,9 @@
-// A process's part in a trace. On an order it compares clocks with the coordinator, records for the ordered time, and
-// uploads the recording.
+// A process's part in a trace. On an order from the coordinator, the process compares its clock with the coordinator's,
+// records for the ordered time, and uploads the recording.
 //
 //   Take(order) ─▶ 8 calls for the clock ─▶ Begin ... End ─▶ 8 more ─▶ the parts, one call after another
 //
-// Runs on a strand: it has no threads and never blocks. It takes part in one trace at a time, and ignores other orders
-// meanwhile.
+// Runs on a strand, and never blocks. Takes part in one trace at a time, and ignores other orders meanwhile.
 #ifndef PENSTOCK_NET_TRACE_TRACE_TAKER_H_
 #define PENSTOCK_NET_TRACE_TRACE_TAKER_H_
 
@@ -29,18 +28,18 @@ class TraceTaker {
   // Starts a call of Coordinator.PutTrace with a deadline of some seconds and returns. `done` may run on any thread.
   using Put = std::function<void(const v1::PutTraceRequest&, Done done)>;
 
-  // Number of calls to compare the clocks, before the recording and again after it.
+  // Number of calls that compare the clocks, before the recording and again after it. The first failed call ends them.
   static constexpr int kExchanges = 8;
   // Maximum number of events of a message.
   static constexpr size_t kPartEvents = 16384;
 
-  // `executor` must outlive this object. `like` holds the fields of this process's parts, except its id.
+  // `executor` must outlive this object. `like` holds the fields that are the same in all traces of this process.
   TraceTaker(Executor* executor, std::shared_ptr<TraceRecorder> recorder, v1::TracePart like, Put put)
       : recorder_(std::move(recorder)), like_(std::move(like)), put_(std::move(put)), strand_(executor) {}
   ~TraceTaker() { mailbox_->Close(); }
 
-  // Takes part in the trace as `process`, unless it already does or did. Includes the streams of the session `process`
-  // and of `sessions`.
+  // Takes part in the trace as `process`. Ignores the order during another trace, or if it repeats the last one. At
+  // a trainer, `process` and `sessions` are the labels of its sessions, by which `penstock trace` finds its streams.
   void Take(const v1::TraceOrder& order, const std::string& process, std::vector<std::string> sessions = {});
   // Ends the current trace and ignores further orders. Calls in flight may still end, without effect.
   void Stop();
