@@ -5,16 +5,16 @@
 // worker's side). Everything that differs between jobs, sessions and workers is in the messages.
 //
 // Rules for calls and events:
-//   - MessageStream's functions are thread-safe. They start an operation and return: they never block, and never call
-//     an event before they return. After OnClosed and after Close they do nothing.
-//   - At most one read and one write are in progress. StartRead may be called again after its OnMessage was called,
-//     also inside that call. The same holds for StartWrite and OnWritten.
-//   - Events run on the carrier's threads, so no event handler may block. OnMessage and OnWritten may run concurrently
-//     with each other, but neither runs concurrently with itself. OnClosed runs once, after all other events have
-//     returned, even if the stream could not be opened. The carrier then releases the events object.
+//   - MessageStream's functions are thread-safe. StartRead, StartWrite and Close start an operation and return: they
+//     never block, and never run an event inside the call. After Close or OnClosed they do nothing.
+//   - At most one read and one write are in progress. StartRead may be called again as soon as its OnMessage has begun,
+//     also inside that event. The same holds for StartWrite and OnWritten.
+//   - Events run on the carrier's threads and must not block. OnMessage and OnWritten may run concurrently with each
+//     other, but neither runs concurrently with itself. OnClosed runs once, after all other events have returned, even
+//     if the stream could not be opened. The carrier then releases the events object.
 //   - A message arrives complete or not at all, in the order sent and with its bytes unchanged. The boundaries of its
 //     slices may differ. Its slices stay valid while any reference to them exists, even after the stream has closed. A
-//     carrier may count the messages that a reader retains as unread, and block the writer when they are large.
+//     carrier may count messages that the reader retains as unread, and delay OnWritten while they are large.
 #ifndef PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
 #define PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
 
@@ -37,18 +37,16 @@ class StreamEvents {
   virtual ~StreamEvents() = default;
   // Delivers the message that a StartRead requested.
   virtual void OnMessage(SliceList message) = 0;
-  // Reports that the carrier accepted the message of the last StartWrite: the next write may start. The message may not
-  // have reached the other end yet. A carrier holds a bounded number of bytes, so writes stop when the peer does not
-  // read.
+  // Reports that the carrier accepted the message of the last StartWrite: the next write may start. The message may
+  // still be on its way. A carrier holds a bounded number of bytes, so writes stop when the peer does not read.
   virtual void OnWritten() = 0;
   // Reports the end of the stream. At the client: the status with which the worker closed the stream (OK: a regular
   // end), Unavailable if the worker cannot be reached or was lost, or Cancelled after the client's own Close. At the
-  // worker: OK if the client has disconnected, otherwise the status of the worker's own Close.
+  // worker: OK if the client has disconnected, the status of the worker's own Close, or an error of the carrier.
   virtual void OnClosed(const absl::Status& status) = 0;
 };
 
-// One end of a stream. Any thread may call the functions, also inside an event. They return without blocking and do
-// nothing after Close or OnClosed.
+// One end of a stream. Thread-safe. The functions may be called inside an event, and never block.
 class MessageStream {
  public:
   virtual ~MessageStream() = default;
@@ -67,17 +65,18 @@ class MessageStream {
   // Returns memory for messages: StartWrite sends messages in this memory without a copy. Returns null if the carrier
   // has no such memory. Blocks of this memory are for messages only.
   virtual std::shared_ptr<BlockMemory> send_memory() { return nullptr; }
-  // Bytes outside of send_memory() that the carrier sends without a copy: none, bytes of the shared row files
-  // (base/shared_row_files.h) that it knows, or all bytes.
+  // The bytes outside of send_memory() that the carrier sends without a copy: none, those in its shared row files
+  // (base/shared_row_files.h), or all.
   enum class SendsFrom { kNowhere, kSharedRowFiles, kAnywhere };
   virtual SendsFrom sends_from() const { return SendsFrom::kNowhere; }
   // Returns the process at the other end, as the carrier knows it. At the worker it is known in Accept and never
   // changes. At the client it is Peer() until the carrier is chosen, and may be Peer() after OnClosed.
   virtual Peer peer() const = 0;
-  // Returns the carrier's name for display: "grpc", "shared memory". Empty until the carrier is chosen.
+  // Returns the carrier's name for display: "grpc", "grpc x2" (connections), "shared memory", "in-process". Empty until
+  // the carrier is chosen.
   virtual std::string_view carrier() const = 0;
-  // Returns why a faster carrier, which the worker offers to this host, does not carry the stream, or "". Does not
-  // change after the first message has arrived.
+  // Returns why the stream does not use a faster carrier that the worker offers to this host, or "". Does not change
+  // after the first message has arrived.
   virtual std::string carrier_note() const { return ""; }
 };
 
@@ -96,8 +95,9 @@ struct WorkerAddress {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Opens a stream to `worker`. Returns without waiting for the connection, and messages may be written immediately.
-  // `events` lives until its OnClosed has returned. The stream lives while any reference to it exists.
+  // Opens a stream to `worker`. Returns without waiting for the connection; StartRead and StartWrite may be called at
+  // once. The carrier holds `events` until its OnClosed has returned. The stream lives while any reference to it
+  // exists.
   virtual std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) = 0;
 };
 
@@ -105,8 +105,8 @@ class Transport {
 class StreamAcceptor {
  public:
   virtual ~StreamAcceptor() = default;
-  // Returns the events object of a new stream. The carrier calls this on one of its threads, before any event of the
-  // stream; it must not block. The carrier keeps the returned object until its OnClosed has returned.
+  // Returns the events object of a new stream. The carrier calls this on any thread, before any event of the stream. It
+  // must not block. The carrier holds the returned object until its OnClosed has returned.
   virtual std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) = 0;
 };
 

@@ -44,8 +44,8 @@ std::string MissingBecause(Act act) {
   return "";
 }
 
-// Returns false if the peers cannot be the same. This is the place where names of peers are compared. The kernel names
-// the user of a process on this host; a restarted process has another pid. Nothing names other peers yet.
+// Returns false if the peers cannot be the same. The kernel reports the user of a process on this host; pids are not
+// compared, because a restarted process has another one. Other peers have no reliable name.
 bool MayBeSame(const Peer& owner, const Peer& caller) {
   if (owner.kind == Peer::Kind::kHost && caller.kind == Peer::Kind::kHost) return owner.uid == caller.uid;
   return true;

@@ -1,5 +1,5 @@
-// Decides whether a peer may act for a session, a trace or a stream that a peer opened before. Each place that acts for
-// one asks here, and nowhere else are peers compared.
+// Decides whether a peer may act for a session, a trace or a stream that a peer opened before. Every such request is
+// checked here, and no other code compares peers.
 #ifndef PENSTOCK_TRANSPORT_OWNERSHIP_H_
 #define PENSTOCK_TRANSPORT_OWNERSHIP_H_
 
@@ -24,14 +24,14 @@ enum class Act {
   kAddLane,  // joins with a further connection
 };
 
-// A request that acts for something. A view: what it refers to must outlive it.
+// A request to act for a session, a trace or a stream. A view: its id and its caller must outlive it.
 struct Claim {
   Act act;
   std::string_view id;  // the id that the request names
   const Peer& caller;
 };
 
-// A session, a trace or a stream, with its owner. A view, too.
+// A session, a trace or a stream, with its owner. A view, like Claim.
 struct Ownership {
   std::string_view id;
   const Peer& owner;  // the peer that opened it
@@ -41,9 +41,10 @@ struct Ownership {
 // reason and the remedy:
 //   NotFound          `owned` is null, because nothing has the claim's id
 //   InvalidArgument   `owned` has another id
-//   PermissionDenied  the caller is known not to be the owner
-// An id is a secret of 64 or more random bits, so a caller that names it is accepted unless the peers contradict that.
-// An address contradicts nothing: a client reconnects from another port, and crosses NAT.
+//   PermissionDenied  the caller is another user than the owner
+// An id is a secret of 64 or more random bits. A caller that names it is therefore accepted, unless the caller and the
+// owner are processes of this host with different users. Addresses do not count, because a client may reconnect from
+// another port or through NAT. For kAddPart, every caller that names the id is accepted.
 absl::Status MayActFor(const Claim& claim, const Ownership* owned);
 
 // MayActFor, or the rule of a test. Called on any thread. It must not block.

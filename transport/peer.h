@@ -13,7 +13,7 @@
 
 namespace penstock::transport {
 
-// A value. The carrier names the peer; nothing in it comes from a message.
+// The carrier determines the peer. Nothing in it comes from a message.
 struct Peer {
   enum class Kind {
     kUnknown,    // the stream is not open yet, or has closed
@@ -40,8 +40,9 @@ struct Peer {
   pid_t pid = 0;
 };
 
-// Decides whether a peer may open a stream: OK, or the stream's final status. Unset: it may. Called for each connection
-// before its first event, on threads of the carrier. It must not block.
+// Decides whether a peer may open a stream. Returns OK, or the stream's final status, which the shared-memory carrier
+// does not send. Unset: every peer may. Called for each connection before its first event, on threads of the carrier.
+// It must not block.
 using AdmitPeer = std::function<absl::Status(const Peer&)>;
 
 }  // namespace penstock::transport

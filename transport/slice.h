@@ -1,5 +1,5 @@
-// Messages as lists of slices: bytes at their original place, each kept alive by its owner. Rows can thus be sent
-// without copying or joining them, by any carrier.
+// Messages as lists of slices: bytes at their original place, each slice with its owner. Any carrier can thus send rows
+// without copying or joining them.
 #ifndef PENSTOCK_TRANSPORT_SLICE_H_
 #define PENSTOCK_TRANSPORT_SLICE_H_
 
@@ -14,7 +14,7 @@
 
 namespace penstock::transport {
 
-// Immutable bytes and their owner. Cheap to copy and to move.
+// Immutable bytes and their owner, which may be null. Cheap to copy and to move.
 class Slice {
  public:
   Slice() = default;

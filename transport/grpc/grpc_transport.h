@@ -10,9 +10,9 @@
 
 namespace penstock::transport {
 
-// Opens streams over gRPC. Each stream has its own connection (net/channel.h), and gets more under high throughput if
-// they increase the throughput (transport/lanes). The bytes in flight on a connection are limited by its path's
-// capacity and by the client's requests. Uses WorkerAddress::network, host:port.
+// Opens streams over gRPC to WorkerAddress::network. Each stream has its own connection (net/channel.h), and opens more
+// under high throughput (transport/lanes). The capacity of its path and the client's reads limit the bytes in flight on
+// a connection.
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(const LaneOffer& offer = {}) : offer_(offer) {}

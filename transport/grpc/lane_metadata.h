@@ -4,7 +4,7 @@
 
 namespace penstock::transport {
 
-// Metadata keys of a call. The value is the stream's name.
+// Metadata keys of a stream's first call, and of a further one. The value is the stream's name.
 inline constexpr char kBeginsStream[] = "penstock-stream";
 inline constexpr char kJoinsStream[] = "penstock-joins-stream";
 

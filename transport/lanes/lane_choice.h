@@ -13,10 +13,10 @@ namespace penstock::transport {
 // Pure: the caller passes the sent bytes and the time. Not thread-safe.
 //
 // Measures windows of kWindow. If all lanes in use were busy for at least kBusy of a window, the path limits the
-// throughput. The choice then adds a lane and, after kSettle, compares the next window. If that window carries at least
-// kWorth times the bytes a second, the lane stays in use and the next one may be tried. Otherwise the lane is dropped
-// and no other is tried during a pause, which doubles each time. A lane that passed its trial is never dropped: an idle
-// lane costs nothing.
+// throughput. LaneChoice then adds a lane, waits kSettle, and compares the next window. If that window carries at least
+// kWorth times the bytes a second, the lane stays in use, and LaneChoice may try the next one. Otherwise it drops the
+// lane and tries none during a pause. The pause doubles with each failed trial, up to kLongestPause, and a passed trial
+// resets it. A lane that passed its trial is never dropped, because an idle lane costs nothing.
 class LaneChoice {
  public:
   static constexpr Nanos kWindow = kSecond;
@@ -26,7 +26,7 @@ class LaneChoice {
   static constexpr Nanos kFirstPause = 30 * kSecond;
   static constexpr Nanos kLongestPause = 600 * kSecond;
 
-  // Returns how many lanes to use, if as many are ready.
+  // Returns the number of lanes to use, if that many are ready.
   size_t lanes() const { return lanes_; }
   // Full: all lanes in use are writing. Free: at least one of them is not.
   void Full(Nanos now);

@@ -67,7 +67,7 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
 
   // Returns the lanes to read from, and marks them as being read.
   Streams ToRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Adds `bytes` to the measurement. Returns true if another lane is to be opened.
+  // Adds `bytes` to the measurement. Returns true if the client should open another lane.
   bool WantsLane(uint64_t bytes, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fails the stream with `status` unless it has ended. Returns the lanes to close.
   Streams Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

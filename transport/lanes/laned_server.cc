@@ -20,8 +20,8 @@ class Nobody final : public StreamEvents {
 
 }  // namespace
 
-// OnWritten and OnClosed are called in Run by the thread that finds neither in progress. OnMessage comes from the first
-// lane only.
+// Run calls OnWritten and OnClosed, one at a time: a thread that finds one in progress leaves the next to it. OnMessage
+// comes from the first lane only.
 class LanedServer final : public MessageStream, public std::enable_shared_from_this<LanedServer> {
  public:
   LanedServer(LaneAcceptor* acceptor, std::string name, std::shared_ptr<MessageStream> first)

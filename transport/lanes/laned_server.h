@@ -19,21 +19,21 @@ namespace penstock::transport {
 struct LaneOptions {
   size_t most = 4;   // maximum lanes of a stream, up to kMostLanes; 1 disables further lanes, whatever clients offer
   bool all = false;  // use each lane as soon as it is ready, without LaneChoice
-  OwnershipRule may_act = MayActFor;  // for a stream, by joining it
-  Nanos close_grace = 2 * kSecond;    // time from Close until lanes whose client does not read are aborted
+  OwnershipRule may_act = MayActFor;  // decides which calls may join a stream
+  Nanos close_grace = 2 * kSecond;    // how long Close waits for messages that are being written
 };
 
 class LanedServer;
 
-// Groups the calls of a stream and passes each stream to a StreamAcceptor. Thread-safe.
+// Assigns each call to a stream, and passes each new stream to a StreamAcceptor. Thread-safe.
 class LaneAcceptor {
  public:
   // `streams` and `executor` must outlive this object, and this object must outlive the streams.
   LaneAcceptor(StreamAcceptor* streams, Executor* executor, const LaneOptions& options)
       : streams_(streams), executor_(executor), options_(options) {}
 
-  // Accepts a client's call. `call` holds the call's lane metadata; it is nullopt for a client that does not support
-  // lanes. Otherwise as StreamAcceptor::Accept.
+  // Accepts a client's call, or closes it if it may not join its stream. `call` holds the call's lane metadata; it is
+  // nullopt for a client that does not support lanes. Otherwise as StreamAcceptor::Accept.
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream, const std::optional<LaneCall>& call);
 
  private:

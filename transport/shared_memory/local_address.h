@@ -27,25 +27,26 @@ struct LocalAddress {
 // Returns the boot id of the running system, or "" if it cannot be read.
 std::string BootId();
 
-// Returns the default folder of the workers' sockets: $RUNTIME_DIRECTORY (set by systemd), $XDG_RUNTIME_DIR/penstock,
-// /run/penstock for root, otherwise /tmp/penstock-UID.
+// Returns the default folder of the workers' sockets, the first of: $RUNTIME_DIRECTORY if set (by systemd),
+// $XDG_RUNTIME_DIR/penstock if set, /run/penstock for root, /tmp/penstock-UID.
 std::string DefaultSocketDir();
 
 // Creates the folder, accessible to this user only, if it does not exist. Returns FailedPrecondition with the folder
-// and the reason unless the folder belongs to this user or root and no other user may write to it.
+// and the reason unless `dir` is absolute, is a folder and no link, belongs to this user or root, and is writable to
+// its owner only.
 absl::Status PrepareSocketDir(const std::string& dir);
 
-// Returns a socket that listens at `path` and replaces any file there. The file appears only when the socket listens.
-// Errors name the path.
+// Returns a socket that listens at `path`. Replaces any file there, and only when the socket listens. Errors name the
+// path.
 absl::StatusOr<OwnedFd> ListenAt(const std::string& path);
-// Removes the sockets in `dir` on which no process listens: those of killed workers.
+// Removes the sockets NAME.sock in `dir` on which no process listens: those of killed workers.
 void RemoveDeadSockets(const std::string& dir);
 
-// Connects without blocking. Returns PermissionDenied if the system forbids it, and Unavailable if no process listens
-// there or its queue is full.
+// Connects without blocking. Returns PermissionDenied if the system forbids it, InvalidArgument for a path that is too
+// long, and Unavailable otherwise: no process listens there, or its queue is full.
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
-// Enlarges the socket's send buffer as far as the system allows, for messages that go through the socket.
+// Sets the socket's send buffer to 1 MiB, as far as the system allows, for messages that go through the socket.
 void GrowBuffer(const OwnedFd& socket);
 
 // Returns the process at the other end, as the kernel reports it, or nullopt.

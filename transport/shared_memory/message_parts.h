@@ -38,10 +38,11 @@ class AnnouncedFiles {
     uint32_t file = 0;
     uint64_t from = 0;
   };
-  // Returns nullopt if the bytes are not in a file that may be announced to the client.
+  // Returns the bytes' place, and queues their file for announcement if it is new. Returns nullopt if they are in no
+  // file, or if kMostFiles are announced already.
   std::optional<Place> PlaceOf(const void* data, size_t size);
-  // Returns the next file to announce, or null. The client must receive it before the next place. Files come in the
-  // order of their numbers.
+  // Returns the next file to announce, or null. Files come in the order of their numbers. The client must receive a
+  // file before the first place in it.
   std::shared_ptr<const SharedRowFile> NextUnannounced();
 
  private:
@@ -59,7 +60,7 @@ class OutgoingMessage {
 
   // Returns the next packet, or "" after the last one.
   std::string NextPacket();
-  // Returns the number of bytes that are sent from the ring and from files.
+  // Returns the number of bytes that places in the ring and in files refer to.
   uint64_t ring_bytes() const { return ring_bytes_; }
 
   // Slices and copies that must stay in place until the client releases the message.
@@ -68,7 +69,7 @@ class OutgoingMessage {
     OwnedBlock copy;
     uint64_t bytes = 0;
   };
-  // Returns the kept memory. Call it after the last packet.
+  // Returns the memory that the client reads. Call it after the last packet.
   Kept TakeKept();
 
  private:
@@ -101,7 +102,7 @@ class IncomingMessages {
   // Returns the message that the packet completes, or nullopt. Returns InvalidArgument with the reason; after an error
   // no packet may be added.
   absl::StatusOr<std::optional<SliceList>> Add(const PartsPacket& packet);
-  // Adds the next file. Returns InvalidArgument if no file is allowed.
+  // Adds the next file. Returns InvalidArgument from a client, and if the worker's files exceed a limit.
   absl::Status AddFile(SealedMemory file);
 
  private:
@@ -109,7 +110,7 @@ class IncomingMessages {
   void FinishText();
 
   std::shared_ptr<const SealedMemory> ring_;
-  // Each message's RingUse keeps the files that arrived before the message.
+  // A message's RingUse keeps those that hold slices of the message.
   std::vector<std::shared_ptr<const SealedMemory>> files_;
   uint64_t files_bytes_ = 0;
   std::function<void(uint64_t)> released_;

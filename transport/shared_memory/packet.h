@@ -1,11 +1,12 @@
 // The packets of the carrier's socket. The receiver copies each packet once and validates the whole copy, so that the
 // peer cannot change a place after the check.
 //
-//   WELCOME   worker  the first: version, worker id, the ring's size; with the ring's descriptor
-//   PARTS     both    a piece of a message: bytes and, from the worker, places in its ring or a file; one is the last
-//   FILE      worker  before the first place in it: a file's size, with its descriptor; files are numbered from 0
-//   RELEASE   client  the client no longer reads the slices of a message; messages are numbered from 0
-//   CLOSE     worker  the end, with its status; the last
+//   WELCOME   worker  first packet: version, worker id and ring size, with the ring's descriptor
+//   PARTS     both    part of a message: bytes and, from the worker, places in its ring or in a file; a flag marks the
+//                     last part
+//   FILE      worker  a file's size, with its descriptor, before the first place in it; files are numbered from 0
+//   RELEASE   client  the client no longer reads the places of a message; messages are numbered from 0
+//   CLOSE     worker  last packet: the status of the stream's end
 //
 // Numbers are little-endian.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_PACKET_H_
@@ -44,7 +45,7 @@ struct FilePacket {
 struct MessagePart {
   std::string_view bytes;             // in the packet; empty: elsewhere
   std::optional<uint32_t> file = {};  // nullopt: in the ring
-  uint64_t from = 0;
+  uint64_t from = 0;                  // place, if `bytes` is empty
   uint64_t size = 0;
 };
 struct PartsPacket {
@@ -68,16 +69,16 @@ absl::StatusOr<Packet> ParsePacket(std::string_view bytes);
 std::string WelcomeBytes(const WelcomePacket& welcome);
 std::string FileBytes(const FilePacket& file);
 std::string ReleaseBytes(const ReleasePacket& release);
-// Truncates a very long message of `status`.
+// Truncates the message of `status` to 4096 bytes.
 std::string CloseBytes(const absl::Status& status);
 
 // Builds a PARTS packet.
 class PartsBytes {
  public:
   PartsBytes();
-  // Adds as many of the bytes as fit, and returns how many.
+  // Adds as many of the bytes as fit, and returns their number.
   size_t Add(std::string_view bytes);
-  // Returns false if there is no room.
+  // Add a place. Return false if there is no room.
   bool AddPlace(uint64_t from, uint64_t size);
   bool AddFilePlace(uint32_t file, uint64_t from, uint64_t size);
   bool empty() const;

@@ -1,5 +1,5 @@
-// One thread that waits for descriptors. A carrier of sockets does all its work on this thread, so that it needs no
-// locks.
+// One thread that waits for events of descriptors. A carrier over sockets does all its work on this thread, so that it
+// needs no locks.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_POLL_LOOP_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_POLL_LOOP_H_
 
@@ -19,8 +19,8 @@
 
 namespace penstock::transport {
 
-// A capability for clang's thread-safety analysis, like Strand: state of the thread is ABSL_GUARDED_BY(loop_), and
-// functions on the thread begin with loop_->AssertHere(). Users hold the loop by shared_ptr.
+// A capability for clang's thread-safety analysis, like Strand: fields that the thread uses are ABSL_GUARDED_BY(loop_),
+// and functions on the thread begin with loop_->AssertHere(). Users hold the loop by shared_ptr.
 class ABSL_LOCKABLE PollLoop {
  public:
   class Watcher {
@@ -32,8 +32,7 @@ class ABSL_LOCKABLE PollLoop {
     virtual void OnLoopEnds() = 0;
   };
 
-  // Creates a loop and starts its thread. `name` is the thread's name, as for a thread pool. Errors name the system
-  // call.
+  // Creates a loop and starts its thread, as StartThread does. Errors name the system call or the thread.
   static absl::StatusOr<std::shared_ptr<PollLoop>> Create(const std::string& name);
   // Requires that Stop was called.
   ~PollLoop();

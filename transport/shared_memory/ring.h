@@ -16,14 +16,15 @@
 
 namespace penstock::transport {
 
-// Allocates blocks of the ring. The record of free memory is outside the ring, and this process never reads the ring's
-// contents. Thread-safe. Held by shared_ptr, which its blocks hold too.
+// Allocates blocks of the ring. The bookkeeping of free memory is outside the ring, and this process never reads the
+// ring's contents. Thread-safe. The owner and all blocks hold it by shared_ptr.
 class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring> {
  public:
   // Creates a ring of `bytes`, rounded up to whole pages. `charge`, which may be null, is released after the memory.
   static absl::StatusOr<std::shared_ptr<Ring>> Create(uint64_t bytes, std::shared_ptr<const void> charge);
 
-  // Allocates a block for rows to be produced. Leaves a quarter of the ring for copies of other bytes.
+  // Allocates a block for rows to be produced. Returns null if there is no room, and leaves a quarter of the ring for
+  // copies.
   std::byte* Allocate(size_t bytes) override;
   void Deallocate(std::byte* block, size_t bytes) override;
   // A quarter of the ring is for messages that the client has not released (stream.h), and a quarter for copies.
@@ -31,8 +32,7 @@ class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring>
 
   // Returns a block for a copy, or null if there is no room.
   OwnedBlock AllocateCopy(size_t bytes);
-  // Stops handing out blocks. Sent bytes do not change while the client maps them: the ring of a lost stream is never
-  // reused.
+  // Makes later allocations fail. The client may still read sent bytes, so the ring of a lost stream is never reused.
   void End();
 
   // Returns the offset from the ring's start, or nullopt if any of the bytes are outside the ring.

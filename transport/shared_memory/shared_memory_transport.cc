@@ -32,7 +32,7 @@ bool Believes(const Peer& peer, const std::string& path) {
 
 }  // namespace
 
-// Queues one read and one write, which is all that may be in progress, until the carrier is chosen.
+// Until the carrier is chosen, holds the one read and the one write that may be in progress.
 class ChoosingStream final : public MessageStream,
                              public PollLoop::Watcher,
                              public std::enable_shared_from_this<ChoosingStream> {

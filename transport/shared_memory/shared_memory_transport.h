@@ -22,14 +22,14 @@ struct SharedMemoryTransportOptions {
   uint64_t most_ring_bytes = uint64_t{1} << 30;  // largest ring that a worker may have this process map for a stream
 };
 
-// Chooses the carrier for each stream. `otherwise` carries the stream if the worker names no socket of this host,
-// cannot be reached, rejects this process, has another id than requested, sends an invalid ring or does not answer in
-// time. The caller sees no difference from a direct call of `otherwise`. Thread-safe.
+// Chooses the carrier for each stream. `otherwise` carries the stream if the worker names no socket of this host, or
+// cannot be reached there, rejects this process, has another id than requested, sends an invalid ring or does not
+// answer in time. Only peer(), carrier() and carrier_note() show the choice. Thread-safe.
 class SharedMemoryTransport final : public Transport {
  public:
   // `otherwise` and `timers` must outlive this object.
   SharedMemoryTransport(Transport* otherwise, Executor* timers, SharedMemoryTransportOptions options = {});
-  // Ends the open streams.
+  // Ends the streams through shared memory, and those whose carrier is not chosen yet.
   ~SharedMemoryTransport() override;
 
   std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;

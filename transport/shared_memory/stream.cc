@@ -268,8 +268,7 @@ void SharedMemoryStream::SayWritten() {
   events_->OnWritten();
 }
 
-// Keeps watching for an unwanted event until it occurs once: by then the stream usually wants it again, and a system
-// call is saved.
+// Watches for the events that the stream wants now.
 void SharedMemoryStream::WatchFor() {
   if (over_ || watch_ == 0) return;
   const uint32_t wanted = (ReadsOn() ? kCanRead : 0) | (full_ ? kCanWrite : 0);

@@ -1,4 +1,4 @@
-// Both ends of a stream over a socket and a ring. All work runs on the loop's thread.
+// One end of a stream over a socket and a ring. All work runs on the loop's thread.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_STREAM_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_STREAM_H_
 
@@ -34,14 +34,14 @@ class SharedMemoryStream final : public MessageStream,
                                  public PollLoop::Watcher,
                                  public std::enable_shared_from_this<SharedMemoryStream> {
  public:
-  // `timers` runs the timers for closing and must outlive the loop's thread.
+  // `timers` runs the timers for closing and must outlive the loop's thread. OfClient must be called on that thread.
   static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer,
                                                       PacketSocket socket, std::shared_ptr<Ring> ring,
                                                       std::shared_ptr<const SharedRowFiles> files = nullptr);
   static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers, Peer peer,
                                                       PacketSocket socket, std::shared_ptr<const SealedMemory> ring);
 
-  // Starts the stream: events may follow. Call it once, on the loop's thread.
+  // Starts the stream: events may run, also inside this call. Call it once, on the loop's thread.
   void Begin(std::shared_ptr<StreamEvents> events);
 
   void StartRead() override;
@@ -90,7 +90,7 @@ class SharedMemoryStream final : public MessageStream,
   const Peer peer_;
   const std::shared_ptr<Ring> ring_;  // at the worker's end
   const bool shares_rows_;
-  const uint64_t window_;  // no OnWritten while the unreleased bytes exceed this
+  const uint64_t window_;  // no OnWritten while several messages exceed this number of unreleased bytes
 
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // nullopt after the end
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);
