@@ -8,8 +8,9 @@
 
 namespace penstock {
 
-// Returns a URL for messages and logs, without secrets. Replaces the user and password before the last '@' by "...".
-// Removes the first '?' or '#' and the rest of the URL, which may be a signature.
+// Returns a URL for messages and logs, without secrets. Keeps the scheme, and replaces the part before the last '@',
+// which may be a user and password, by "...". Removes the first '?' or '#' and the rest of the URL, which may be a
+// signature.
 std::string UrlForShow(std::string_view url);
 
 // Returns why a URL cannot be read, with the remedy. `schemes` are the schemes of the caller's storages, such as "s3".

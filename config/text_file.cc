@@ -250,7 +250,7 @@ std::string DecimalComma(const std::vector<Token>& tokens, int line, int column)
   return "";
 }
 
-// Returns a similar name, otherwise "".
+// Returns a hint that names a similar field or value, or "".
 std::string Hint(const std::string& word, const std::vector<std::string>& names) {
   const auto there = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (word == "size" && there("height") && there("width")) return " (write height: and width:)";
@@ -285,7 +285,7 @@ struct UnknownWord {
   std::vector<std::string> names;
 };
 
-// Returns the word that the parser's message is about, if it is about one.
+// Returns the unknown word that the parser's error names, if it names one.
 std::optional<UnknownWord> UnknownWordOf(const pb::Descriptor* root, const Around& around, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     return UnknownWord{QuotedAt(message, 1), NamesFor(root, message)};
@@ -334,7 +334,7 @@ std::string Explain(const std::optional<UnknownWord>& unknown, const Around& aro
                       hint.empty() || few ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
 }
 
-// Describes a text that is not a textproto at all; returns "" if it may be one.
+// Returns what a text is that cannot be a textproto, or "" if it may be one.
 std::string WhatElseTextIs(std::string_view text) {
   if (text.find('\0') != std::string_view::npos)
     return "this is no text; a job or configuration file is expected (`penstock init GLOB` writes a job for shards)";
@@ -344,7 +344,8 @@ std::string WhatElseTextIs(std::string_view text) {
          "braces";
 }
 
-// RFC 3629: no stray or missing continuation, no overlong forms, no surrogates, nothing above U+10FFFF.
+// Checks the rules of RFC 3629: no stray or missing continuation, no overlong forms, no surrogates, nothing above
+// U+10FFFF.
 bool IsUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };

@@ -170,7 +170,7 @@ absl::StatusOr<JobChanges> JobMirror::Apply(const v1::WatchReply& reply) {
     const auto before = jobs_.find(name);
     Entry entry = before == jobs_.end() ? Entry() : before->second;
     if (absl::Status fits = Take(update, &entry); !fits.ok()) {
-      // Drop the parts that did not fit.
+      // Take() has dropped the parts that did not fit from `entry`.
       if (before != jobs_.end()) {
         before->second.job.view = entry.job.view;
         before->second.job.decided = entry.job.decided;

@@ -68,7 +68,7 @@ TimerId ThreadPool::PostAt(Nanos when, Task task) {
   if (threads_.empty()) AddThread();
   timers_.emplace(Due(when, timer), std::move(task));
   due_.emplace(timer, when);
-  // A thread must wait until this time, and no longer.
+  // One thread must watch the timers, until this time at the latest.
   if (watched_ == kNobodyWatches) {
     changed_.NotifyOne();
   } else if (when < watched_) {

@@ -8,7 +8,7 @@
 namespace penstock::net {
 namespace {
 
-// Number of attempts. A coordinator that is unavailable for longer gets no trace.
+// Maximum number of attempts to send a part. If all fail, the process drops the rest of its recording.
 constexpr int kTries = 5;
 constexpr Nanos kPause = 200 * kMillisecond;
 // Limits for orders, which are untrusted input.

@@ -12,7 +12,7 @@ namespace penstock::transport {
 // Returns a buffer that keeps the message's slices alive until gRPC has sent them.
 grpc::ByteBuffer ToByteBuffer(const SliceList& message);
 
-// Returns a message that keeps the buffer's slices alive. Returns Internal if gRPC cannot split the buffer into slices.
+// Returns a message that keeps the buffer's slices alive. Returns Internal if gRPC cannot provide the slices.
 absl::StatusOr<SliceList> FromByteBuffer(const grpc::ByteBuffer& buffer);
 
 }  // namespace penstock::transport

@@ -82,7 +82,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   void LaneWritten(size_t number);
   void LaneClosed(size_t number);
   void Run();
-  // Closes all lanes when no message is being written, or at once if `now`.
+  // If the stream is ending, closes its lanes: when no message is being written, or at once if `now`.
   void Finish(bool now);
 
   // Ends the stream because a lane was lost.

@@ -43,7 +43,7 @@ absl::StatusOr<OwnedFd> ListenAt(const std::string& path);
 void RemoveDeadSockets(const std::string& dir);
 
 // Connects without blocking. Returns PermissionDenied if the system forbids it, InvalidArgument for a path that is too
-// long, and Unavailable otherwise: no process listens there, or its queue is full.
+// long, and Unavailable if no process listens there or its queue is full.
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
 // Sets the socket's send buffer to 1 MiB, as far as the system allows, for messages that go through the socket.

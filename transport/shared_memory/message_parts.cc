@@ -11,8 +11,8 @@
 namespace penstock::transport {
 namespace {
 
-// Minimum size of a slice to send by reference or copy into the ring. A smaller slice costs less in the packet than a
-// place and a page of the ring.
+// Minimum size of a slice outside the ring to send from a file, or to copy into the ring. A smaller slice costs less in
+// the packet than a place and a page of the ring.
 constexpr size_t kCopyFrom = 4096;
 
 // Maximum total size of one stream's files, which a client maps: as large as any cache, and far below the address
