@@ -31,7 +31,7 @@ class PacketSocket {
   // Receives without blocking.
   //   a packet    never an empty one
   //   nullopt     no packet has arrived
-  //   OutOfRange  the peer has closed the connection
+  //   OutOfRange  the peer has closed the connection, or sent an empty packet
   //   others      InvalidArgument if the packet is longer than kMaxPacket or has more than one descriptor; the system's
   //               error
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const;

@@ -1,4 +1,5 @@
-// The daemon's configuration: a file, overridden by flags, completed by defaults, and checked as a whole.
+// The daemon's configuration: its file, checks, and defaults. Flags override the file; the whole is checked before the
+// defaults fill the unset fields.
 #ifndef PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 #define PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 
