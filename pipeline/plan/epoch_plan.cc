@@ -100,7 +100,6 @@ uint64_t EpochPlan::PositionOf(uint64_t record, uint16_t repeat) const {
   return begin + ChunkedIndexOf(pass, record);
 }
 
-// Stratum s begins at floor(s * chunks / strata), so that the larger strata are spread evenly.
 uint64_t EpochPlan::ShuffledUpTo(uint64_t position) const {
   if (options_.shuffle == Shuffle::kNone) return position + 1;
   const uint64_t repeat = position / num_records_, begin = repeat * num_records_;
@@ -109,6 +108,7 @@ uint64_t EpochPlan::ShuffledUpTo(uint64_t position) const {
   return begin + window.begin + window.records;
 }
 
+// Stratum s begins at floor(s * chunks / strata), so that the larger strata are spread evenly.
 uint64_t EpochPlan::StratumBegin(uint64_t stratum) const {
   return stratum * stratum_size_ + stratum * larger_ / strata_;
 }

@@ -4,13 +4,14 @@
 // kChunked is a two-level shuffle that keeps reads in runs of `chunk_records`:
 //   1. The record space is rotated by a hash, so that chunk borders differ between passes. It is then cut into chunks
 //      of `chunk_records` contiguous records. The last chunk may be short.
-//   2. The chunk space is cut into `window_chunks` strata of equal size (+-1, the larger ones spread evenly). Window w
-//      has the w-th chunk of each stratum's own permutation, so that a window samples the whole dataset evenly: classes
-//      mix, and owners of contiguous ranges have equal work in it. The remaining chunks of the larger strata form the
-//      last window. If they are fewer than half a window, they join the previous window, so that an epoch never ends in
-//      a run from a few chunks.
+//   2. The chunk space is cut into `window_chunks` strata of equal size (+-1, the larger ones spread evenly). Each
+//      stratum has its own permutation. Window w consists of the w-th chunk of each permutation. So a window samples
+//      the whole data set evenly: classes mix, and owners of contiguous ranges have equal work. The remaining chunks of
+//      the larger strata form the last window. If they are fewer than half a window, they join the previous window. So
+//      the last window never consists of a few chunks.
 //   3. The records of a window are permuted.
-// After step 2 the short chunk is somewhere in the middle. Everything after it moves up by the records that it lacks.
+// Step 2 may place the short chunk anywhere in the order. The chunks after it begin earlier by the number of records
+// that it lacks.
 #ifndef PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
 #define PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
 
@@ -35,13 +36,13 @@ enum class Shuffle : uint8_t {
 struct PlanOptions {
   uint64_t seed = 0;
   Shuffle shuffle = Shuffle::kChunked;
-  uint32_t repeats = 1;           // passes over the data per epoch, each in its own order; 1 to 65535
+  uint32_t repeats = 1;           // passes over the data per epoch, each with its own shuffle; 1 to 65535
   uint32_t chunk_records = 64;    // kChunked; at least 1
   uint32_t window_chunks = 1024;  // kChunked; at least 1
   bool operator==(const PlanOptions&) const = default;
 };
 
-// Returns InvalidArgument, with the name of the field, if an option is out of its limits.
+// Returns InvalidArgument, with the name of the field, if an option is out of its limits or the shuffle is unknown.
 absl::Status CheckPlanOptions(const PlanOptions& options);
 
 // Immutable, thread-safe, cheap to copy. Uses O(1) memory besides the shared offsets.
@@ -69,8 +70,8 @@ class EpochPlan {
   // options().repeats. O(1).
   uint64_t PositionOf(uint64_t record, uint16_t repeat = 0) const;
 
-  // Returns the end of the positions among which the record at `position` was shuffled: the end of its window for
-  // kChunked, the end of its pass for kFull, and position + 1 for kNone. position < num_positions(). O(1).
+  // Returns the end of the range of positions in which the plan shuffled the record at `position`: the end of its
+  // window for kChunked, the end of its pass for kFull, and position + 1 for kNone. position < num_positions(). O(1).
   uint64_t ShuffledUpTo(uint64_t position) const;
 
  private:

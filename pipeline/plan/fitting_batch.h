@@ -6,13 +6,13 @@
 
 namespace penstock::plan {
 
-// An epoch may drop one row in this number without a warning.
+// An epoch may drop one row in 20 without a warning.
 constexpr uint64_t kDroppedWorthAWord = 20;
-// From this number of records on, FittingBatch does not depend on the number.
+// FittingBatch returns 256 for this number of rows and for every larger one.
 constexpr uint64_t kManyRecords = 256 * kDroppedWorthAWord;
 
-// Returns 256. For an epoch of few rows, returns the largest smaller power of two that leaves at most one row in 20
-// over: 60 rows are 15 steps of 4.
+// Returns the largest power of two, at most 256, for which an epoch of `rows` rows drops at most one row in 20. For 60
+// rows it is 4, which gives 15 steps. Returns 1 for 0 rows.
 uint32_t FittingBatch(uint64_t rows);
 
 // Returns whether an epoch drops more than one row in 20.

@@ -7,8 +7,7 @@
 namespace penstock::plan {
 
 // Returns the job's data set, or an empty one if it has none. A job that was checked (config/job_file.h) has exactly
-// one: the plan, the snapshot and the index of a job are those of one data set. A job of several data sets needs a
-// place here for each of them. The result refers to `job`.
+// one, because a job has one plan, one snapshot and one index. The result refers to `job`.
 inline const v1::Dataset& DatasetOf(const v1::JobSpec& job) {
   return job.dataset_size() == 0 ? v1::Dataset::default_instance() : job.dataset(0);
 }

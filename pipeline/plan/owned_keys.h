@@ -11,7 +11,7 @@
 
 namespace penstock::plan {
 
-// A value. Its memory grows with the worker's ranges in the view, not with the data.
+// Its memory grows with the worker's ranges in the view, not with the data.
 class OwnedKeys {
  public:
   // Returns the keys of the worker with this id. `view` must be valid. A worker that the view lacks owns none.

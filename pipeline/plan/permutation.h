@@ -1,9 +1,9 @@
 // A keyed permutation of [0, n) in O(1) memory, for random access to a shuffle.
 //
-// It is a Feistel network over the smallest power of two that holds n, with cycle-walking: a value outside [0, n) is
-// permuted again until it is inside (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A
-// Feistel network is a bijection for every round function, so this is a bijection for every n and key. It is not
-// encryption: the round function is a strong mixer, not a cipher.
+// It is a Feistel network over [0, 2^b) with 2^b >= n, with cycle-walking: a value outside [0, n) is permuted again
+// until it is inside (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A Feistel network is a
+// bijection for every round function, so this is a bijection for every n and key. It is not encryption: the round
+// function is a strong mixer, not a cipher.
 #ifndef PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
 #define PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
 

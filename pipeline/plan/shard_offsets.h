@@ -1,5 +1,4 @@
-// The position of each shard's records in the snapshot's numbering: shards in sorted order, records numbered
-// consecutively.
+// The number of each shard's first record. Shards are in sorted order, and their records are numbered consecutively.
 #ifndef PENSTOCK_PIPELINE_PLAN_SHARD_OFFSETS_H_
 #define PENSTOCK_PIPELINE_PLAN_SHARD_OFFSETS_H_
 

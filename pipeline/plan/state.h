@@ -42,10 +42,10 @@ absl::StatusOr<SessionState> ParseState(std::string_view text);
 // Returns whether a session with `current`'s fingerprints may resume from `saved`.
 //   OK                   the remaining rows are those of the uninterrupted session (with accept_new_pipeline: the
 //                        same records in the same order, made by the current pipeline)
-//   FailedPrecondition   names the fingerprint that differs, both values, and the remedy
+//   FailedPrecondition   names the fingerprint or state version that differs, both values, and the remedy
 absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline);
 
-// Returns whether CheckResume() returned `status`.
+// Returns whether `status` is an error of CheckResume().
 bool IsResumeError(const absl::Status& status);
 
 }  // namespace penstock::plan

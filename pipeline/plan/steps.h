@@ -1,9 +1,9 @@
 // Converts positions to batches: global steps, their slots, and the slices of ranks.
 //
-// A step is the next G rows from the cursor. Slot s of a step is row `begin + s` of the epoch. Rank r of R has the
-// slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end exist only under kPad: row v >= P repeats
-// position (v - P) mod P and is not valid. A row's number (begin + slot) is unique in its epoch, including padding. Its
-// position is not.
+// An epoch has P positions, and a step has G rows. A step is the next G rows from the cursor. Slot s of a step is row
+// `begin + s` of the epoch. Rank r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end
+// exist only under kPad: row v >= P repeats position (v - P) mod P and is not valid. A row's number (begin + slot) is
+// unique in its epoch, including padding. Its position is not unique.
 #ifndef PENSTOCK_PIPELINE_PLAN_STEPS_H_
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 
@@ -31,11 +31,11 @@ struct Cursor {
   bool operator==(const Cursor&) const = default;
 };
 
-// Special values of the first epoch that a reader will not read. Workers receive that epoch, so that they can keep
-// reads of one epoch for later ones.
+// A reader's end epoch is the first epoch that it will not read, or one of these values. Workers receive it to decide
+// whether to cache records for later epochs.
 constexpr uint64_t kEndNotKnown = 0;
 constexpr uint64_t kWithoutEnd = ~uint64_t{0};
-// Returns that epoch for a reader that begins at `start` and reads `epochs` epochs; 0 epochs means without end.
+// Returns the end epoch of a reader that begins at `start` and reads `epochs` epochs; 0 epochs means without end.
 constexpr uint64_t EndEpoch(const Cursor& start, uint64_t epochs) {
   return epochs == 0 || epochs > kWithoutEnd - start.epoch ? kWithoutEnd : start.epoch + epochs;
 }
@@ -62,7 +62,8 @@ class Steps {
  public:
   // Creates the steps. `positions` is the number per epoch (EpochPlan::num_positions), the same in every epoch.
   // `step_size` is the number of rows of the global batch. Returns InvalidArgument if
-  //   - there is nothing to read;
+  //   - there are no positions;
+  //   - the step size or the world size is 0, or `last` is unknown;
   //   - the world size does not divide the batch;
   //   - kPartial has several ranks;
   //   - kDrop has an epoch shorter than one step.
@@ -73,15 +74,17 @@ class Steps {
   uint64_t world_size() const { return world_size_; }
   LastBatch last() const { return last_; }
 
-  // Returns the steps of an epoch that begins at `position`. 0 gives a whole epoch. Returns 0 from the epoch's end on.
+  // Returns the number of steps from `position` to the end of its epoch. 0 gives a whole epoch. Returns 0 from the
+  // epoch's end on.
   uint64_t StepsFrom(uint64_t position) const;
   uint64_t StepsPerEpoch() const { return StepsFrom(0); }
-  // Returns the positions of a whole epoch that are in no step: under kDrop, fewer than a step.
+  // Returns the number of positions of a whole epoch that are in no step: less than step_size() under kDrop, otherwise
+  // 0.
   uint64_t DroppedPerEpoch() const { return last_ == LastBatch::kDrop ? positions_ % step_size_ : 0; }
 
   // Returns the cursor, or the start of the next epoch if its epoch has no step left.
   Cursor Normalized(Cursor cursor) const;
-  // Returns the step that begins at the (normalized) cursor.
+  // Returns the step that begins at Normalized(cursor).
   StepSpan StepAt(Cursor cursor) const;
   // Returns the normalized cursor after a step.
   Cursor After(const StepSpan& step) const;
@@ -101,7 +104,7 @@ class Steps {
   uint64_t PositionOfRow(uint64_t row) const { return row < positions_ ? row : (row - positions_) % positions_; }
   // Returns whether the slot is a real row and not padding.
   bool IsValid(const StepSpan& step, uint64_t slot) const { return slot < step.valid; }
-  // Returns the slot of a position that is a real row of the step: begin <= position < begin + valid.
+  // Returns the slot of a position of the step. Requires begin <= position < begin + valid.
   uint64_t SlotOfPosition(const StepSpan& step, uint64_t position) const { return position - step.begin; }
 
  private:

@@ -63,10 +63,11 @@ struct View {
   // Returns the index of a worker by id, or kNobody.
   uint32_t FindWorker(const std::string& id) const;
 
-  // Returns whether this view is older. Views are ordered by (term, n).
+  // Returns whether this view is older than `other`. Views are ordered by (term, n).
   bool OlderThan(const View& other) const { return term != other.term ? term < other.term : n < other.n; }
 
   // Validates a view from outside. Call it before any use. Returns InvalidArgument, with the range or the worker, if
+  //   - the policy is unknown, or kByRank has another key space than kRankKeySpace;
   //   - ranges do not partition the key space, or exist without workers;
   //   - indices are out of range;
   //   - ids are empty or duplicated;
