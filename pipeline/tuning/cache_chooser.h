@@ -4,8 +4,9 @@
 //                                              clearly better than the current sizes? ─▶ use it
 //
 // A cache keeps its entries and admits more while there is room. With room for a part of the data it hits that part, so
-// the cost of a row follows from the sizes. Data that is read only once is not worth caching, so a job counts from its
-// second epoch on. The chooser first measures the size and the benefit of decoded images on a few of them.
+// the cost of a row follows from the sizes. Caching data that is read only once has no benefit, so only jobs that will
+// read their records again count. Before the chooser sizes the cache of decoded images, it measures their size and
+// benefit on a few of them.
 #ifndef PENSTOCK_PIPELINE_TUNING_CACHE_CHOOSER_H_
 #define PENSTOCK_PIPELINE_TUNING_CACHE_CHOOSER_H_
 
@@ -21,12 +22,13 @@
 
 namespace penstock::tuning {
 
-// Returns the mean seconds per row over all jobs, with caches of these sizes after they have filled. Returns 0 if there
-// are no rows.
+// Returns the mean thread seconds per row over all jobs once caches of these sizes have filled. Returns 0 if there are
+// no rows.
 double SecondsPerRow(const std::vector<CacheJob>& jobs, const CacheSizes& sizes);
 
 // Returns the sizes with the cheapest rows, including a small price for memory. Their sum is at most `most`, except
-// that pinned sizes stay as in `now`. Returns `now` if nothing is cheaper and it is within `most`.
+// that pinned sizes stay as in `now`. The result differs from `now` only if other sizes are cheaper, `now` exceeds
+// `most`, or a cache that holds all its data can get spare room.
 CacheSizes BestCacheSizes(const std::vector<CacheJob>& jobs, const CacheLimits& limits, const CacheSizes& now,
                           uint64_t most);
 
@@ -39,11 +41,12 @@ class CacheChooser {
   explicit CacheChooser(const CacheLimits& limits) : limits_(limits) {}
 
   // Takes the counters since the last call, the current sizes, and the maximum for all caches together. Returns the new
-  // sizes. Their sum is at most `most` or limits.first.sum(), whichever is larger.
+  // sizes. Their sum is at most the larger of `most` and limits.first.sum().
   CacheSizes Step(const std::vector<CacheJob>& jobs, const CacheSizes& now, uint64_t most, Nanos time);
 
-  // Returns the result of the last change as text, once: "caches: decoded 0 -> 1200 MiB: a row takes 1.3 ms of a
-  // thread, 0.55 when they have filled". Measurements of decoded images are not reported.
+  // Returns the last change and its expected effect as text, once: "caches: decoded 0 -> 1200 MiB: a row takes 1.3 ms
+  // of a thread, 0.55 when they have filled". Measurements of decoded images and returns to the initial sizes are not
+  // reported.
   std::optional<std::string> TakeNews();
 
  private:

@@ -28,7 +28,7 @@ struct CacheLimits {
 struct CacheJob {
   uint64_t id = 0;          // stable identifier
   uint64_t data = 0;        // equal for jobs with the same records
-  double rows = 0;          // made since the last call
+  double rows = 0;          // made since the previous CacheChooser::Step
   double records = 0;       // per epoch, from this loader
   bool read_again = false;  // the job will read the records again
   bool same_rows = false;   // no random ops: a record's row is the same in each epoch

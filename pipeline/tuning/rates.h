@@ -1,4 +1,4 @@
-// The rates of recent windows, and a test whether other rates are better by more than the scatter of both.
+// The rates of recent windows, and a test whether they exceed other rates by more than the scatter of both.
 #ifndef PENSTOCK_PIPELINE_TUNING_RATES_H_
 #define PENSTOCK_PIPELINE_TUNING_RATES_H_
 
@@ -15,12 +15,13 @@ class Rates {
   void Add(double rate);
   void Clear() { rates_.clear(); }
   size_t size() const { return rates_.size(); }
-  // Returns the median, which ignores single windows in which a reader joined or left.
+  // Returns the median, or 0 without rates. Single windows in which a reader joined or left do not affect it.
   double typical() const;
-  // Returns the relative standard error of the mean, with a lower bound above 0, even for few windows.
+  // Returns the relative standard error of the mean, at least 0.01. Returns 0.01 for fewer than two rates.
   double error() const;
 
-  // Returns the factor above 1 by which this rate must exceed `before`'s to rule out chance.
+  // Returns the factor by which these rates must exceed `before` to count as better: 1 plus twice the error of both, at
+  // least 1.03.
   double BarAgainst(const Rates& before) const;
 
  private:

@@ -1,14 +1,13 @@
 // Tunes a loader's settings while it runs. It changes one setting at a time and keeps the change only if the row rate
-// rises by more than chance explains.
+// rises by more than chance explains. Two changes need not raise the rate: fewer read threads, and fewer threads while
+// the trainers have enough rows.
 //
 //   window of counters ─▶ trial in progress? ─▶ judge it: keep it, or revert it and pause that move
 //                                no ─▶ what limits the row rate? ─▶ try the move against that
 //
 // While threads wait for storage and a trainer waits for rows, the number of read threads follows Little's law: latency
 // times the rate that the CPUs could reach. The number of requests to object storage follows the same rule. The number
-// of threads that make rows falls if other processes use the CPUs, most of all a trainer on the same host. Fewer
-// threads stay if more rows arrive. If the trainers had enough rows before, fewer threads stay if the rate does not
-// fall.
+// of threads that make rows falls if other processes use the CPUs, such as a trainer on the same host.
 #ifndef PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 #define PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 
@@ -40,7 +39,7 @@ class TuningController {
   bool in_trial() const { return trial_.has_value(); }
 
  private:
-  // The moves. A move that was reverted is paused, for longer after each time.
+  // The moves. A reverted move is paused, and the pause doubles each time.
   enum Move { kMoreReads, kFewerReads, kMoreRequests, kMoreThreads, kFewerThreads, kMoves };
   struct Trial {
     Move move = kMoreReads;
@@ -58,7 +57,8 @@ class TuningController {
   bool ProposeRequests(const TuningWindow& window, Nanos now);
   // Returns the number of concurrent reads by Little's law for a loader that storage does not limit.
   int WantedReads(const TuningWindow& window) const;
-  // Returns a number above `now`, one step toward WantedReads(). Returns `now` if it is already the maximum.
+  // Returns WantedReads(), but at least 1.5 and at most 4 times `now`, and at most `most`. Never returns less than
+  // `now`.
   int MoreReads(const TuningWindow& window, int now, int most) const;
   void Begin(Move move, const TuningSetting& to, std::string why);
   void Judge(Nanos now);

@@ -7,7 +7,7 @@ namespace penstock::tuning {
 struct TuningSetting {
   int threads = 1;       // threads that make rows
   int read_threads = 0;  // threads that only read, while rows are parked; 0: the threads that make rows read
-  int requests = 64;     // concurrent record requests to storage that needs no thread per request: objects
+  int requests = 64;  // concurrent record requests to storage that needs no thread per request, such as object storage
   bool operator==(const TuningSetting&) const = default;
 };
 
@@ -29,7 +29,7 @@ struct TuningWindow {
   double read_seconds = 0;
   double busy_seconds = 0;     // time on rows
   double blocked_seconds = 0;  // part of busy_seconds in storage calls
-  double cpu_seconds = 0;      // CPU time of those threads
+  double cpu_seconds = 0;      // CPU time of the threads that make rows
   double other_seconds = 0;    // CPU time of other processes on the host
   // Thread time without a row to make:
   double storage_seconds = 0;      // while rows waited for storage
