@@ -1,10 +1,9 @@
 // The worker's caches of record bytes and of decoded images: many readers, one byte limit.
 //
-// An epoch visits every record once, in an order that repeats, so the access pattern is a cyclic scan. On such a scan,
-// an LRU cache smaller than the data evicts each entry just before its next use and never hits. This cache therefore
-// keeps its entries and admits more while there is room. With room for a fraction f of the data the hit rate is f, the
-// best that any policy reaches on a scan in random order. Entries leave only if their space is dropped or the limit is
-// lowered.
+// Each epoch visits every record once, so the access pattern is a cyclic scan. On such a scan, an LRU cache smaller
+// than the data evicts each entry just before its next use and never hits. This cache therefore keeps its entries and
+// admits more while there is room. With room for a fraction f of the data the hit rate is f, the best that any policy
+// reaches on a scan in random order. Entries leave only if their space is dropped or the limit is lowered.
 #ifndef PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 
@@ -45,8 +44,8 @@ class ByteCache {
   // Returns whether Find would return an entry. Counts nothing.
   bool Contains(const CacheKey& key);
 
-  // Stores `value` if there is room; its capacity is charged. Returns whether the key is in the cache now. An existing
-  // entry stays: two threads may have made the same one.
+  // Stores `value` if there is room; its capacity is charged. Returns false if there is no room, even if the cache has
+  // the key. Otherwise returns true. An existing entry stays, because two threads may have made the same one.
   bool Insert(const CacheKey& key, std::shared_ptr<const std::string> value);
 
   // Returns whether the cache would admit an entry of `bytes` bytes now.

@@ -11,8 +11,7 @@ struct CacheStats {
   uint64_t bytes = 0;  // bytes in use
   uint64_t hits = 0, misses = 0;
   uint64_t served_bytes = 0;  // bytes of hits
-  // Time that the hits would have taken otherwise, by the measured means of their jobs, minus the time that they took.
-  // Sums over threads.
+  // Thread time that the hits saved: the time of misses, by the measured means of the jobs, minus the time of the hits.
   double saved_seconds = 0;
   bool chosen = false;  // the limit is tuned at run time
 };

@@ -64,12 +64,13 @@ class RowCache {
   // Returns the row, or null. Counts a hit or a miss.
   std::shared_ptr<const CachedRow> Find(const RowKey& key);
 
-  // Returns whether Find would return a row. Counts nothing.
+  // Returns whether the cache has the row, or a thread is storing it. Counts nothing.
   bool Contains(const RowKey& key);
 
   // Returns whether the cache would admit a kept row of `bytes` bytes now.
   bool HasRoomToKeep(size_t bytes);
-  // Keep and Share return whether the row is in the cache now. An existing row stays unchanged.
+  // Keep and Share return whether the cache has the row, or another thread is storing it. An existing row stays
+  // unchanged.
   bool Keep(const RowKey& key, std::string row);
   // `takers` is the number of sessions that still need the row, at least 1.
   bool Share(const RowKey& key, std::string row, int takers);

@@ -12,7 +12,7 @@
 
 namespace penstock::cache {
 
-// Files only grow. Each place is written once, and its file is freed as a whole when no reader holds a row of it.
+// Rows are appended, and no place is written twice. A file is freed as a whole when no reader holds a row of it.
 // Thread-safe.
 class RowFiles {
  public:
@@ -22,8 +22,8 @@ class RowFiles {
     std::shared_ptr<const std::string_view> bytes;  // null: the system provides no memory file
     uint64_t file = 0;                              // SharedRowFile::id()
   };
-  // Writes a copy of the row; the returned object owns it. `limit_bytes` is the expected total of all rows, which
-  // determines the size of the files.
+  // Writes a copy of the row. The returned pointer keeps its file alive. `limit_bytes` is the expected total of all
+  // rows, which determines the size of the files.
   Row Write(std::string_view row, uint64_t limit_bytes);
   // Stops writing to that file, so that it is freed with its rows.
   void Leave(uint64_t file);

@@ -7,8 +7,8 @@
 //
 // The cache does not trust its files. Each read verifies the entry's checksum (disk_entry.h), and a space's name is a
 // hash of the data set's content. Like the cache in memory, it keeps its entries and admits more while there is room
-// (../byte_cache.h gives the reason). Unused spaces make room for those in use; the least recently used one is removed
-// first.
+// (../byte_cache.h gives the reason). When the cache is full, it removes spaces that are not in use, the least recently
+// used one first.
 #ifndef PENSTOCK_PIPELINE_CACHE_DISK_DISK_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_DISK_DISK_CACHE_H_
 
@@ -48,8 +48,8 @@ struct DiskCacheOptions {
   std::string folder;               // created if it does not exist; its parent must exist
   uint64_t limit_bytes = 0;         // for all its files; 0: half of the sum of their size and the disk's free bytes
   uint64_t queue_bytes = 16 << 20;  // memory for records that wait to be written; more are not admitted
-  // Memory for the index, 48 bytes per record. The index may grow beyond it, in steps of `index_step` bytes of a
-  // DiskIndexMemory.
+  // Memory for the index, 48 bytes per record. The index may grow beyond it, in steps of `index_step` bytes that it
+  // reserves from a DiskIndexMemory.
   uint64_t index_bytes = 64 << 20;
   uint64_t index_step = 1 << 20;
   Clock* clock = Clock::Real();
@@ -59,7 +59,7 @@ struct DiskCacheOptions {
 
 struct DiskCacheStats {
   uint64_t bytes = 0;        // size of its files
-  uint64_t limit_bytes = 0;  // as in the options
+  uint64_t limit_bytes = 0;  // the limit in effect
   uint64_t records = 0;      // in the spaces in use
   uint64_t hits = 0, misses = 0;
   uint64_t bytes_read = 0;
@@ -73,8 +73,8 @@ class DiskCache {
   // Bytes that Read needs besides the record's bytes.
   static constexpr size_t kReadOverhead = kDiskHeaderBytes;
 
-  // Opens the cache. Returns InvalidArgument, FailedPrecondition (another process writes to the folder) or the disk's
-  // error. Each names the folder.
+  // Opens the cache. Returns InvalidArgument if the folder has other files, FailedPrecondition if another process uses
+  // the folder, or the disk's error. Each names the folder.
   static absl::StatusOr<std::shared_ptr<DiskCache>> Open(DiskCacheOptions options);
   // Writes the queued records.
   ~DiskCache();
@@ -91,14 +91,14 @@ class DiskCache {
 
   bool Contains(const CacheKey& key);
   // Reads the record of `length` bytes into `out`, which must have room for kReadOverhead more. Returns nullopt if the
-  // record is not cached. Blocks on the local disk. Counts a hit or a miss.
+  // record is not cached or damaged, or if the disk fails. Blocks on the local disk. Counts a hit or a miss.
   std::optional<std::string_view> Read(const CacheKey& key, uint32_t length, char* out);
   void WillRead(const CacheKey& key, uint32_t length);
   // Offers a record that was read elsewhere. If its space is in use and there is room, the cache copies it and writes
   // it later. Never blocks.
   void Offer(const CacheKey& key, std::string_view bytes);
 
-  // Blocks until all earlier calls of Offer, Use and releases of spaces have taken effect.
+  // Blocks until all earlier calls of Offer and Use, and all earlier releases of spaces, have taken effect.
   void Flush();
 
   DiskCacheStats Stats() const;
@@ -114,16 +114,15 @@ class DiskCache {
 
   // These functions run on the writer's thread.
   void TakeUp(uint64_t space);
-  // Returns the entries that the index has room for beyond those that it has, after it has grown for `wanted` more
-  // if it can.
+  // Grows the index for `wanted` more entries if it can. Returns the number of entries that it then has room for.
   size_t IndexRoom(uint64_t wanted);
-  // Returns memory that the index no longer needs.
+  // Releases memory that the index no longer needs.
   void ShrinkIndex();
-  // Returns the memory for growth, or null. Bytes of an earlier memory do not count any longer.
+  // Returns the memory for growth, or null. Forgets the bytes that an earlier DiskIndexMemory reserved.
   std::shared_ptr<DiskIndexMemory> IndexMemory();
   void Write(const CacheKey& key, const std::string& bytes);
   void EndUse(uint64_t space);
-  // Drops spaces whose folders another process removed.
+  // Reopens spaces in use whose folders another process removed or replaced. Forgets unused ones.
   void LookForRemoved();
   bool MakeRoom(uint64_t bytes);
   void Warn(const absl::Status& status);
@@ -133,7 +132,7 @@ class DiskCache {
   std::atomic<uint64_t> queued_{0}, hits_{0}, misses_{0}, bytes_read_{0}, damaged_{0}, read_nanos_{0};
   std::atomic<uint64_t> unused_bytes_{0};
   std::atomic<Nanos> next_look_{0};
-  std::atomic<Nanos> paused_until_{0};  // no admission until then, because the disk is full or fails
+  std::atomic<Nanos> paused_until_{0};  // no admission until then, because a write failed or the index has no memory
   std::atomic<bool> full_{false};       // the cache is full: no admission until room becomes free
   mutable Mutex mutex_;
   std::map<uint64_t, Space> spaces_ ABSL_GUARDED_BY(mutex_);  // spaces in use

@@ -1,7 +1,7 @@
 // The layout of a record in the files of the disk cache. Both files only grow. All numbers are little-endian.
 //
 //   records   one entry after another: [u32 magic][u32 length][u64 record][u64 sum][length bytes]
-//   index     their positions, an entry of 24 bytes each: [u64 record][u64 offset][u32 length][u32 check]
+//   index     the position of each, in 24 bytes: [u64 record][u64 offset][u32 length][u32 check]
 //
 // The files are untrusted input: a process may be killed between any two writes, and a disk may lose data. An index
 // entry is only a hint. The bytes at its offset are valid only if their checksum matches the space, the record's
@@ -34,7 +34,7 @@ struct DiskPlace {
 std::string DiskHeader(uint64_t space, uint64_t record, std::string_view bytes);
 
 // Returns the bytes of the record in `entry`, which consists of its header and these bytes. Returns nullopt if the
-// checksum does not match.
+// header or the checksum does not match.
 std::optional<std::string_view> CheckDiskEntry(uint64_t space, uint64_t record, std::string_view entry);
 
 std::string DiskIndexEntry(uint64_t space, const DiskPlace& place);

@@ -24,8 +24,8 @@ class DiskSpace {
   // Memory of an entry in the table, at the table's average load.
   static constexpr size_t kEntryMemory = 48;
 
-  // Opens `folder`, creating it if it does not exist, and loads its valid entries. Truncates the bytes after
-  // the last complete entry, which a killed process may leave. Loads at most `most_entries`. Errors name the file.
+  // Opens `folder`, creating it if it does not exist, and loads its entries up to the first invalid one, but at most
+  // `most_entries`. Truncates both files after the last entry that it loads. Errors name the file.
   static absl::StatusOr<std::unique_ptr<DiskSpace>> Open(const std::string& folder, uint64_t space,
                                                          const std::string& about, size_t most_entries);
   ~DiskSpace();
@@ -43,7 +43,7 @@ class DiskSpace {
   // Announces that the record will be read soon. Never blocks. Any thread may call it.
   void WillRead(uint64_t record, uint32_t length) const;
 
-  // Adds the record unless it exists. Adds nothing on an error. Only the writer's thread may call it.
+  // Adds the record unless it exists. Adds no entry on an error. Only the writer's thread may call it.
   absl::Status Append(uint64_t record, std::string_view bytes);
   // Returns whether the opened folder is still in place, neither removed nor replaced. Only the writer's thread may
   // call it.
