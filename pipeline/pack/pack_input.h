@@ -29,12 +29,12 @@ class PackInput {
  public:
   static constexpr uint32_t kMaxFrameBytes = uint32_t{1} << 30;
 
-  // `read` fills up to `most` bytes and returns their number; 0 is the end.
+  // Writes at most `most` bytes to `out` and returns their number; 0 is the end.
   using Read = std::function<absl::StatusOr<size_t>(char* out, size_t most)>;
   explicit PackInput(Read read) : read_(std::move(read)) {}
 
-  // Returns the next frame. Its body is valid until the next call.
-  //   Cancelled        the input ended without kEnd, or with kGiveUp: its writer died or stopped
+  // Returns the next frame. Its body is valid until the next call. Errors are those of `read` and:
+  //   Cancelled        the input ended without kEnd, or has kGiveUp: its writer died or stopped
   //   InvalidArgument  not a frame, or a frame larger than kMaxFrameBytes
   absl::StatusOr<PackFrame> Next();
 

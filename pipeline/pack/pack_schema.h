@@ -1,4 +1,4 @@
-// The schema of a data set's records, as seen so far: the kind of each key. Also generates the job that reads them.
+// The schema of a data set: the kind of each key in the records so far. Also generates the job that reads the records.
 #ifndef PENSTOCK_PIPELINE_PACK_PACK_SCHEMA_H_
 #define PENSTOCK_PIPELINE_PACK_PACK_SCHEMA_H_
 
@@ -28,23 +28,25 @@ struct PackedValue {
 class PackSchema {
  public:
   // Adds a feature of the current record. Returns InvalidArgument, with both kinds, if the kind, the element type or
-  // the shape (except the first axis) differs from earlier values of the key.
+  // the shape (except the first axis) differs from earlier values of the key. Returns InvalidArgument also for an empty
+  // key, and for an array with an inner axis of 0.
   absl::Status Add(std::string_view key, const PackedValue& value);
   void EndRecord() { ++records_; }
-  // Adds a record that is an Example. Returns InvalidArgument if it is not one.
+  // Adds a record. Returns InvalidArgument if it is not an Example, and errors like Add.
   absl::Status AddExample(std::string_view record);
 
   uint64_t records() const { return records_; }
 
-  // Adds everything that `other` has seen. Returns errors like Add.
+  // Adds the records of `other`. Returns errors like Add.
   absl::Status Merge(const PackSchema& other);
 
-  // Returns a text of several lines, which ParsePackSchema reads.
+  // Returns the schema as text, which ParsePackSchema reads.
   std::string Serialize() const;
 
   // Returns a job that reads all features. Arrays recover their type and shape. A feature that some records lack, or
-  // whose count varies, becomes a ragged column. An image becomes the column `image` with a training recipe, and an
-  // integer named like a label becomes `label`. The batch size fits the number of records.
+  // whose count varies, becomes a ragged column. The first image of every record becomes the column `image`, unless
+  // another feature has this name, and gets a training recipe. If there is an image, the first integer named like a
+  // label becomes the column `label`, unless a feature has this name. The batch size fits the number of records.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:
@@ -56,7 +58,7 @@ class PackSchema {
     bool image = false;  // each value begins like an encoded image
   };
   absl::Status Combine(std::string_view key, const Field& more);
-  bool Whole(const Field& field) const;  // same number of values in every record
+  bool Whole(const Field& field) const;  // every record has the same number of values, at least one
   std::string Line(const std::string& key, const Field& field, const std::string& column) const;
 
   uint64_t records_ = 0;

@@ -1,4 +1,4 @@
-// The place of shards until all of them are complete: a hidden folder beside their final folder.
+// A hidden folder that holds new shards until all of them are complete. It is beside their final folder.
 #ifndef PENSTOCK_PIPELINE_PACK_PACK_STAGING_H_
 #define PENSTOCK_PIPELINE_PACK_PACK_STAGING_H_
 
@@ -13,13 +13,14 @@
 namespace penstock::pack {
 
 // Not thread-safe. The object owns the folder and removes it on destruction. If its process was killed, the next object
-// for the same `out` removes the folder.
+// for the same `out` removes the folder, if the file system has locks.
 class PackStaging {
  public:
-  // Creates the folder for `out`, an absolute path. Returns FailedPrecondition if `out` exists and is not empty.
+  // Creates the folder for `out`, an absolute path. Returns FailedPrecondition if `out` is not an empty folder, or is a
+  // mount point.
   static absl::StatusOr<std::unique_ptr<PackStaging>> Create(const std::string& out);
-  // Creates a folder only for parts, beside `name`, for shards that are written elsewhere. `name` is an absolute path
-  // that need not exist. The folder is not published.
+  // Creates a folder only for parts, for shards that are written elsewhere. The folder is beside `name`, an absolute
+  // path that need not exist. Do not call Publish.
   static absl::StatusOr<std::unique_ptr<PackStaging>> CreateApart(const std::string& name);
   ~PackStaging();
   PackStaging(const PackStaging&) = delete;
@@ -29,9 +30,10 @@ class PackStaging {
   // Returns the path where the caller creates the new folder.
   std::string shards() const { return folder_ + "/shards"; }
   // Returns the files of finished parts in order: that of the main writer, then by number. Returns FailedPrecondition,
-  // with the part's name, if a part was begun but not finished, or one of `expected` was not begun.
+  // with the part's name, if a part was begun, or is one of `expected`, but is not finished.
   absl::StatusOr<std::vector<std::string>> Parts(const std::vector<uint32_t>& expected) const;
-  // Renames shards() to `out` atomically.
+  // Renames shards() to `out` atomically. Returns FailedPrecondition if `out` is not an empty folder, or is a mount
+  // point.
   absl::Status Publish();
 
  private:
@@ -43,7 +45,7 @@ class PackStaging {
   const int lock_;  // descriptor of the folder, which holds its lock
 };
 
-// Returns the file of a part in a staging folder, and that of the main writer.
+// Return the file of a part in a staging folder, and the file of the main writer.
 std::string PartFile(const std::string& staging, uint32_t part);
 std::string MainPartFile(const std::string& staging);
 

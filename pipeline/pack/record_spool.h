@@ -1,5 +1,4 @@
-// Records stored until their place in the shards is known. Each part, the run of records of one writer, has its own
-// file.
+// Files that hold records until their place in the shards is known. Each file has one part: the records of one writer.
 #ifndef PENSTOCK_PIPELINE_PACK_RECORD_SPOOL_H_
 #define PENSTOCK_PIPELINE_PACK_RECORD_SPOOL_H_
 
@@ -20,8 +19,8 @@ namespace penstock::pack {
 // Writes one part. Not thread-safe.
 class SpoolWriter {
  public:
-  // Opens a part. The file is named `path` once Finish has returned OK; before that, it has a longer name. If the
-  // writer is never finished, an empty file stays as a sign that the part is missing.
+  // Opens a part. Finish renames the file to `path`; before that, it has a longer name. If Finish never succeeds, an
+  // empty file under the longer name marks the part as missing.
   static absl::StatusOr<std::unique_ptr<SpoolWriter>> Open(const std::string& path);
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
@@ -44,17 +43,18 @@ class SpoolWriter {
   bool finished_ = false;
 };
 
-// Follows `path` in the name of a part that is being written or was never finished.
+// Follows `path` in the name of a part that is not finished.
 constexpr char kOpenSpool[] = ".open-";
 
 // A finished part. Thread-safe.
 class SpoolFile {
  public:
-  // Opens a finished part. Returns DataLoss if the file is incomplete.
+  // Opens a finished part. Returns DataLoss if the file is incomplete, or the error of the file.
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::string& path);
 
   uint64_t records() const { return ends_.size(); }
   const PackSchema& schema() const { return schema_; }
+  // Returns a hash of the records' lengths and of the schema. It does not cover the bytes of the records.
   uint64_t fingerprint() const { return fingerprint_; }
   absl::Status Read(uint64_t record, std::string* out) const;
 
@@ -65,7 +65,7 @@ class SpoolFile {
   uint64_t fingerprint_ = 0;
 };
 
-// Returns the records of all parts, one part after another.
+// Returns a source of the records of all parts, one part after another.
 std::unique_ptr<imports::RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
 
 }  // namespace penstock::pack
