@@ -40,11 +40,11 @@ class BatchDigest {
   void AddRaggedNumbers(uint32_t count, std::string_view bytes);
   void AddRaggedStrings(std::span<const std::string_view> strings);
 
-  // Adds a whole row.
   struct Column {
     std::string_view bytes;  // encoded for a RAGGED column
     bool ragged = false;
   };
+  // Adds a whole row.
   void AddRow(int64_t shard, int64_t record, bool valid, std::span<const Column> columns);
 
   uint64_t rows() const;

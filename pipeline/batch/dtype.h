@@ -33,7 +33,7 @@ std::string_view DTypeName(DType dtype);
 // Returns the name in .npy files, such as "<f4", or "" for types that NumPy lacks: bfloat16 and strings.
 std::string_view DTypeNpyDescr(DType dtype);
 
-// Returns whether `value` is one of the enumerators. For bytes from outside.
+// Returns whether `value` is one of the enumerators. Call it before a cast of untrusted bytes.
 bool IsDType(int value);
 
 }  // namespace penstock::batch

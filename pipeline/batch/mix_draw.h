@@ -12,7 +12,7 @@ namespace penstock::batch {
 struct MixLaw {
   double mixup_alpha = 0;     // 0: no mixup
   double cutmix_alpha = 0;    // 0: no cutmix
-  double probability = 1;     // of mixing a group at all
+  double probability = 1;     // that a group is mixed
   double cutmix_share = 0.5;  // share of cutmix among mixed groups, if both are on
 };
 
@@ -26,19 +26,19 @@ struct MixBox {
 struct MixDraw {
   enum class Kind : uint8_t { kNone, kMixup, kCutmix };
   Kind kind = Kind::kNone;
-  // The share of a row's own content, in [0, 1]. The rest is its partner's. For cutmix it follows from the area of the
-  // box.
+  // The share of a row's own content, in [0, 1]. The rest comes from its partner. For cutmix it follows from the area
+  // of the box.
   double lambda = 1;
   MixBox box;  // kCutmix: the pixels from the partner. May be empty.
 };
 
-// Returns the draw of the group whose first row is row `first_row` of the epoch (its position; see plan/steps.h).
-// `height` and `width` are the sides of the images, used only for cutmix. It is a pure function of its arguments:
-// Philox with key hash(seed, epoch, "mix") and counter first_row.
+// Returns the draw of the group whose first row has the number `first_row` in its epoch (plan/steps.h). `height` and
+// `width` are the sides of the images, used only for cutmix. The draw depends only on the arguments: Philox has the key
+// hash(seed, epoch, "mix") and the counter first_row.
 //   mixup   lambda ~ Beta(alpha, alpha)
-//   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox: its center uniform over
-//           the pixels, its sides sqrt(1 - lambda) of the image's, clipped at the border; lambda then becomes the
-//           share of the pixels outside it
+//   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox. Its center is uniform over
+//           the pixels, and its sides are sqrt(1 - lambda) of the image's sides, clipped at the border. lambda then
+//           becomes the share of the pixels outside the box.
 MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first_row, int64_t height, int64_t width);
 
 }  // namespace penstock::batch

@@ -1,5 +1,4 @@
-// Converts a job file's `mix` to the types of the arithmetic. Separate from the arithmetic, which does not depend on
-// protobuf.
+// Converts a job file's `mix` to a MixPlan. Separate from the arithmetic of the mix, which does not depend on protobuf.
 #ifndef PENSTOCK_PIPELINE_BATCH_MIX_JOB_H_
 #define PENSTOCK_PIPELINE_BATCH_MIX_JOB_H_
 
@@ -14,19 +13,20 @@
 namespace penstock::batch {
 
 constexpr uint32_t kDefaultMixGroup = 2;
-// The columns that a mix uses, with job.proto's defaults.
+// Return the names of the columns that a mix uses, with job.proto's defaults.
 std::string MixImageColumn(const v1::Mix& mix);
 std::string MixLabelColumn(const v1::Mix& mix);
 
-// Returns the mistakes of a mix with respect to the rows' columns, each "mix.FIELD: MESSAGE". config/mix_check.h checks
+// Returns the mistakes that depend on the columns of the rows, each "mix.FIELD: MESSAGE". config/mix_check.h checks
 // numbers that do not depend on columns.
 std::vector<std::string> CheckMixColumns(const v1::Mix& mix, const RowSchema& schema);
 
-// Returns the columns of a job's batches as trainers receive them: those of its rows, with the label after mixing.
-// Returns InvalidArgument like MakeMixPlan.
+// Returns the columns of a job's batches as trainers receive them: the columns of its rows, with the type and shape of
+// the label after mixing. Returns InvalidArgument like MakeMixPlan.
 absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows);
 
-// Returns the plan, or InvalidArgument with the mistakes of CheckMixColumns.
+// Returns the plan. Returns InvalidArgument with the mistakes of CheckMixColumns, and for alphas or a group out of
+// their limits.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 
 }  // namespace penstock::batch

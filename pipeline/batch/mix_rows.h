@@ -1,4 +1,4 @@
-// Mixes the rows of one group in place. All arithmetic is integer, or float32 with a fixed order of operations, so
+// Mixes the rows of one group in place. The arithmetic uses integers, or float32 with a fixed order of operations, so
 // every machine gives the same bytes.
 #ifndef PENSTOCK_PIPELINE_BATCH_MIX_ROWS_H_
 #define PENSTOCK_PIPELINE_BATCH_MIX_ROWS_H_

@@ -1,8 +1,8 @@
 // The schema of a row, and the slot that receives one row.
 //
-// A row has one entry per column. A FIXED column has bytes of a size that is known before any row is made: dtype and
-// shape, dense, row-major, little-endian. A RAGGED column holds any number of elements per row. dtype kString always
-// has RAGGED storage, even if `scalar` states that each row holds exactly one string.
+// A row has one entry per column. A FIXED column has a known dtype and shape, so its number of bytes is known before
+// any row is made. The bytes are dense, row-major and little-endian. A RAGGED column holds any number of elements per
+// row. dtype kString always has RAGGED storage, even if `scalar` states that each row holds exactly one string.
 #ifndef PENSTOCK_PIPELINE_BATCH_ROW_H_
 #define PENSTOCK_PIPELINE_BATCH_ROW_H_
 

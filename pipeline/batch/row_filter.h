@@ -10,10 +10,11 @@
 
 namespace penstock::batch {
 
-// Filters the FIXED columns of one schema's rows. A column of 8-bit numbers with two dimensions or more counts as an
-// image. Each of its lines becomes the difference to the line above (the PNG specification's filter type Up, modulo
-// 256). If the last dimension is 3, red and blue also become their difference to green (lossless WebP's subtract
-// green). All other columns stay unchanged. The filter is exact for any bytes. Stateless and thread-safe.
+// Filters the FIXED columns of one schema's rows. A uint8 column with two dimensions or more counts as an image. Each
+// of its lines except the first becomes the difference to the line above (the PNG specification's filter type Up,
+// modulo 256). With three dimensions or more, a last dimension of at most 4 holds the channels. If it is 3, red and
+// blue also become their difference to green (lossless WebP's subtract green). All other columns stay unchanged. The
+// filter is exact for any bytes. Stateless and thread-safe.
 class RowFilter {
  public:
   explicit RowFilter(const RowSchema& schema);
