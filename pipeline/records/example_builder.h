@@ -30,7 +30,7 @@ class ExampleBuilder {
   std::string features_;  // a serialized tf.train.Features
 };
 
-// Builds a SequenceExample. Feature lists are added entry by entry, with the entries of one key in sequence.
+// Builds a SequenceExample. Add a feature list with List, and then its entries one by one.
 class SequenceExampleBuilder {
  public:
   // Returns the builder of the context's features.

@@ -9,7 +9,8 @@
 //   Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
 //                                  Int64List int64_list = 3; } }
 //   the lists       { repeated bytes|float|int64 value = 1; }   packed or not
-// It reads the wire format directly, so that nothing is copied and a feature without a request costs only one jump.
+// It reads the wire format directly, so that it copies no byte strings and skips a feature without a request in one
+// step.
 #ifndef PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_
 #define PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_
 
@@ -50,13 +51,13 @@ struct FeatureValue {
   std::vector<int64_t> ints;
   std::vector<float> floats;
   std::vector<std::string_view> bytes;  // point into the record, or into `own`
-  // Contents of `bytes` that are not bytes of the record. ExampleParser uses none. A copy's `bytes` point into the
-  // original.
+  // Contents of `bytes` that are not bytes of the record. ExampleParser leaves it empty. The `bytes` of a copied
+  // FeatureValue point into the original.
   std::vector<char> own;
   // Sequence requests: entry i of the list holds values [splits[i], splits[i + 1]). Empty for other requests and for
   // missing lists.
   std::vector<uint32_t> splits;
-  // For the parser: the serialized map entry that was used, in the record. Null if there is none.
+  // The serialized map entry of the key, in the record. Null if there is none. Only the parser uses it.
   std::string_view entry;
 
   // Removes all values and keeps their memory.
@@ -73,8 +74,8 @@ struct FeatureValue {
   size_t count() const { return ints.size() + floats.size() + bytes.size(); }
 };
 
-// The values of one record, in the order of the requests. Pass the same object to each call of Parse: its memory is
-// reused, so that parsing soon allocates nothing. Valid as long as the record's bytes.
+// The values of one record, in the order of the requests. Pass the same object to each call of Parse, which reuses its
+// memory and soon allocates nothing. Valid as long as the record's bytes.
 using ParsedExample = std::vector<FeatureValue>;
 
 struct ParserOptions {
@@ -118,11 +119,11 @@ struct FeatureInfo {
   uint64_t count = 0;                 // total number of values
   uint64_t list_length = 0;           // entries of a feature list
   std::string_view first_bytes = {};  // kBytes with a value: the first value, in the record
-  int64_t least = 0, most = 0;        // kInt64 with a value: the smallest and the largest
+  int64_t least = 0, most = 0;        // kInt64 with a value, not in a list: the smallest and the largest
 };
 
-// Returns all features of a record, sorted by (sequence, key). Returns InvalidArgument if the data is malformed
-// anywhere.
+// Returns all features of an Example or a SequenceExample, sorted by (sequence, key). Returns InvalidArgument if the
+// data is malformed anywhere.
 absl::StatusOr<std::vector<FeatureInfo>> ListFeatures(std::string_view record, RecordFormat format);
 
 // Returns the probable format of a record: kSequenceExample if it parses as one and has feature lists, otherwise

@@ -19,9 +19,10 @@ struct FeaturePatch {
   bool add = false;  // whether to add the key if the record lacks it; otherwise the patch is skipped
 };
 
-// Writes `record` to *out, replacing its content, with patched features in the Example or in the SequenceExample's
-// context. Each patched key appears once in the result, at the place of its last occurrence. Unknown fields and
-// features without a patch keep their bytes. Returns InvalidArgument if the record is malformed.
+// Sets *out to `record` with patched features in the Example or in the SequenceExample's context. The patches must have
+// different keys. Each patched key appears once in the result, at the place of its last occurrence. An added key is the
+// last feature. Unknown fields and features without a patch keep their bytes. Returns InvalidArgument if the record is
+// malformed.
 absl::Status PatchExample(std::string_view record, std::span<const FeaturePatch> patches, std::string* out);
 
 }  // namespace penstock::records

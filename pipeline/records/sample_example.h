@@ -10,7 +10,7 @@
 namespace penstock::records {
 
 // Returns the sample in `record` as a serialized tf.train.Example. Each member becomes a feature with its extension as
-// the key: INT64 if it is an integer by its extension and its content (ListMembers), otherwise BYTES with the whole
+// the key: INT64 if its extension and its content are those of an integer (ListMembers), otherwise BYTES with the whole
 // member. "__key__" is a feature of BYTES. Returns InvalidArgument for a malformed record and for two members with one
 // extension.
 absl::StatusOr<std::string> ExampleOfSample(std::string_view record);

@@ -1,7 +1,8 @@
 // Parses samples of WebDataset archives for the features that a job requests.
 //
-// A record is the bytes of members of a sample in its archive, each from its first header to the end of its padding: of
-// all, or of those that hold the requests (pipeline/sources/tar/sample_members.h). Keys of requests:
+// A record has the members of a sample: all, or only those that hold the requests
+// (pipeline/sources/tar/sample_members.h). It is their bytes in the archive, each from its first header to the end of
+// its padding. Keys of requests:
 //   "jpg", "left.jpg"        a member by its extension, in any case
 //   "jpg;png"                the first of these that the sample has
 //   "json/label"             a field of a JSON member: the extension, and then a JSON pointer (RFC 6901)
@@ -12,7 +13,8 @@
 //   json, or ending in .json  FLOAT from numbers; INT64 from integers and booleans; BYTES from strings
 //   any other                 BYTES: the whole member; INT64, FLOAT: its text, one decimal number
 //
-// The BYTES of JSON without a pointer are the whole member. A JSON array has all its values; null is missing.
+// The BYTES of JSON without a pointer are the whole member. A JSON array gives one value per element. A field that is
+// null counts as missing.
 #ifndef PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_
 #define PENSTOCK_PIPELINE_RECORDS_SAMPLE_PARSER_H_
 
@@ -40,16 +42,16 @@ struct SampleKeyPart {
 // Splits a key other than "__key__" at its semicolons. Does not check the parts.
 std::vector<SampleKeyPart> SplitSampleKey(std::string_view key);
 
-// Returns whether the extension is that of a JSON text, whose values may be missing.
+// Returns whether the extension is json, or ends in .json. Fields of such a member may be missing.
 bool IsJsonExtension(std::string_view extension);
 
-// Immutable. Any number of threads may use it, each with its own ParsedExample. It reads each member without a copy.
-// Values of JSON members and the key are copies, in FeatureValue::own.
+// Immutable. Any number of threads may use it, each with its own ParsedExample. BYTES point into the record, except
+// that texts of JSON fields and the key are copies in FeatureValue::own.
 class SampleParser {
  public:
   // Creates a parser. Returns InvalidArgument for a request without a kind, a sequence request, element_bytes with
-  // numbers, a key that is none of the above, and members of pickled objects (pyd, pkl, pickle, pth, pt), because
-  // reading them means executing them. Two requests may name the same key. Ignores options.format.
+  // numbers, a key that is none of the above, "__key__" as a number, and members of pickled objects (pyd, pkl, pickle,
+  // pth, pt), because a reader of them must execute them. Two requests may name the same key. Ignores options.format.
   static absl::StatusOr<SampleParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options = {});
 
   const std::vector<FeatureRequest>& requests() const { return requests_; }
@@ -69,7 +71,7 @@ class SampleParser {
     size_t member = 0;                 // index in members_
     std::optional<size_t> json_field;  // number in the member's fields
   };
-  // Values of one record on their way to the requests.
+  // The members of one record, and the JSON fields read so far.
   struct Sample;
 
   SampleParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
@@ -88,9 +90,10 @@ class SampleParser {
   std::vector<std::vector<Alternative>> alternatives_;  // by request; empty for "__key__"
 };
 
-// Returns the members of a record as BYTES in the order of their extensions, for display. A member npy has the kind and
-// number of its elements, and a member that webdataset decodes as an integer (cls, cls2, class, count, index, inx, id)
-// is INT64, if its content fits. Returns InvalidArgument for a malformed record and for two members with one extension.
+// Returns the members of a record in the order of their extensions, for display. A member npy of numbers has the kind
+// and number of its elements. A member that webdataset decodes as an integer (cls, cls2, class, count, index, inx, id)
+// is INT64 if its content is one. All others are BYTES. Returns InvalidArgument for a malformed record and for two
+// members with one extension.
 absl::StatusOr<std::vector<FeatureInfo>> ListMembers(std::string_view record);
 
 // Returns the key of a record: folder and name of its members, up to the first dot.
