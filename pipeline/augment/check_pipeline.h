@@ -1,4 +1,4 @@
-// Reports all mistakes in a job's features and ops at once.
+// Reports all mistakes in a job's features, ops and annotations at once.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
 
@@ -12,7 +12,7 @@ namespace penstock::augment {
 // Returns one entry per mistake, each "PATH: MESSAGE" with the field's path in the job file, such as
 // "ops[2].random_resized_crop.height: must be from 1 to 65500, not 0" or "features[1].column: ...". Returns an empty
 // vector if Pipeline::Create accepts the job. After a mistake in an op, later ops on its column are not checked,
-// because their input is unknown.
+// because their input is unknown. The columns of a mix are checked only if there is no other mistake.
 std::vector<std::string> CheckPipeline(const v1::JobSpec& job);
 
 }  // namespace penstock::augment

@@ -10,14 +10,14 @@
 namespace penstock::augment {
 
 // Returns 16 hexadecimal digits: a hash of rows and of own ops. The rows come from two built-in images (one a JPEG) and
-// cover everything that could differ between CPUs: resizes of every method and filter, randomly drawn crops,
-// normalization to float32, float16 and bfloat16, warps, colors, blur, noise, JPEG compression and policies. The own
-// ops contribute the names and versions of those that are linked in. Workers with the same digest make the same bytes,
-// and a job runs on workers with one digest. The first call computes the digest. Thread-safe.
+// cover arithmetic that could differ between CPUs: resizes of every method and of the filters except BOX and NEAREST,
+// randomly drawn crops, normalization to float32, float16 and bfloat16, warps, colors, blur, noise, JPEG compression
+// and policies. The own ops contribute the names and versions of those that are linked in. Workers with the same digest
+// make the same bytes, and a job runs on workers with one digest. The first call computes the digest. Thread-safe.
 const std::string& ConformanceDigest();
 
 // Returns the fingerprint of a job's pipeline as saved states record it: the pipeline's own fingerprint combined with
-// the conformance digest. It is the same whether the job is served or read in this process.
+// the conformance digest. A worker and a reader without a worker compute the same value.
 uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
 
 }  // namespace penstock::augment

@@ -1,4 +1,4 @@
-// Contact sheets: the results of a pipeline's random ops on some records, as one PNG to inspect.
+// Contact sheets: one PNG that shows the results of a pipeline's random ops on some records.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_CONTACT_SHEET_H_
 #define PENSTOCK_PIPELINE_AUGMENT_CONTACT_SHEET_H_
 
@@ -31,8 +31,8 @@ struct SheetRecord {
 };
 
 struct SheetOptions {
-  int draws = 6;   // columns of the sheet: the record's row in epochs key.epoch, key.epoch + 1, ...
-  int cell = 160;  // side of a cell in pixels; pictures are scaled to fit
+  int draws = 6;   // at least 1; columns of the sheet: the record's row in epochs key.epoch, key.epoch + 1, ...
+  int cell = 160;  // at least 16; side of a cell in pixels; pictures are scaled to fit
 };
 
 // Returns whether the job has a column of pictures to show. Returns false if the job has mistakes.
@@ -44,7 +44,8 @@ bool HasPictures(const v1::JobSpec& job);
 // error instead. Returns InvalidArgument if
 //   - the job has mistakes (the message names all of them);
 //   - the job has no column of decoded or raw pictures;
-//   - there are no records;
+//   - there are no records, or a record has partners for some draws only;
+//   - an option is out of its limits;
 //   - the cells need more than 20000 pixels on a side.
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
                                                const SheetOptions& options = {});

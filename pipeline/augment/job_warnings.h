@@ -10,6 +10,7 @@
 namespace penstock::augment {
 
 // Returns one entry per warning, "PATH: MESSAGE" like CheckPipeline, with the remedy. Requires a job without mistakes.
+// The only warning at present:
 //   Numbers named like a box (bbox, boxes, xmin, ...) in a job whose ops move pixels, if the annotations do not move
 //   them.
 std::vector<std::string> JobWarnings(const v1::JobSpec& job);

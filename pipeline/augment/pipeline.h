@@ -53,8 +53,9 @@ class Pipeline {
   // Returns the columns in the order of `features`, then the boxes' column, if any.
   virtual const batch::RowSchema& schema() const = 0;
 
-  // Returns a hash of features, ops and the version of the arithmetic. Two pipelines with the same fingerprint make the
-  // same bytes.
+  // Returns a hash of the job's features, ops, annotations and mix, of the versions of its own ops, and of the version
+  // of the arithmetic. Two pipelines with the same fingerprint make the same bytes on machines with the same
+  // ConformanceDigest.
   virtual uint64_t fingerprint() const = 0;
 
   // Returns the names of the stages that RowScratch::times() measures: "other", "parse", "decode", "resize", then the
@@ -65,14 +66,13 @@ class Pipeline {
   }
 
   // Returns an upper bound of the memory that MakeRow allocates for this record besides the slot, so that the caller
-  // can reserve it first. Reads only the image's header. If the header is unreadable, the bound is small, because
+  // can reserve it first. Reads only the headers of images. If a header is unreadable, the bound is small, because
   // MakeRow will fail.
   virtual size_t ScratchBytes(std::string_view record) const = 0;
 
-  // Makes the row of `record` (a serialized Example, neither changed nor kept) in `slot`. After an error, the slot's
-  // bytes are unspecified. The message names the feature or op and the cause, but not the file, which the caller knows.
-  // Returns InvalidArgument or DataLoss if the record is invalid, and ResourceExhausted if it exceeds a limit of the
-  // job.
+  // Makes the row of `record` in `slot`. Neither changes nor keeps the record. After an error, the slot's bytes are
+  // unspecified. The message names the feature or op and the cause, but not the file, which the caller knows. Returns
+  // InvalidArgument or DataLoss if the record is invalid, and ResourceExhausted if it exceeds a limit of the job.
   virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
                                RowScratch* scratch) const = 0;
 
@@ -81,7 +81,8 @@ class Pipeline {
 
   // Hooks of the decoded-image cache. The prefix is decode_image and the deterministic ops after it, for the first
   // image column. HasDecodedPrefix returns whether there is one. MakeDecoded computes it (a full decode) as opaque
-  // bytes. MakeRowFromDecoded returns exactly the bytes of MakeRow, but uses `decoded` instead of decoding.
+  // bytes. It fails for a damaged image even if the op is lenient. MakeRowFromDecoded makes exactly the row of MakeRow,
+  // but uses `decoded` instead of decoding.
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
   virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,

@@ -1,5 +1,5 @@
-// A job's annotations: checks which boxes and masks belong to the image. In each row, it starts the record's followers
-// and writes the result to the row.
+// Checks a job's annotations: the boxes and masks that belong to its image. In each row, starts the followers with the
+// boxes and masks of the record, and writes the moved boxes to the row.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 
@@ -30,8 +30,9 @@ std::array<BoxKey, 4> BoxKeysOf(const v1::Boxes& boxes);
 // Immutable, thread-safe.
 class AnnotationPlan {
  public:
-  // Adds "annotations.FIELD: MESSAGE" to *errors per mistake. If the job has no annotations, the plan is inactive and
-  // only active() may be called.
+  // Adds "annotations.FIELD: MESSAGE" to *errors per mistake, or "ops[N]: MESSAGE" for an op that boxes and masks
+  // cannot follow. The plan is inactive if the job has no annotations, or after a mistake that leaves the columns or
+  // boxes unknown. Only active(), IsMask() and OrderOps() may be called on an inactive plan.
   static AnnotationPlan Create(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
 
   bool active() const { return active_; }
@@ -44,28 +45,28 @@ class AnnotationPlan {
   // Returns the boxes' column, which follows the features' columns, or null if there are no boxes.
   const batch::ColumnSpec* boxes() const { return has_boxes_ ? &boxes_column_ : nullptr; }
 
-  // The order in which the job's ops run: the masks' decode_image, then the image's ops, then the others. Each group
-  // keeps the job's order. Draws do not depend on it.
+  // The order in which the job's ops run: the masks' decode_image, then the image's ops, then the others. An inactive
+  // plan has only others. Each group keeps the job's order. Draws do not depend on the order.
   struct Order {
     std::vector<int> decode_masks, image, others;
   };
   Order OrderOps(const v1::JobSpec& job) const;
 
   // Parses the record's boxes into `out`. Returns InvalidArgument if the counts differ or the numbers do not form a
-  // box.
+  // box, and errors like RecordParser::Parse.
   absl::Status ParseBoxes(std::string_view record, records::ParsedExample* out) const;
-  // Returns the bytes that such a record's boxes need while a row is made.
+  // Returns the bytes that the boxes in `parsed` need while a row is made.
   size_t BoxBytes(const records::ParsedExample& parsed) const;
 
-  // Begins a row with the boxes of ParseBoxes on the image as stored, turned upright if the job requests it. Masks, in
-  // the order of masks(), must have the stored image's size.
+  // Begins a row with the boxes of ParseBoxes and with the masks, in the order of masks(). Turns both upright if the
+  // job requests it. Returns InvalidArgument if a mask has another size than the stored image.
   absl::Status Start(const image::ImageHeader& header, const records::ParsedExample& parsed,
                      const std::vector<image::ImageView>& masks, Arena* arena, Followers* followers) const;
 
   // Returns whether enough of a box is left to include it in the row.
   bool Keeps(const Followers::Box& box) const;
-  // Writes the boxes' column. Removes from the companions' encodings, already in the slot, the elements of removed
-  // boxes. Returns InvalidArgument if a companion has another count than the boxes.
+  // Writes the boxes that Keeps() accepts to their column. The companions are already in the slot; removes the elements
+  // of the other boxes from them. Returns InvalidArgument if a companion has another count than the record has boxes.
   absl::Status Finish(const Followers& followers, batch::RowSlot* slot) const;
 
  private:

@@ -1,5 +1,4 @@
-// Checks whether the keys that a job requests are in its records, by comparing some records with the job's features and
-// boxes.
+// Checks on some records whether they have the keys that a job requests.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_KEY_CHECK_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_KEY_CHECK_H_
 
@@ -15,7 +14,8 @@ namespace penstock::augment {
 
 class KeyCheck {
  public:
-  // Requests the keys of the boxes and of all features without a default. For RAW records, requests none.
+  // Looks for the keys of the boxes and of all features without a default. For a JSON field of a sample, looks only for
+  // its member. For RAW records, looks for none.
   explicit KeyCheck(const v1::JobSpec& job);
 
   // Adds a record. Ignores bytes that are not a record, because the job's error policy handles those.

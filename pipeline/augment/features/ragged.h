@@ -1,4 +1,4 @@
-// Filters elements of a ragged column's encoding (pipeline/batch/row.h), which this program wrote.
+// Filters elements of a ragged column's encoding (pipeline/batch/row.h). The encoding must be valid.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
 

@@ -31,9 +31,10 @@ class OpChildren {
     kAlternatives,  // each op receives the parent's input
   };
 
-  // Builds the ops in `specs`, the parent's field `ops`. A sequence must keep the parent's input type: dtype, channels
-  // and known sides, and images stay images. Alternatives may change known sides if all of them produce the same ones.
-  // After a mistake, it has added at least one error and the object is unusable.
+  // Builds the ops in `specs`, the parent's field `ops`. An op must make an image if and only if the parent's input is
+  // one. A sequence must end with the parent's input type: dtype, channels and known sides. Alternatives may change
+  // known sides if all of them produce the same ones. After a mistake, Create has added at least one error, and the
+  // object is unusable.
   static OpChildren Create(const OpSetup& parent, const google::protobuf::RepeatedPtrField<v1::Op>& specs, Kind kind);
 
   size_t size() const { return children_.size(); }
@@ -42,9 +43,9 @@ class OpChildren {
   const ValueType& output() const { return output_; }
   bool AnyRandom() const;
 
-  // Applies child i as part of the parent's Apply. Its draws are independent of the parent's. They are named
-  // "PARENT/CHILD", where a child is its declared name or its number. Set `last` if no other op inside the parent
-  // changes the value afterwards; the pixels may then go to the parent's target. Errors name the child.
+  // Applies child i as part of the parent's Apply. The child has draws of its own, under the path "PARENT/CHILD". CHILD
+  // is its declared name or its number. Set `last` if no other op inside the parent changes the value afterwards; the
+  // pixels may then go to the parent's target. Errors name the child.
   absl::Status Apply(size_t i, bool last, OpContext* parent, Value* value) const;
 
  private:
@@ -61,7 +62,7 @@ class OpChildren {
   ValueType output_;
 };
 
-// The dry run of an op that does one of several things. Combines the values and bytes of all outcomes.
+// Combines the values and bytes of all outcomes in the dry run of an op that has several.
 class DryOutcomes {
  public:
   // `is_image` states whether the parent's input is an image.

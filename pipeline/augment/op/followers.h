@@ -24,7 +24,7 @@ struct ImageMove {
   // kWindow: the part of the image that remains. It may extend beyond the image; `mode` defines the pixels there.
   Rect window;
   PadMode mode = PadMode::kConstant;
-  // The class for pixels from outside each mask. If empty, that of the annotations applies. Must outlive the move.
+  // The class for pixels from outside each mask. If empty, the fill of AddMask applies. Must outlive the move.
   std::span<const uint16_t> mask_fill;
   // kWarp: the new size and the sources of its pixels.
   int width = 0, height = 0;
@@ -44,11 +44,11 @@ struct ImageMove {
   int new_height() const { return kind == Kind::kWindow ? window.height : height; }
 };
 
-// The followers of one image in one row. Not thread-safe. Reused for the next row.
+// The followers of one image in one row. Not thread-safe. Start reuses the memory of the previous row.
 class Followers {
  public:
-  // A smaller side, in pixels, counts as empty. Rounding of float32 corners leaves slivers of this order beyond an edge
-  // (2^-24 of the image's side).
+  // A box with a smaller side, in pixels, counts as empty. Rounding of float32 corners leaves slivers of this order
+  // beyond an edge (2^-24 of the image's side).
   static constexpr double kMinSide = 1.0 / 256;
 
   struct Box {
@@ -68,11 +68,12 @@ class Followers {
     fills_.push_back(fill);
   }
 
-  // Applies a move. A box becomes the bounding box of its moved corners, clipped to the new image. Masks use nearest
-  // neighbor, and pixels from outside are the fill or follow the window's mode. The arena holds the masks' new pixels.
+  // Applies a move. A box becomes the bounding box of its moved corners, clipped to the new image. It becomes the whole
+  // image if the move gives a corner no position. Masks use nearest neighbor, and pixels from outside are the fill or
+  // follow the window's mode. The arena holds the masks' new pixels.
   void Apply(const ImageMove& move, Arena* arena);
 
-  // Returns the boxes in the order in which they were added.
+  // Returns all boxes, kept or not, in the order in which they were added.
   const std::vector<Box>& boxes() const { return boxes_; }
   const std::vector<ImageView>& masks() const { return masks_; }
   int width() const { return width_; }

@@ -1,5 +1,4 @@
-// One op of a pipeline: changes a column's value in one row. ../README.md describes how to add one. Checks, fusion,
-// random keys, memory accounting and contact sheets then support it.
+// An op of a pipeline changes a column's value in one row. docs/dev/add-op.md describes how to add one.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_OP_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_OP_H_
 
@@ -31,12 +30,12 @@ struct OpContext {
   // The memory for the column's final tensor if this is its last op. Otherwise null, and the op allocates from the
   // arena.
   uint8_t* target = nullptr;
-  // Whether damage fails the row even under a lenient op.
+  // Whether damage fails the row even if the op is lenient.
   bool strict = false;
   // Set to true when a lenient op encounters damage.
   bool* damaged = nullptr;
-  // Not null in a dry run: nothing is decoded, drawn or written. Apply then returns the value that needs the most
-  // memory, and adds the bytes that it would allocate.
+  // Not null in a dry run, which decodes, draws and writes nothing. Apply then sets the value that needs the most
+  // memory, and adds the bytes that it would allocate to *dry_bytes.
   size_t* dry_bytes = nullptr;
   // The boxes and masks of this column's image, or null.
   Followers* followers = nullptr;
@@ -47,7 +46,7 @@ struct OpContext {
   // Ensures that the pixels of `image` are in memory.
   absl::Status Realize(LazyImage* image);
   // Reports a move to boxes and masks. Every op that moves an image's pixels must call it once per move. In a dry run,
-  // it reports the move that needs the most memory.
+  // the op reports the move that needs the most memory.
   void Moved(const ImageMove& move);
 };
 
@@ -55,7 +54,7 @@ class Op {
  public:
   virtual ~Op() = default;
 
-  // Returns whether it draws. The decoded-image cache includes deterministic ops that make an image.
+  // Returns whether the op draws. The decoded-image cache holds the results of deterministic ops that make an image.
   virtual bool IsRandom() const { return false; }
   // Returns whether Apply stores its result in Value::image rather than in Value::data.
   virtual bool MakesImage() const { return true; }
@@ -73,7 +72,8 @@ struct OpSetup {
   ImageLimits limits = {};
   bool whole_images = false;  // errors { check: WHOLE_IMAGE }
   bool is_mask = false;       // the column is one of annotations.masks
-  // The element types of the masks that follow the column's image. Null if a mistake in the annotations hides them.
+  // The element types of the masks that follow the column's image. Null if they are unknown because of a mistake in the
+  // annotations.
   const std::vector<DType>* masks = nullptr;
   std::string path;         // "ops[2].random_resized_crop"; valid as long as the op
   std::string random_path;  // names the op's draws: its declared name, or its number
@@ -85,7 +85,7 @@ struct OpSetup {
   void Error(std::string_view field, std::string_view message) const;
   // Reports an input of the wrong type. `wanted` names the accepted types.
   void WrongInput(std::string_view wanted) const;
-  // Reports that an op on pictures has another input.
+  // Reports an input that is not an image to an op that needs one.
   void WrongInputNoImage() const;
 };
 

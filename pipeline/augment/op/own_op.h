@@ -54,9 +54,9 @@ struct OwnOp {
   };
 
   std::string name;  // letters, digits, '_', '-' and '.'
-  // Change it whenever the op gives other bytes. Name and version are part of the pipeline's fingerprint, so that a
-  // saved state does not continue with other pixels. They are also part of a worker's conformance digest, so that a job
-  // runs on workers with the same own ops.
+  // Change the version whenever the op gives other bytes. Name and version are part of the pipeline's fingerprint, so
+  // that a saved state does not continue with other pixels. They are also part of a worker's conformance digest, so
+  // that a job runs on workers with the same own ops.
   std::string version;
   std::vector<Number> numbers = {};
   std::vector<Text> texts = {};
@@ -64,8 +64,8 @@ struct OwnOp {
 };
 
 // Makes `op` available to every pipeline that this process builds afterwards. Thread-safe. Returns InvalidArgument for
-// a missing name, version or factory, a duplicate parameter, or a default outside its bounds. Returns AlreadyExists if
-// an op has this name.
+// an invalid name, a missing version or factory, a duplicate parameter, or a default outside its bounds. Returns
+// AlreadyExists if an op has this name.
 absl::Status RegisterOwnOp(OwnOp op);
 
 // The name and version of each registered op, sorted by name.

@@ -1,4 +1,4 @@
-// Internal functions of own_op.h that pipelines use.
+// Functions on registered own ops (own_op.h) that only pipelines use.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_OWN_OP_REGISTRY_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_OWN_OP_REGISTRY_H_
 

@@ -1,5 +1,5 @@
 // An image whose crop, resize and mirror are deferred until an op needs the pixels. Decoding and geometry become one
-// step: only the pixels that the final window depends on are decoded, and the resize writes directly to the row's
+// step: a JPEG or PNG is decoded only where the final window needs it, and the resize writes directly to the row's
 // memory.
 //
 // Deferring changes no byte: operations that cannot be combined exactly are executed first (see CanResize).
@@ -96,8 +96,7 @@ class LazyImage {
   bool encoded_ = false;
   Decoding decoding_;
   int channels_ = 0;
-  // The used part of the source, its size after the resize, the part of that which is kept, and whether it is mirrored
-  // at the end.
+  // The result: the part box_ of the source, resized if resized_, then cropped to window_, then mirrored if flip_.
   Rect box_;
   bool resized_ = false;
   int resized_width_ = 0, resized_height_ = 0;

@@ -28,7 +28,7 @@ class StageTimes {
   static constexpr size_t kNoParent = SIZE_MAX;
   static constexpr size_t kMostSpans = 64;  // maximum per row; later spans are dropped
 
-  // Starts measuring, in stage kOther, until Stop. With `spans`, also records spans.
+  // Measures from now, in stage kOther, until Stop. With `spans`, also records spans.
   void Start(const Clock* clock, size_t stages, bool spans = false) {
     clock_ = clock;
     own_.assign(std::max<size_t>(stages, kFixedStages), 0);

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// Returns `status` with "LABEL: " before its message ("ops[1].resize (column 'image'): ..."), unless it already has the
-// label of another op. An image may be decoded in a later op than decode_image, and an inner op is nearer to the error.
+// Returns `status` with "LABEL: " before its message ("ops[1].resize (column 'image'): ..."), unless an op has already
+// labeled it: an inner op, or decode_image, whose decoding may run in a later op.
 absl::Status AtStep(std::string_view label, const absl::Status& status);
 
 }  // namespace penstock

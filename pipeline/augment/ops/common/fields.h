@@ -30,8 +30,8 @@ ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Fil
 // Adds an error unless 1 <= value <= kMaxOutputSide.
 void CheckSide(const OpSetup& setup, std::string_view field, uint32_t value);
 
-// The `fill` of a schema message for an image of `channels`: one value for all or one per channel; 0 by default.
-// ChooseFill adds an error for other counts and for values over 255.
+// The `fill` of an op's message: one value for all channels or one per channel; 0 by default. ChooseFill adds an error
+// for other counts and for values over 255.
 struct FillColor {
   uint8_t values[3] = {0, 0, 0};
   std::vector<uint16_t> masks;  // the class for each mask; if empty, that of the annotations

@@ -12,8 +12,7 @@
 
 namespace penstock {
 
-// Crops to `rect`, which must be inside the image. Does nothing in a dry run, where a smaller image is not an upper
-// bound.
+// Crops to `rect`, which must be inside the image. Does nothing in a dry run, which needs an upper bound of the memory.
 void CropImage(OpContext* context, LazyImage* image, const Rect& rect);
 // Replaces the image with `window`, which may extend beyond it.
 absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode, const FillColor& fill);

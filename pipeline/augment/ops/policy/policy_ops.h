@@ -66,15 +66,16 @@ struct PolicyChoice {
 void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const image::ImageView& in,
                       image::ImageTarget out);
 
-// Returns whether the op leaves every pixel unchanged: Identity, a factor of 1, or a move by zero.
+// Returns whether the op leaves every pixel unchanged: Identity, a factor of 1, a move by zero, or Posterize to at
+// least 8 bits.
 bool ChangesNothing(const PolicyChoice& choice);
 
 // Applies the ops in order. If none of them changes the image, it stays as it was, decoded or not. Boxes and masks
-// follow the moves. In a dry run, counts the maximum that as many ops may need.
+// follow the moves. In a dry run, counts the most memory that this number of ops can need.
 absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpStyle& style, OpContext* context,
                             LazyImage* image);
 
-// The magnitudes of an op: their values at the last bin.
+// The range of each op's magnitudes (PolicyMagnitude).
 enum class PolicySpace : uint8_t {
   kAutoAugment,  // auto_augment and rand_augment
   kTrivialWide,  // trivial_augment_wide
@@ -91,12 +92,12 @@ enum class PolicySpace : uint8_t {
 //                          0 ... 0.9           0 ... 0.99     0 ... 0.9
 //   Posterize              8 ... 4             8 ... 2        4 ... 0        rounded, ties to even
 //   Solarize               255 ... 0           255 ... 0      255 ... 0
-// They equal torchvision's to the last bit, which is torch.linspace's float32: number 15 of 31 of 0 ... 32 is
-// 15.999999.
+// For Posterize, the distance to the first value is rounded. All magnitudes equal torchvision's to the last bit.
+// torchvision computes them with torch.linspace in float32, so number 15 of 31 from 0 to 32 is 15.999999.
 double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height);
 
-// Returns the op at a drawn magnitude. Draws the magnitude's number, uniform in 0 to below_bin - 1, and then its sign,
-// each with probability 1/2. Each is drawn only if the op has it.
+// Returns the op at a drawn magnitude. If the op has magnitudes, draws the number, uniform in 0 to below_bin - 1. If
+// the op is signed, then draws the sign, with probability 1/2.
 PolicyChoice DrawPolicyChoice(PolicySpace space, PolicyOp op, uint32_t below_bin, uint32_t bins, int width, int height,
                               SampleRandom* random);
 

@@ -1,4 +1,4 @@
-// Reads the input of ops on elements, image or tensor, and their output types.
+// The input of ops on elements, which is an image or a tensor, and the types of their outputs.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_TENSOR_TENSOR_INPUT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_TENSOR_TENSOR_INPUT_H_
 
