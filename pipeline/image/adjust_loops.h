@@ -55,9 +55,9 @@ void SpreadLumaScalar(const ImageView& in, ImageTarget out);
 void BlendLuma(const ImageView& in, float factor, ImageTarget out);
 void BlendLumaScalar(const ImageView& in, float factor, ImageTarget out);
 
-// Smooths the middle one of three rows of `bytes` values, except its first and last pixel. Each value is blended with
-// its 3 x 3 mean, which gives the center weight 5, divides by 13 and rounds to nearest. Neighboring pixels are
-// `channels` bytes apart. `out` must not overlap the input rows.
+// Smooths the middle one of three rows of `bytes` values, except its first and last pixel, which it does not write.
+// Each value is blended with its 3 x 3 mean, which gives the center weight 5, divides by 13 and rounds to nearest.
+// Neighboring pixels are `channels` bytes apart. `out` must not overlap the input rows.
 void BlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,
                     float factor, uint8_t* out);
 void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,

@@ -19,7 +19,7 @@ constexpr int kMaxBlurSize = 127;
 // `size` is odd, from 1 to kMaxBlurSize; sigma > 0.
 std::vector<int16_t> GaussianWeights(int size, double sigma);
 
-// Returns the number of bytes that GaussianBlur needs at `scratch`.
+// Returns the number of bytes that GaussianBlur needs at `scratch`, aligned for int16_t.
 size_t GaussianBlurBytes(int width, int channels, int size);
 
 // Blurs `in` into `out`, which must not be the memory of `in`. A kernel larger than the image reflects repeatedly.

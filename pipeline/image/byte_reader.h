@@ -8,7 +8,7 @@
 
 namespace penstock::image {
 
-// Returns the unsigned integer of `count` (1 to 4) bytes at `offset`, or -1 if it exceeds the bytes.
+// Returns the unsigned integer of `count` (1 to 4) bytes at `offset`, or -1 if `bytes` ends before its last byte.
 inline int64_t ReadBigEndian(std::string_view bytes, size_t offset, size_t count) {
   if (offset > bytes.size() || count > bytes.size() - offset) return -1;
   int64_t value = 0;

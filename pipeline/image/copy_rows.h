@@ -10,11 +10,11 @@
 
 namespace penstock::image {
 
-// Copies `image` to rows at `stride` bytes, mirroring each left to right if `mirror` is set. Images have 1 or 3
-// channels. The memory must not overlap.
+// Copies `image` to rows at `stride` bytes, mirroring each left to right if `mirror` is set. A mirrored image has 1 or
+// 3 channels. The memory must not overlap.
 void CopyRows(const ImageView& image, bool mirror, uint8_t* out, size_t stride);
 
-// Copies its rows to `out`, one below the other, `stride` bytes apart.
+// Copies the rows that it receives to `out`, one below the other, `stride` bytes apart.
 class ImageCopier final : public ImageSink {
  public:
   ImageCopier(uint8_t* out, size_t stride) : out_(out), stride_(stride), next_(out) {}

@@ -22,7 +22,7 @@ struct ImageHeader {
   int components = 0;         // channels as stored: a palette counts as 3, and alpha counts
   int depth = 8;              // PNG: bits per stored value, 1 to 16
   bool progressive = false;   // JPEG: several passes of coefficients; PNG: several passes of pixels (interlaced)
-  // JPEG: the first scan lacks a component, so a decoder has to keep all coefficients.
+  // JPEG: progressive, or the first scan lacks a component. A decoder then has to keep all coefficients.
   bool several_scans = false;
   // WebP: bytes that libwebp allocates for the prefix codes of a lossless picture (headers/vp8l_walk.h). 0 if the
   // picture is lossy, or if it ends before its codes are known.
@@ -37,9 +37,9 @@ struct ImageLimits {
 };
 
 // Reads the header. The content determines the format, not a name or suffix. For a lossless WebP it reads as far as the
-// number of prefix codes. For a PNG it searches the text chunks that may state an orientation, using at most 256 KB.
-// Otherwise it allocates nothing except an error message.
-// Returns InvalidArgument if the format is unknown or the header is truncated; the message states which.
+// number of prefix codes. For a PNG it searches the text chunks that may state an orientation. It allocates at most 256
+// KiB for these two formats, and for the others nothing except an error message. Returns InvalidArgument if the format
+// is unknown, or if the header is truncated or invalid; the message states which.
 absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
 
 // Returns ResourceExhausted, with the size and the limit, if the image exceeds a limit.

@@ -17,7 +17,7 @@ enum class PadMode : uint8_t { kConstant, kEdge, kReflect, kSymmetric };
 // be outside it. With kConstant, outside pixels are fill[c]. Images have 1 to 3 channels. `out` must not overlap `in`.
 void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uint8_t fill[3], ImageTarget out);
 
-// Writes the image with its rows in reverse order.
+// Writes the image with its rows in reverse order. `out` must not overlap `in`.
 void FlipVertically(const ImageView& in, ImageTarget out);
 
 }  // namespace penstock::image

@@ -45,8 +45,8 @@ struct AffineParameters {
   double center_x = 0, center_y = 0;  // torchvision's `center`; auto-augment's shears use {0, 0}
 };
 WarpMap AffineMap(const AffineParameters& parameters, int width, int height);
-// Returns the shear that moves row y left by x * y pixels and column x up by y * x pixels. `x` and `y` are
-// auto-augment's levels: the tangents of `affine`'s angles, about {0, 0}.
+// Returns the shear about {0, 0} that moves row r left by x * r pixels and column c up by y * c pixels. `x` and `y` are
+// auto-augment's levels, the tangents of `affine`'s angles.
 WarpMap ShearMap(double x, double y);
 WarpMap RotateMap(double degrees, int width, int height);
 // Returns the map from the quadrilateral `from` of the input to `to` of the result (x0, y0, ... clockwise from the

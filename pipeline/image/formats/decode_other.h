@@ -15,9 +15,9 @@ namespace penstock::image {
 size_t DecodeOtherBytes(const ImageHeader& header);
 
 // Decodes the whole image into `out`: header.height rows at `stride` bytes, with header.width * channels bytes each (3
-// channels: RGB, 1: gray). `header` must come from ProbeImage and pass CheckLimits. The pixels equal Pillow's
-// convert("RGB") or convert("L"): alpha is dropped, palette colors are looked up, and 16-bit values become their high
-// byte. The image is not rotated. For an animation it decodes the first frame.
+// channels: RGB, 1: gray). `header` must come from ProbeImage, pass CheckLimits, and have another format than JPEG. The
+// pixels equal Pillow's convert("RGB") or convert("L"): alpha is dropped, palette colors are looked up, and 16-bit
+// values become their high byte. The image is not rotated. For an animation it decodes the first frame.
 //
 // With `classes` and one channel, it returns a mask's classes like np.asarray(Image.open(...)). A palette image gives
 // color numbers, and a black-and-white PNG or BMP gives 0 and 1.

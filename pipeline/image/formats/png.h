@@ -1,4 +1,4 @@
-// PNG: our reader decodes well-formed files, and libspng decodes all others.
+// Decodes PNG with PngReader, and with libspng where PngReader rejects the file. Encodes PNG.
 #ifndef PENSTOCK_PIPELINE_IMAGE_FORMATS_PNG_H_
 #define PENSTOCK_PIPELINE_IMAGE_FORMATS_PNG_H_
 
@@ -19,9 +19,9 @@ namespace penstock::image {
 size_t PngBytes(const ImageHeader& header);
 
 // Passes the rows of `rect`, which must be inside the picture, to `sink`. The picture's size must match `header`.
-// `channels` and `classes` are those of StorePngPixels. Chunks that do not affect the pixels are ignored. PngReader
-// decodes well-formed files (png_reader.h states its limits). libspng decodes every other file from the start.
-// Returns DataLoss if the file is damaged or truncated; the sink may have received rows by then.
+// `channels` and `classes` are those of StorePngPixels. Chunks that do not affect the pixels are ignored. If PngReader
+// rejects the file (png_reader.h), libspng decodes it from the start. Returns DataLoss if the file is damaged or
+// truncated; the sink may have received rows by then.
 absl::Status DecodePng(PngReader* reader, std::string_view bytes, const ImageHeader& header, const Rect& rect,
                        int channels, ImageSink* sink, bool classes = false);
 
@@ -29,8 +29,8 @@ absl::Status DecodePng(PngReader* reader, std::string_view bytes, const ImageHea
 absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, const Rect& rect, int channels,
                              ImageSink* sink, bool classes = false);
 
-// Returns a PNG with 8 bits per channel and no ancillary chunks. Returns InvalidArgument if the image is empty or
-// exceeds the size limits of PNG. Thread-safe.
+// Returns a PNG with 8 bits per channel and no ancillary chunks. Returns InvalidArgument if the image is empty or has
+// other than 1 or 3 channels. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const ImageView& image);
 
 }  // namespace penstock::image

@@ -30,8 +30,8 @@ struct BmpFile {
 };
 
 // Reads the variants that Pillow reads: headers of OS/2 1 and of Windows 3 to 5, 1 to 32 bits, RLE4, RLE8, and the
-// common masks. Returns InvalidArgument if the file is truncated or of an unsupported variant; the message names the
-// reason.
+// common masks. Returns InvalidArgument if the header is truncated, invalid or of an unsupported variant; the message
+// names the reason.
 absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes);
 
 }  // namespace penstock::image

@@ -1,4 +1,4 @@
-// A GIF up to the data of its first frame.
+// The headers of a GIF, up to the data of its first frame.
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_GIF_FILE_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_GIF_FILE_H_
 
@@ -21,7 +21,7 @@ struct GifFile {
 };
 
 // Reads the headers. Allocates nothing except an error message. Returns InvalidArgument if the file ends before its
-// first frame's data, or has no frame.
+// first frame's data, has no frame, or has an empty one.
 absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes);
 
 }  // namespace penstock::image

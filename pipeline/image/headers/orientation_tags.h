@@ -18,10 +18,10 @@ class OrientationTags {
  public:
   // Adds a TIFF block as above. Only the first one counts.
   void AddExif(std::string_view tiff);
-  // Adds a PNG's text "Raw profile type exif": three lines, then the block in hexadecimal. EXIF takes precedence over
-  // it.
+  // Adds a PNG's text "Raw profile type exif": three lines, then the block in hexadecimal. It counts only if there is
+  // no TIFF block.
   void AddRawProfile(std::string_view text) { raw_profile_ = text; }
-  // Adds an XMP packet. The last one counts, and only if neither of the sources above has the tag.
+  // Adds an XMP packet. The last one counts, and only if the TIFF block, or else the raw profile, lacks the tag.
   void AddXmp(std::string_view packet) { xmp_ = packet; }
 
   // Returns the orientation, 1 to 8. Returns 1 if there is none or if it is invalid.

@@ -7,8 +7,7 @@
 namespace penstock::image {
 
 // Returns the orientation, 1 to 8, from eXIf, "Raw profile type exif" and "XML:com.adobe.xmp" (orientation_tags.h).
-// `png` begins with the signature. Reads at most the first 64 KiB of a compressed text. Allocates at most 256 KiB for
-// compressed texts, and otherwise nothing.
+// `png` begins with the signature. Reads at most the first 64 KiB of a compressed text. Allocates at most 256 KiB.
 int PngOrientation(std::string_view png);
 
 }  // namespace penstock::image

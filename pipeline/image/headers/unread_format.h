@@ -1,4 +1,4 @@
-// Names image formats that can be recognized by their first bytes but are not supported.
+// Names unsupported image formats by their first bytes.
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_UNREAD_FORMAT_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_UNREAD_FORMAT_H_
 

@@ -16,7 +16,8 @@ inline constexpr int kMaxPrefixCodeGroups = 2600;
 // Returns an upper bound of the bytes that libwebp allocates for the prefix codes of a VP8L stream (RFC 9649, 3).
 // `stream` starts at its signature. The time is proportional to the part that it reads: the transforms and the map of
 // groups, a few percent of the stream. Allocates at most 256 KB for the map and frees it before it returns. Returns
-// InvalidArgument if that part is truncated or invalid, or has more groups than kMaxPrefixCodeGroups.
+// InvalidArgument if that part is truncated or invalid, or if it has a larger map or more groups than libwebp's encoder
+// writes.
 absl::StatusOr<size_t> PrefixCodeBytes(std::string_view stream);
 
 }  // namespace penstock::image

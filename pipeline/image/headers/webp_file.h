@@ -12,8 +12,8 @@ struct WebpFile {
   int width = 0, height = 0;  // the canvas
   bool alpha = false;         // as the header announces
   int orientation = 1;        // EXIF
-  // The still picture, or the first frame of an animation. `stream` is empty if the file ends or is damaged before it;
-  // `trouble` then names the reason.
+  // The still picture, or the first frame of an animation. `stream` is empty if the picture is missing, truncated or
+  // inconsistent with the header; `trouble` then names the reason.
   std::string_view stream;  // the payload of its VP8 or VP8L chunk, without the alpha of a VP8
   bool lossless = false;
   int x = 0, y = 0, frame_width = 0, frame_height = 0;  // within the canvas

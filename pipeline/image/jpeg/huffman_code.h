@@ -28,7 +28,7 @@ class HuffmanCode {
 
   // Builds the tables from a DHT segment: `lengths[l]` codes of l bits (l = 1 to 16) for `symbols`. Returns false if
   // they do not form a code, or if a DC symbol is larger than 15. Does nothing if the arguments equal those of the last
-  // call.
+  // successful call.
   bool Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const uint8_t symbols[256]);
 
   struct Symbol {

@@ -24,8 +24,8 @@ struct JpegEncodeOptions {
 
 // Returns a baseline JPEG of 1 (gray) or 3 (RGB) channels: accurate integer DCT, chroma halved in both directions
 // (4:2:0, the default of Pillow and libjpeg). The same pixels give the same bytes on every CPU.
-// Returns InvalidArgument if the image is empty or larger than 65500 on a side, or if the quality is out of range.
-// Thread-safe.
+// Returns InvalidArgument if the image is empty, larger than 65500 on a side, or has other channels, or if the quality
+// is out of range. Thread-safe.
 absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeOptions& options);
 
 // Encodes into `buffer`, of at least JpegBufferBytes, and returns a view of it. With the standard tables, libjpeg also
@@ -33,7 +33,7 @@ absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeO
 absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const JpegEncodeOptions& options,
                                                 uint8_t* buffer, size_t size);
 
-// Returns an upper bound on the size of any JPEG of these dimensions, at any quality.
+// Returns an upper bound on the size of a JPEG that EncodeJpeg makes of these dimensions, at any quality.
 size_t JpegBufferBytes(int width, int height);
 size_t JpegCompressorBytes(int width);
 

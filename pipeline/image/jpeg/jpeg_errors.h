@@ -1,4 +1,4 @@
-// Error handling around libjpeg, for the .cc files of this folder that call it: where errors return to, and which
+// Error handling around libjpeg, for the .cc files of this folder that call it. Errors return to a setjmp, and some
 // warnings count as damage.
 //
 // A function that calls setjmp(errors.back), and every function that it calls, must hold no object with a destructor,

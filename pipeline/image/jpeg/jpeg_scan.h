@@ -36,8 +36,8 @@ class JpegScan {
   // Limits decoding to the columns of MCUs [first, last] that the crop needs. The default is all columns.
   void SetColumns(JDIMENSION first, JDIMENSION last);
 
-  // Returns whether the last image was left, through JpegErrors::back, because its data is irregular. Only libjpeg
-  // should then read it.
+  // Returns whether the decode of the last image ended through JpegErrors::back because its data is irregular. libjpeg
+  // must then decode the image without this class.
   bool gave_up() const;
 
   size_t held_bytes() const;

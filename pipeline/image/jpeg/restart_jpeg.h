@@ -16,9 +16,9 @@
 
 namespace penstock::image {
 
-// Returns the MCUs per tile for a file of `bytes` bytes with `rows` rows of `mcus_per_row` MCUs. The result is a
-// divisor of the row: the one nearest to 4, as a ratio, whose markers and table are small compared with the file. If
-// two are equally near, it is the smaller. If none qualifies, it is the whole row.
+// Returns the MCUs per tile for a file of `bytes` bytes with `rows` rows of `mcus_per_row` MCUs. The result divides the
+// row. It is the whole row or a divisor whose markers and table are small compared with the file, whichever is nearest
+// to 4 as a ratio. If two are equally near, it is the smaller.
 int TileInterval(size_t bytes, int mcus_per_row, int rows);
 
 // Rewrites `jpeg` as restart-indexed. Keeps application segments, comments and data after the image byte for byte and
@@ -29,12 +29,12 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows);
 //
 // Memory: the coefficients twice, 4 bytes per sample, besides source and result. Thread-safe.
 //   FailedPrecondition: an unsupported kind of JPEG: progressive, arithmetic, CMYK, several scans, several
-//                       pictures (MPO), application segments after the frame header, a tile of 64 KiB or more,
-//                       or another peculiarity that the message names.
+//                       pictures (MPO), application segments after the frame header, a tile of 64 KiB or more, too many
+//                       tiles for a table, or another peculiarity that the message names.
 //   DataLoss:           the file does not decode completely without a warning.
 //   InvalidArgument:    not a JPEG that libjpeg reads, or an interval that does not divide the row.
 //   ResourceExhausted:  over the limits.
-// After FailedPrecondition and DataLoss the caller keeps the file unchanged: the request has no error.
+// After FailedPrecondition or DataLoss the caller keeps the source: the request itself was correct.
 absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits = {}, int interval = 0);
 
 }  // namespace penstock::image

@@ -47,21 +47,21 @@ std::optional<JpegSegment> ReadJpegSegment(std::string_view jpeg, size_t at);
 // Returns whether the segment is part of a tile table, of any version, valid or not.
 bool IsTileTableSegment(const JpegSegment& segment);
 
-// The grid of a baseline or extended sequential Huffman JPEG with one scan and a restart interval that divides the MCU
-// row. A tile is one restart interval.
+// The grid of a baseline or extended sequential Huffman JPEG of 8 bits with one scan. A tile is one restart interval,
+// which divides the row of MCUs.
 struct TileGrid {
   int width = 0, height = 0;          // the image, in pixels
   int components = 0;                 // 1 or 3
   int mcu_width = 0, mcu_height = 0;  // pixels
-  int interval = 0;                   // MCUs per tile; 0: no restart markers (then columns is 0)
-  int columns = 0, rows = 0;          // tiles per row of MCUs; rows of MCUs
+  int interval = 0;                   // MCUs per tile; 0: no restart markers
+  int columns = 0, rows = 0;          // tiles per row of MCUs, 0 if the interval does not divide it; rows of MCUs
   size_t scan_at = 0;                 // offset of the first entropy-coded byte
 
   int mcus_per_row() const { return (width + mcu_width - 1) / mcu_width; }
   int64_t tiles() const { return static_cast<int64_t>(columns) * rows; }
 };
 
-// Such a file's grid and tile table. Holds views; neither copies nor allocates.
+// The grid and the tile table of a restart-indexed JPEG. Holds views; neither copies nor allocates.
 class TileTable {
  public:
   // Reads only the header, and checks that the lengths end exactly at the end-of-image marker. Returns nullopt if the
@@ -85,7 +85,8 @@ class TileTable {
   std::array<const char*, kMaxTableSegments> parts_;
 };
 
-// Returns the grid of such a file, with or without restart markers and table, or nullopt for any other kind of file.
+// Returns the grid of such a JPEG, with any restart interval and with or without a table. Returns nullopt for other
+// files.
 std::optional<TileGrid> ReadTileGrid(std::string_view jpeg);
 
 // Returns the segments of a table with their markers, or "" if 255 segments cannot hold all tiles.

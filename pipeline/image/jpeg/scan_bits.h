@@ -58,7 +58,7 @@ class ScanBits {
   // Returns whether all bits that were read exist. If no marker was found, bytes that a decoder would read ahead must
   // also exist.
   bool Sound(const BitReader& reader) const { return Left(reader) >= (ended_ && marker_ == kNoMarker ? 64 : 0); }
-  // Returns whether the interval was read to its end, except padding.
+  // Returns whether the interval was read to its end, except for padding.
   bool AtEnd(const BitReader& reader) const { return ended_ && Left(reader) >= 0 && Left(reader) < 8; }
   // Returns the second byte of the marker that ends the interval, if it was reached. Otherwise kNoMarker, as at the end
   // of the file or at fill bytes.

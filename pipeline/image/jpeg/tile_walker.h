@@ -16,9 +16,9 @@ class TileWalker {
   // Starts a walk. `table` is the file's (TileTable::Read). Both arguments must outlive the walk.
   void Start(std::string_view jpeg, const TileTable* table);
 
-  // Returns the offset of the tile's first byte. Tiles must be requested in ascending order. Returns nullopt if any
-  // marker from the start of the scan to the tile's end is not the one that the table implies, with its position and
-  // number. Only if all match does a decoder of the whole file see the same tiles.
+  // Returns the offset of the tile's first byte. The tiles of successive calls must ascend. Returns nullopt if they do
+  // not, or if a marker from the start of the scan to the tile's end differs from the table in its position or number.
+  // Only if all match does a decoder of the whole file see the same tiles.
   std::optional<size_t> GoTo(int64_t tile);
 
  private:

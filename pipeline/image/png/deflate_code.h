@@ -20,10 +20,11 @@ constexpr size_t kLiteralSymbols = 288, kDistanceSymbols = 32;
 //   number    a length or a distance: its base in bits 16 to 30, the bits of its code in bits 8 to 11
 //   other     kDeflateOther with kDeflateTable, kDeflateBlockEnd, or neither for an invalid code
 //
-// For kDeflateTable, bits 8 to 23 are the start of its entries, which the bits above the first lookup index.
+// For kDeflateTable, bits 8 to 23 are the index of the table's first entry. The bits after the first lookup select an
+// entry of the table.
 //
 // The lowest six bits are the number of bits that the entry takes, including extra bits. For kDeflateTable they are the
-// bits of the first lookup.
+// number of bits of the first lookup.
 using DeflateEntry = uint32_t;
 
 constexpr DeflateEntry kDeflateLiteral = 1u << 31, kDeflateOther = 1u << 7, kDeflateTable = 1u << 6,

@@ -1,7 +1,7 @@
-// The chunks of a PNG that affect its pixels, checked completely before any is inflated. Pure.
+// The chunks of a PNG, which are all checked before any is inflated. Pure.
 //
-// Accepts well-formed files: a valid header, correct checksums, a palette if one is needed, an end chunk. libspng reads
-// all other files. Source: PNG specification (2nd edition), 5 and 11.2.
+// A well-formed file has a valid header, correct checksums, pixel data, a palette if it needs one, and an end chunk.
+// libspng reads all other files. Source: PNG specification (2nd edition), 5 and 11.2.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_PNG_CHUNKS_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_PNG_CHUNKS_H_
 

@@ -1,8 +1,8 @@
 // Reads a rectangle of a well-formed PNG without interlacing, faster than libspng. Rows below the rectangle are not
 // inflated, and filters are not reversed to the right of it.
 //
-// It first verifies the checksum of every chunk and the end of the file. Truncation and bit errors are therefore
-// detected anywhere in the file. Only damage that an encoder produced below the rectangle is not.
+// It first verifies the checksum of every chunk and the end of the file. It therefore detects truncation and bit errors
+// anywhere in the file. It does not detect wrong data below the rectangle if the checksums are correct.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_PNG_READER_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_PNG_READER_H_
 

@@ -9,12 +9,12 @@
 
 namespace penstock::image {
 
-// Writes pixels [first, first + count) of the stored row `raw` to `out`, with `step` pixels from one to the next. Alpha
-// is dropped, 16-bit values become their high byte, and values below 8 bits are scaled to 0 to 255. A color beyond the
-// palette is black, as in Pillow. channels 3: RGB, 1: gray.
+// Writes pixels [first, first + count) of the stored row `raw` to `out`, `step` pixels apart. Alpha is dropped, 16-bit
+// values become their high byte, and values below 8 bits are scaled to 0 to 255. A color beyond the palette is black,
+// as in Pillow. channels 3: RGB, 1: gray.
 //
-// `classes`: stores values like Pillow without a conversion. Palette colors are their numbers, and black and white are
-// 0 and 1. channels 2: all 16 bits, the low byte first.
+// `classes`: stores values like Pillow without a conversion: the numbers of palette colors, and 0 and 1 for black and
+// white. With 2 channels, stores all 16 bits of a value, the low byte first.
 void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, bool classes,
                     size_t step, uint8_t* out);
 

@@ -1,5 +1,5 @@
-// Builds the bilinear filter's table for many outputs at once. Photographs use one per row, and dividing one by one
-// would take a tenth of an image's resize.
+// Builds the bilinear filter's table for many outputs at once. Dividing for one output after the other would take a
+// tenth of the time of a resize.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_BILINEAR_TABLE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_BILINEAR_TABLE_H_
 

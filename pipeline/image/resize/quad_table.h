@@ -28,7 +28,7 @@ struct QuadTable {
   size_t held_bytes() const { return quads.capacity() * sizeof(QuadWeights); }
 };
 
-// Returns false if a weight needs more than three digits, which no filter here does.
+// Returns false if a weight needs more than three digits. No weight of a ResizeFilter does.
 bool BuildQuadTable(const FilterTable& table, QuadTable* quads);
 
 // Values (consecutive channels of pixels) that the horizontal pass computes at once.
@@ -52,7 +52,7 @@ struct QuadColumns {
 };
 
 // Builds the columns for rows of `row_bytes` bytes and 1 or 3 channels. table.first must be monotonic. Returns false if
-// that is impossible: a row has fewer than 64 bytes, or the inputs of a group span more than 128.
+// a row has fewer than 64 bytes, or the inputs of a group span more than 128.
 bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int channels, size_t row_bytes,
                       QuadColumns* columns);
 

@@ -14,7 +14,8 @@
 
 namespace penstock::image {
 
-// Returns an upper bound of the bytes that Resizer::Run holds for a plan with these extents, whatever its window.
+// Returns an upper bound of the bytes that a Resizer holds for a plan with these sizes. The position of the window does
+// not matter.
 size_t ResizeBytes(const ResizePlan& plan, int channels);
 
 // Resizes images. Not thread-safe: use one per thread. Keeps its tables and rows between images.

@@ -20,7 +20,7 @@ constexpr int kWeightBits = 22;
 // One axis: output i, counted from the first requested one, is the sum over t < count[i] of weight[i * taps + t] *
 // input[first[i] + t], in units of 2^-22.
 struct FilterTable {
-  int taps = 0;  // maximum over all outputs; weights past count[i] are 0
+  int taps = 0;  // upper bound of every count; weights past count[i] are 0
   std::vector<int32_t> first, count;
   std::vector<int32_t> weight;
   std::vector<double> unrounded;  // reused while building
@@ -28,13 +28,13 @@ struct FilterTable {
   size_t held_bytes() const;
 };
 
-// Returns the filter's half width in output pixels.
+// Returns the filter's half width: in output pixels if the image shrinks, otherwise in input pixels.
 double FilterSupport(ResizeFilter filter);
 
 // Sets the first input and the number of inputs of output `i` when `in_size` pixels become `out_size`.
 void FilterReach(ResizeFilter filter, int in_size, int out_size, int i, int32_t* first, int32_t* count);
 
-// Returns the maximum number of inputs of an output: FilterTable::taps.
+// Returns an upper bound of the inputs of an output: FilterTable::taps.
 int FilterTaps(ResizeFilter filter, int in_size, int out_size);
 
 // Builds the table of outputs [begin, end), in reverse order if `mirror`. Does not support kNearest. It uses only IEEE

@@ -31,7 +31,8 @@ struct ResizePlan {
   ResizeFilter filter = ResizeFilter::kBilinear;  // kPil only
 };
 
-// Returns the part of the box that the window depends on.
+// Returns the part of the box that a resize needs for the window. It is the whole box for OpenCV's methods and
+// kNearest.
 Rect SourceNeeded(const ResizePlan& plan);
 
 // Returns whether the method accepts its source row by row (pil_rows.h). The others need all of it at once.

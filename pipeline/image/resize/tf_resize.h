@@ -44,7 +44,8 @@ class TfRows {
   // Starts an image of 1 or 3 channels. Column 0 and row 0 of `source` are input 0 of the axes. All arguments must
   // outlive the calls of Row().
   void Start(const TfAxis& columns, const TfAxis& rows, const ImageView& source);
-  // Returns row y of the result: columns.first.size() pixels, valid until the next call.
+  // Returns row y of the result: columns.first.size() pixels, valid until the next call. `y` must not decrease from
+  // call to call.
   const float* Row(int y);
 
   size_t held_bytes() const;
