@@ -6,9 +6,9 @@
 // then reuses its memory while the CPU's caches still hold it. If there is no room, new rows evict the oldest shared
 // ones. Kept rows evict shared rows, never the reverse.
 //
-// If the cache has SharedRowFiles, kept rows that are not small are stored in files that trainers on this host can map
-// (base/shared_row_files.h), so that sending them needs no copy. Each space (a job's rows) has its own files, so that
-// no trainer maps rows of another job. No place in a file is reused.
+// If the cache has SharedRowFiles, it stores kept rows from kLeastSharedBytes on in files that trainers on this host
+// can map (base/shared_row_files.h). The worker then sends them without a copy. Each space (a job's rows) has its own
+// files, so that no trainer maps rows of another job. No place in a file is reused.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 

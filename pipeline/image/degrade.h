@@ -24,8 +24,8 @@ void AddNoise(const ImageView& in, double sigma, bool same_for_all_channels, Sam
 
 // Fills `rect` with `color`. `rect` may be partly or entirely outside the image and is clipped at its border.
 void FillRect(const ImageView& image, const Rect& rect, const uint8_t color[3], ImageTarget out);
-// Fills `rect`, clipped like that of FillRect, with independent uniform bytes in 0..255. A random word gives four
-// bytes, the lowest first, and each row starts with a new word.
+// Fills `rect`, clipped as by FillRect, with independent uniform bytes in 0..255. A random word gives four bytes, the
+// lowest first, and each row starts with a new word.
 void FillRectRandomly(const ImageView& image, const Rect& rect, SampleRandom* random, ImageTarget out);
 
 // A grid of squares around the center of the image. (u, v) are a pixel's coordinates after a counter-clockwise rotation

@@ -11,9 +11,9 @@
 
 namespace penstock::image {
 
-// Maps a pixel of the result to its source. The pixel center (x, y) of the result, at (x + 0.5, y + 0.5), maps to ((a x
-// + b y + c) / w, (d x + e y + f) / w) in the input's pixels, where w = g x + h y + 1. Affine maps have g = h = 0. The
-// coefficients have Pillow's order (AFFINE: the first six; PERSPECTIVE: all eight).
+// Maps a pixel of the result to its source. The point (x, y) of the result maps to ((a x + b y + c) / w, (d x + e y +
+// f) / w) in the input's pixels, where w = g x + h y + 1. A pixel's center is its column and row plus 0.5. Affine maps
+// have g = h = 0. The coefficients have Pillow's order (AFFINE: the first six; PERSPECTIVE: all eight).
 struct WarpMap {
   std::array<double, 8> k = {1, 0, 0, 0, 1, 0, 0, 0};
   bool IsAffine() const { return k[6] == 0 && k[7] == 0; }

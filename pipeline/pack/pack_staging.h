@@ -29,8 +29,8 @@ class PackStaging {
   const std::string& folder() const { return folder_; }
   // Returns the path where the caller creates the new folder.
   std::string shards() const { return folder_ + "/shards"; }
-  // Returns the files of finished parts in order: that of the main writer, then by number. Returns FailedPrecondition,
-  // with the part's name, if a part was begun, or is one of `expected`, but is not finished.
+  // Returns the files of finished parts in order: the main writer's, then the others by number. Returns
+  // FailedPrecondition, with the part's name, if a part was begun, or is one of `expected`, but is not finished.
   absl::StatusOr<std::vector<std::string>> Parts(const std::vector<uint32_t>& expected) const;
   // Renames shards() to `out` atomically. Returns FailedPrecondition if `out` is not an empty folder, or is a mount
   // point.

@@ -50,8 +50,9 @@ bool IsJsonExtension(std::string_view extension);
 class SampleParser {
  public:
   // Creates a parser. Returns InvalidArgument for a request without a kind, a sequence request, element_bytes with
-  // numbers, a key that is none of the above, "__key__" as a number, and members of pickled objects (pyd, pkl, pickle,
-  // pth, pt), because a reader of them must execute them. Two requests may name the same key. Ignores options.format.
+  // numbers, a key that is none of the above, and "__key__" as a number. Returns InvalidArgument also for members of
+  // pickled objects (pyd, pkl, pickle, pth, pt), because a reader of them must execute them. Two requests may name the
+  // same key. Ignores options.format.
   static absl::StatusOr<SampleParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options = {});
 
   const std::vector<FeatureRequest>& requests() const { return requests_; }

@@ -1,4 +1,4 @@
-// Chooses the sizes of a loader's caches by what fits and what reduces the time per row.
+// Chooses the sizes of a loader's caches: those within the memory that give the least time per row.
 //
 //   costs, sizes, records of each job ─▶ seconds per row for candidate sizes ─▶ the best candidate
 //                                              clearly better than the current sizes? ─▶ use it

@@ -22,7 +22,7 @@ struct Canvas {
   uint8_t* Row(int y) const { return out + static_cast<size_t>(y) * stride; }
 };
 
-// Returns DataLoss if the size is not that of `header`, because the caller's buffer fits only that size.
+// Returns DataLoss if the size differs from that in `header`, because the caller's buffer has only that size.
 inline absl::Status CheckSize(const char* format, const ImageHeader& header, int64_t width, int64_t height) {
   if (width == header.width && height == header.height) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the ", format, " has ", width, " x ", height, " pixels where ", header.width,

@@ -1,5 +1,5 @@
 // Decodes the Huffman-coded coefficients of a JPEG with one sequential scan, MCU by MCU, faster than libjpeg-turbo.
-// Pure; does not use libjpeg. jpeg_scan.h installs it there.
+// Pure; does not use libjpeg. JpegScan installs it in libjpeg.
 //
 // It decodes only valid data. On any irregularity (an undefined code, too many coefficients, data that ends early or
 // continues, an unexpected marker) it fails, and the caller decodes again with libjpeg, whose result counts.

@@ -1,5 +1,5 @@
-// The ops that the policies (auto_augment, rand_augment, trivial_augment_wide, augmix) choose from: those of
-// torchvision's transforms.autoaugment, and the effect of a magnitude on each.
+// The ops of the policies (auto_augment, rand_augment, trivial_augment_wide, augmix), and the effect of a magnitude on
+// each. They are the ops of torchvision's transforms.autoaugment.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_POLICY_OPS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_POLICY_OPS_H_
 
