@@ -31,7 +31,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
   }
   if (use.workers.empty()) return use;
   use.cpu = 0;
-  use.shared_memory = true;
+  use.shared_memory = use.finds_reads = true;
   for (const WorkerInput* worker : use.workers) {
     const auto named = weights.find(worker->id);
     const double weight = known > 0  ? (named == weights.end() ? 0 : named->second) / known
@@ -50,7 +50,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.sent_per_second += worker->sent_per_second;
     use.background_reads = use.background_reads || worker->background_reads;
     use.shared_memory = use.shared_memory && worker->shared_memory;
-    use.finds_reads = worker->finds_reads && (use.finds_reads || worker == workers.front());
+    use.finds_reads = use.finds_reads && worker->finds_reads;
   }
   return use;
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "server/coordinator/explain/fleet_use.h"
+
 namespace penstock::coordinator {
 namespace {
 
@@ -208,6 +210,18 @@ TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
   input.sessions[0].waiting_for = "waiting 4 s: the step at epoch 0, position 0 lacks 3 of 8 rows";
   EXPECT_NE(Explain(input).limit(), Limit::TRAINER);
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("lacks 3 of 8 rows"));
+}
+
+TEST(FleetUse, FindsReadsIfAllWorkersThatHaveReportedDo) {
+  WorkerInput silent = BusyWorker("w1"), first = BusyWorker("w2"), second = BusyWorker("w3");
+  silent.seconds = 0;
+  first.finds_reads = second.finds_reads = true;
+  EXPECT_TRUE(UseOf({&first, &second}, {}).finds_reads);
+  EXPECT_TRUE(UseOf({&silent, &first, &second}, {}).finds_reads);
+  second.finds_reads = false;
+  EXPECT_FALSE(UseOf({&silent, &first, &second}, {}).finds_reads);
+  EXPECT_FALSE(UseOf({&second, &first}, {}).finds_reads);
+  EXPECT_FALSE(UseOf({&silent}, {}).finds_reads);
 }
 
 TEST(Explain, CountsTheWorkersThatWouldFeedTheTrainer) {
