@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,10 @@ std::string TrainerName(const SessionInput& trainer) {
 class Explainer {
  public:
   explicit Explainer(const ExplainInput& input) : input_(input) {
-    const auto waits_less = [](const SessionInput& a, const SessionInput& b) { return a.waited < b.waited; };
+    // A longer history decides between two sessions that wait as little.
+    const auto waits_less = [](const SessionInput& a, const SessionInput& b) {
+      return std::tie(a.waited, a.seconds) < std::tie(b.waited, b.seconds);
+    };
     trainer_ = &*std::max_element(input.sessions.begin(), input.sessions.end(), waits_less);
     for (const WorkerInput& worker : input.workers) {
       if (worker.live) live_.push_back(&worker);

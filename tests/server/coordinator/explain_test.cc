@@ -212,6 +212,15 @@ TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("lacks 3 of 8 rows"));
 }
 
+TEST(Explain, AReaderThatHasJustBeenOpenedHidesNoneThatWaitAsLittle) {
+  ExplainInput input = CpuBound();
+  input.sessions[0].waited = 0;
+  input.sessions.insert(input.sessions.begin(), SessionInput());
+  const v1::Explanation explained = Explain(input);
+  EXPECT_EQ(explained.limit(), Limit::TRAINER) << AllWords(explained);
+  EXPECT_EQ(explained.seconds(), 9);
+}
+
 TEST(FleetUse, FindsReadsIfAllWorkersThatHaveReportedDo) {
   WorkerInput silent = BusyWorker("w1"), first = BusyWorker("w2"), second = BusyWorker("w3");
   silent.seconds = 0;
