@@ -138,15 +138,19 @@ absl::Status WriteAll(int fd, std::string_view content, const std::string& path)
 }  // namespace
 
 absl::StatusOr<size_t> RandomAccessFile::ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const {
-  size_t done = 0;
+  size_t done = 0, read = 0;  // `read`: end of the last bytes that were read; skipped parts after it may not exist
   for (const ReadPart& part : parts) {
+    size_t got = part.bytes;
     if (part.out != nullptr) {
-      PS_ASSIGN_OR_RETURN(const size_t got, ReadAt(offset + done, part.bytes, part.out));
-      if (got < part.bytes) return done + got;
+      PS_ASSIGN_OR_RETURN(got, ReadAt(offset + done, part.bytes, part.out));
+      if (got > 0) read = done + got;
     }
-    done += part.bytes;
+    done += got;
+    if (got < part.bytes) break;
   }
-  return done;
+  if (read == done) return done;
+  PS_ASSIGN_OR_RETURN(const FileInfo info, Info());
+  return std::max<uint64_t>(read, std::min<uint64_t>(done, info.size - std::min(info.size, offset)));
 }
 
 absl::Status ErrnoStatus(int error, std::string_view what) {

@@ -56,6 +56,39 @@ TEST(File, PartsHaveTheBytesThatLieThereAndNoOthers) {
   }
 }
 
+// Reads parts with the default implementation.
+class PlainFile final : public RandomAccessFile {
+ public:
+  explicit PlainFile(std::string content) : content_(std::move(content)) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return offset < content_.size() ? content_.copy(out, length, offset) : 0;
+  }
+  absl::StatusOr<FileInfo> Info() const override { return FileInfo{.size = content_.size()}; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string content_, path_ = "plain";
+};
+
+TEST(File, SkippedPartsCountUpToTheEndOfTheFile) {
+  TempDir dir;
+  dir.Write("a", "0123456789");
+  const auto posix = OpenFile(dir.File("a")).value();
+  const PlainFile plain("0123456789");
+  for (const RandomAccessFile* file :
+       {static_cast<const RandomAccessFile*>(posix.get()), static_cast<const RandomAccessFile*>(&plain)}) {
+    SCOPED_TRACE(file->path());
+    char out[20];
+    EXPECT_EQ(file->ReadPartsAt(2, {{out, 3}, {nullptr, 3}}).value(), 6u);
+    EXPECT_EQ(file->ReadPartsAt(2, {{out, 3}, {nullptr, 30}}).value(), 8u);
+    EXPECT_EQ(file->ReadPartsAt(2, {{nullptr, 5}, {nullptr, 5}}).value(), 8u);
+    EXPECT_EQ(file->ReadPartsAt(2, {{nullptr, 7}, {out, 3}}).value(), 8u);
+    EXPECT_EQ(file->ReadPartsAt(2, {{nullptr, 9}, {out, 3}}).value(), 8u);
+    EXPECT_EQ(file->ReadPartsAt(2, {{nullptr, 9}, {out, 0}}).value(), 8u);
+    EXPECT_EQ(file->ReadPartsAt(20, {{nullptr, 3}, {out, 3}}).value(), 0u);
+  }
+}
+
 TEST(File, ManyThreadsReadOneFileAtOnce) {
   TempDir dir;
   std::string content;
