@@ -27,6 +27,16 @@ FileInfo InfoOf(const struct stat& st) {
 constexpr uint64_t kDirectUnit = 4096;
 constexpr uint64_t kDirectBytes = uint64_t{1} << 20;  // size of one direct read
 
+// Calls `read` again if a signal interrupts it.
+template <typename Read>
+ssize_t Uninterrupted(const Read& read) {
+  ssize_t n;
+  do {
+    n = read();
+  } while (n < 0 && errno == EINTR);
+  return n;
+}
+
 class PosixFile final : public RandomAccessFile {
  public:
   PosixFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
@@ -35,12 +45,10 @@ class PosixFile final : public RandomAccessFile {
   absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
     size_t done = 0;
     while (done < length) {
-      const ssize_t n = pread(fd_, out + done, length - done, static_cast<off_t>(offset + done));
+      const ssize_t n =
+          Uninterrupted([&] { return pread(fd_, out + done, length - done, static_cast<off_t>(offset + done)); });
       if (n == 0) break;
-      if (n < 0) {
-        if (errno == EINTR) continue;
-        return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", offset + done));
-      }
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", offset + done));
       done += static_cast<size_t>(n);
     }
     return done;
@@ -62,12 +70,10 @@ class PosixFile final : public RandomAccessFile {
         if (at == parts[p].bytes) ++p, at = 0;
       }
       if (count == 0) return done;
-      const ssize_t n = preadv(fd_, pieces, static_cast<int>(count), static_cast<off_t>(offset + done));
+      const ssize_t n = Uninterrupted(
+          [&] { return preadv(fd_, pieces, static_cast<int>(count), static_cast<off_t>(offset + done)); });
       if (n == 0) return done;
-      if (n < 0) {
-        if (errno == EINTR) continue;
-        return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", offset + done));
-      }
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", offset + done));
       done += static_cast<size_t>(n);
       for (auto came = static_cast<size_t>(n); came > 0 || (part < parts.size() && of_part == parts[part].bytes);) {
         const size_t bytes = std::min(came, parts[part].bytes - of_part);
@@ -92,7 +98,7 @@ class PosixFile final : public RandomAccessFile {
     size_t done = 0;
     for (uint64_t at = begin; done < length; at += kDirectBytes) {
       const size_t wanted = std::min<uint64_t>(begin + bytes - at, kDirectBytes);
-      const ssize_t n = pread(direct, buffer.get(), wanted, static_cast<off_t>(at));
+      const ssize_t n = Uninterrupted([&] { return pread(direct, buffer.get(), wanted, static_cast<off_t>(at)); });
       if (n < 0 && errno == EINVAL) return ReadAt(offset, length, out);  // direct open succeeds, but not direct reads
       if (n < 0) return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", at));
       const size_t skip = at < offset ? offset - at : 0;
