@@ -23,9 +23,11 @@ inline std::string Rate(double rows_per_second) {
   return absl::StrFormat("%.*f rows/s", rows_per_second < 10 ? 1 : 0, rows_per_second);
 }
 
-// Returns text such as "4.5 GB" or "68 MB". Rounds up to whole MB. From 1 GB on, rounds to the nearest 0.1 GB.
+// Returns text such as "4.5 GB" or "68 MB". Rounds up to whole MB. From 1 GB on, rounds up to the next 0.1 GB.
 inline std::string Bytes(double bytes) {
-  return bytes >= 1e9 ? absl::StrFormat("%.1f GB", bytes / 1e9) : absl::StrFormat("%.0f MB", std::ceil(bytes / 1e6));
+  const double whole = std::round(bytes);  // products of exact numbers may be a little larger
+  return whole >= 1e9 ? absl::StrFormat("%.1f GB", std::ceil(whole / 1e8) / 10)
+                      : absl::StrFormat("%.0f MB", std::ceil(whole / 1e6));
 }
 
 // Returns text such as "12 MB/s" or "340 kB/s".

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/coordinator/explain/fleet_use.h"
+#include "server/coordinator/explain/number_text.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -290,7 +291,7 @@ TEST(Explain, WhereTheWorkerChoosesItsCachesNobodyIsToldToSetThem) {
   std::string words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 0)));
   EXPECT_THAT(words,
               AllOf(Not(HasSubstr("decoded_cache_bytes")), Not(HasSubstr("memory_budget_bytes")),
-                    HasSubstr("Worker w1 chooses the sizes of its caches: no decoded images, 1.2 GB for finished "
+                    HasSubstr("Worker w1 chooses the sizes of its caches: no decoded images, 1.3 GB for finished "
                               "rows (0 MB held), 5.0 GB for records (2.5 GB held)."),
                     HasSubstr("about 10.0 GB, would fit. It keeps them when it knows")));
   words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 11'000'000'000)));
@@ -318,6 +319,14 @@ TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
   ExplainInput far = Choosing(Idle(0.8, 0, 0.1), 1'000'000'000, 0);
   EXPECT_THAT(AllWords(Explain(far)),
               AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records that it needs, about 1.0 GB")));
+}
+
+TEST(NumberText, BytesAreNeverBelowTheNumber) {
+  EXPECT_EQ(Bytes(67'108'864), "68 MB");
+  EXPECT_EQ(Bytes(1e9), "1.0 GB");
+  EXPECT_EQ(Bytes(1'000'000'001), "1.1 GB");
+  EXPECT_EQ(Bytes(14'620'000'000), "14.7 GB");
+  EXPECT_EQ(Bytes(1.1 * 3e9), "3.3 GB") << "the product is a little more than 3.3e9";
 }
 
 TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
