@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "pipeline/image/png/exact_buffer.h"
 
 namespace penstock::image {
 namespace {
@@ -97,7 +98,7 @@ void Inflater::Start(InflaterInput* input, size_t largest, size_t total, bool ch
   bits_ = 0;
   count_ = 0;
   const size_t room = kWindow + kPiece + largest + kSlack;
-  if (output_.size() < room) output_.resize(room);
+  if (output_.size() < room) ResizeExactly(&output_, room);
   out_ = output_.data();
   taken_ = out_;
   left_ = total;

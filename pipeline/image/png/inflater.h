@@ -40,7 +40,7 @@ class Inflater {
   bool Finish();
   static constexpr int kMaxTrailingBlocks = 64;
 
-  // Returns an upper bound of held_bytes() after the first Start(), called with this `largest`.
+  // Returns an upper bound of held_bytes() after calls of Start() with at most this `largest`.
   static size_t Bytes(size_t largest);
   size_t held_bytes() const { return sizeof(*this) + output_.capacity() + input_buffer_.capacity(); }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "pipeline/image/png/exact_buffer.h"
 #include "pipeline/image/png/png_filter.h"
 #include "pipeline/image/png/png_store.h"
 
@@ -24,7 +25,7 @@ size_t PngReader::Bytes(const ImageHeader& header) {
   // The maximum for any depth: four values of 16 bits.
   const size_t row = static_cast<size_t>(header.width) * 8 + 1;
   return sizeof(PngReader) + Inflater::Bytes(2 * row) + 3 * (row + kPngFilterMargin) +
-         StripBytes(header.width, header.height, 3);
+         StripBytes(header.width, kStripRows, 3);
 }
 
 bool PngReader::Read(std::string_view png, const ImageHeader& header, const Rect& rect, int channels, ImageSink* sink,
@@ -44,10 +45,10 @@ bool PngReader::ReadRows(const PngLayout& layout, const Rect& rect, int channels
   // No pixel depends on pixels to its right.
   const size_t needed = layout.RowBytes(static_cast<size_t>(rect.x + rect.width)), step = layout.FilterStep();
   const size_t row_bytes = needed + kPngFilterMargin;
-  rows_.resize(3 * row_bytes);
+  ResizeExactly(&rows_, 3 * row_bytes);
   uint8_t *above = rows_.data(), *row = above + row_bytes, *below = row + row_bytes;
   std::memset(above, 0, needed);
-  strip_.resize(StripBytes(rect.width, rect.height, channels));
+  ResizeExactly(&strip_, StripBytes(rect.width, rect.height, channels));
   const size_t out_bytes = static_cast<size_t>(rect.width) * static_cast<size_t>(channels);
   const int end = rect.y + rect.height;
   int in_strip = 0;

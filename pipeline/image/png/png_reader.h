@@ -22,7 +22,7 @@ namespace penstock::image {
 
 class PngReader {
  public:
-  // Returns an upper bound of held_bytes() after an image with this header.
+  // Returns an upper bound of held_bytes() after images of at most this width.
   static size_t Bytes(const ImageHeader& header);
 
   // Passes the rows of `rect`, which must be inside the picture, to `sink`. `channels` and `classes` are those of

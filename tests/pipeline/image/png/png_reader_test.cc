@@ -135,6 +135,18 @@ TEST(PngReader, WhatItHoldsIsBooked) {
   }
 }
 
+TEST(PngReader, HoldsNoMoreAfterManyImagesThanTheWidestNeeds) {
+  PngReader reader;
+  size_t bound = 0;
+  for (const auto& [width, height] : {std::pair{1000u, 40u}, {1100u, 3u}, {7u, 40u}, {4000u, 1u}, {4500u, 40u}}) {
+    const std::string png = MakePng({.color = 6, .depth = 16, .width = width, .height = height});
+    const ImageHeader header = *ProbeImage(png);
+    ASSERT_TRUE(Read(&reader, png, header, {0, 0, header.width, header.height}, 3).ok);
+    bound = std::max(bound, PngReader::Bytes(header));
+    EXPECT_LE(reader.held_bytes(), bound) << width;
+  }
+}
+
 TEST(PngReader, DamageAnywhereIsFoundWhateverIsWanted) {
   const std::string png = MakePng({.width = 20, .height = 20, .piece = 100});
   const ImageHeader header = *ProbeImage(png);
