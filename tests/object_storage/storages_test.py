@@ -99,7 +99,7 @@ def test_refusals_say_why_and_no_secret(place):
         assert "there are no keys for gs://" in place.type(verify, 1, **nobody)
     if place.server.scheme == "az":
         assert "HTTP 403: AuthorizationFailure" in place.type(verify, 1, AZURE_STORAGE_KEY="d3Jvbmc=")
-        assert "AZURE_STORAGE_KEY is no base64" in place.type(verify, 1, AZURE_STORAGE_KEY="hunter2!")
+        assert "AZURE_STORAGE_KEY is not base64" in place.type(verify, 1, AZURE_STORAGE_KEY="hunter2!")
         assert "set AZURE_STORAGE_ACCOUNT" in place.type(verify, 1, AZURE_STORAGE_ACCOUNT="")
 
 

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -15,6 +16,7 @@
 namespace penstock::storage {
 namespace {
 
+constexpr char kConnectionString[] = "AZURE_STORAGE_CONNECTION_STRING", kEndpoint[] = "AZURE_STORAGE_SERVICE_ENDPOINT";
 constexpr char kSuffix[] = "core.windows.net";
 // The default account of the emulator Azurite. Its key is public.
 // https://learn.microsoft.com/en-us/azure/storage/common/storage-connect-azurite
@@ -43,7 +45,8 @@ absl::Status Open(AzureAccount* account, const std::string& key, const std::stri
   if (!key.empty()) {
     account->opens = AzureAccount::Opens::kKey;
     if (!absl::Base64Unescape(key, &account->key) || account->key.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("the account's key in ", from, " is no base64"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the account's key in ", from, " is not base64; copy it from the account's access keys"));
     }
   } else if (!sas.empty()) {
     account->opens = AzureAccount::Opens::kSas;
@@ -53,7 +56,6 @@ absl::Status Open(AzureAccount* account, const std::string& key, const std::stri
 }
 
 absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
-  constexpr char kFrom[] = "AZURE_STORAGE_CONNECTION_STRING";
   auto fields = FieldsOf(text);
   if (absl::EqualsIgnoreCase(fields["usedevelopmentstorage"], "true")) fields = FieldsOf(kDevelopment);
   AzureAccount account;
@@ -61,18 +63,20 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
   account.endpoint = WithoutLastSlashes(fields["blobendpoint"]);
   if (account.endpoint.empty()) {
     if (account.name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          kFrom, " has neither AccountName=... nor BlobEndpoint=...; copy it from the account's access keys"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(kConnectionString,
+                       " has neither AccountName=... nor BlobEndpoint=...; copy it from the account's access keys"));
     }
     const std::string protocol = fields["defaultendpointsprotocol"], suffix = fields["endpointsuffix"];
     account.endpoint = absl::StrCat(protocol.empty() ? "https" : protocol, "://", account.name, ".blob.",
                                     suffix.empty() ? kSuffix : suffix);
   }
-  if (absl::Status wrong = Open(&account, fields["accountkey"], fields["sharedaccesssignature"], kFrom); !wrong.ok()) {
+  if (absl::Status wrong = Open(&account, fields["accountkey"], fields["sharedaccesssignature"], kConnectionString);
+      !wrong.ok()) {
     return wrong;
   }
   if (account.opens == AzureAccount::Opens::kKey && account.name.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(kFrom, " has an AccountKey, but no AccountName"));
+    return absl::InvalidArgumentError(absl::StrCat(kConnectionString, " has an AccountKey, but no AccountName"));
   }
   return account;
 }
@@ -80,34 +84,38 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& environment) {
+  struct Variable {
+    const char* name = "";
+    std::string value = {};
+  };
   const auto first = [&environment](std::initializer_list<const char*> names) {
-    for (const char* variable : names) {
-      if (std::string value = environment.variable(variable); !value.empty()) return value;
+    for (const char* name : names) {
+      if (std::string value = environment.variable(name); !value.empty()) return Variable{name, std::move(value)};
     }
-    return std::string();
+    return Variable();
   };
   absl::StatusOr<AzureAccount> account = AzureAccount();
-  if (const std::string text = environment.variable("AZURE_STORAGE_CONNECTION_STRING"); !text.empty()) {
+  if (const std::string text = environment.variable(kConnectionString); !text.empty()) {
     account = OfConnectionString(text);
     if (!account.ok()) return account;
   } else {
-    account->name = first({"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"});
+    account->name = first({"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"}).value;
     if (account->name.empty()) {
       return absl::NotFoundError(
           "no storage account is named for az://: set AZURE_STORAGE_ACCOUNT, or AZURE_STORAGE_CONNECTION_STRING");
     }
     account->endpoint = absl::StrCat("https://", account->name, ".blob.", kSuffix);
-    absl::Status wrong = Open(&*account, first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"}),
-                              environment.variable("AZURE_STORAGE_SAS_TOKEN"), "AZURE_STORAGE_KEY");
+    const Variable key = first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"});
+    absl::Status wrong = Open(&*account, key.value, environment.variable("AZURE_STORAGE_SAS_TOKEN"), key.name);
     if (!wrong.ok()) return wrong;
   }
-  if (const std::string endpoint = environment.variable("AZURE_STORAGE_SERVICE_ENDPOINT"); !endpoint.empty()) {
-    account->endpoint = WithoutLastSlashes(endpoint);
-  }
+  const std::string endpoint = environment.variable(kEndpoint);
+  if (!endpoint.empty()) account->endpoint = WithoutLastSlashes(endpoint);
   if (Says(environment, "PENSTOCK_AZURE_UNSIGNED")) account->opens = Opens::kNothing;
   const bool http = absl::StartsWith(account->endpoint, "http://");
   if (!http && !absl::StartsWith(account->endpoint, "https://")) {
-    return absl::InvalidArgumentError("the endpoint of az:// is no URL of http or https");
+    return absl::InvalidArgumentError(absl::StrCat("the endpoint in ", endpoint.empty() ? kConnectionString : kEndpoint,
+                                                   " is not an http:// or https:// URL"));
   }
   return account;
 }
