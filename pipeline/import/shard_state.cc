@@ -1,6 +1,7 @@
 #include "pipeline/import/shard_state.h"
 
 #include <map>
+#include <optional>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -106,15 +107,17 @@ absl::StatusOr<ShardState> ParseShardState(std::string_view text) {
 }
 
 absl::Status SameArguments(const ShardState& then, const ShardState& now) {
-  if (then.arguments == now.arguments) return absl::OkStatus();
-  std::map<std::string, std::pair<std::string, std::string>> values;
+  using Value = std::optional<std::string>;
+  std::map<std::string, std::pair<Value, Value>> values;
   for (const auto& [name, value] : then.arguments) values[name].first = value;
   for (const auto& [name, value] : now.arguments) values[name].second = value;
+  const auto text = [](const Value& value) { return value ? absl::StrCat("'", *value, "'") : "not given"; };
   std::vector<std::string> differences;
   for (const auto& [name, both] : values) {
     if (both.first == both.second) continue;
-    differences.push_back(absl::StrCat(name, ": then '", both.first, "', now '", both.second, "'"));
+    differences.push_back(absl::StrCat(name, ": then ", text(both.first), ", now ", text(both.second)));
   }
+  if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrJoin(differences, "; "));
 }
 

@@ -53,8 +53,8 @@ struct ShardState {
 // Parses the text of Serialize(). Returns DataLoss if the text is damaged or has another version.
 absl::StatusOr<ShardState> ParseShardState(std::string_view text);
 
-// Returns OK if both states have the same arguments in the same order. Otherwise returns FailedPrecondition, with the
-// name and both values of each argument that differs.
+// Returns OK if both states have the same arguments, in any order. Otherwise returns FailedPrecondition, with the name
+// and both values of each argument that differs.
 absl::Status SameArguments(const ShardState& then, const ShardState& now);
 
 }  // namespace penstock::imports

@@ -289,6 +289,16 @@ TEST(ShardSet, ReportsItsProgressInOrder) {
   EXPECT_EQ(last, 100u);
 }
 
+TEST(ShardState, ArgumentsAreTheSameInAnyOrder) {
+  ShardState then, now;
+  then.arguments = {{"source", "/a"}, {"quality", "90"}};
+  now.arguments = {{"quality", "90"}, {"source", "/a"}};
+  EXPECT_EQ(SameArguments(then, now), absl::OkStatus());
+  now.arguments = {{"quality", "90"}, {"source", "/a"}, {"key", ""}};
+  EXPECT_EQ(SameArguments(then, now), absl::FailedPreconditionError("key: then not given, now ''"));
+  EXPECT_EQ(SameArguments(now, then), absl::FailedPreconditionError("key: then '', now not given"));
+}
+
 TEST(ShardState, ReadsBackWhatItWrote) {
   ShardState state;
   state.arguments = {{"source", "/a b/\n\"c\""}, {"quality", ""}};
