@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace penstock::worker {
 
 Agent::Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link, Executor* executor, Executor* tasks)
@@ -57,7 +59,9 @@ void Agent::SetDraining() {
 void Agent::SayLeaving(Task done) {
   strand_.Post([self = shared_from_this(), done = std::move(done)]() mutable {
     self->strand_.AssertHere();
-    if (self->over_) return;
+    if (self->stopped()) return;
+    const bool said_leaving = self->over_;
+    PS_CHECK(!said_leaving);
     self->over_ = true;
     self->draining_ = true;
     self->left_ = std::move(done);

@@ -205,6 +205,26 @@ TEST_F(AgentTest, TheLastHeartbeatIsTheOneThatSaysLeaving) {
   EXPECT_FALSE(coordinator_.beat_after_left);
 }
 
+TEST_F(AgentTest, LeavesOnce) {
+  sim_.RunFor(kSecond);
+  const auto leave_twice = [&] {
+    for (int i = 0; i < 2; ++i) {
+      agent_->SayLeaving([] {});
+      sim_.RunFor(kSecond);
+    }
+  };
+  EXPECT_DEATH(leave_twice(), "said_leaving");
+}
+
+TEST_F(AgentTest, NeverCallsBackAfterTheStop) {
+  sim_.RunFor(kSecond);
+  int left = 0;
+  agent_->Stop();
+  for (int i = 0; i < 2; ++i) agent_->SayLeaving([&] { ++left; });
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(left, 0);
+}
+
 TEST_F(AgentTest, LeavesThoughTheCoordinatorIsAway) {
   sim_.RunFor(kSecond);
   coordinator_.away = true;
