@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kColumnAlignment = 256;  // alignment of columns: sufficient for device copies and vector instructions
 // Largest row of a FIXED column, or element of a RAGGED column: far more than a message can carry.
 constexpr size_t kMaxRowBytes = size_t{1} << 31;
+constexpr char kLessAhead[] = "lower prefetch_bytes or prefetch_steps";
 
 size_t Aligned(size_t bytes) { return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment; }
 
@@ -153,11 +154,11 @@ absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, transport::SliceCu
   const std::vector<batch::ColumnSpec>& columns = format_->schema.columns;
   if (bytes < format_->fixed_bytes || (!format_->ragged && bytes != format_->fixed_bytes)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a row of ", bytes, " bytes, where its fixed columns have ", format_->fixed_bytes));
+        absl::StrCat("a row has ", bytes, " bytes, but its fixed columns have ", format_->fixed_bytes));
   }
   if (bytes > cursor->remaining()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a row of ", bytes, " bytes, where the message has ", cursor->remaining(), " left"));
+        absl::StrCat("a row has ", bytes, " bytes, but the message has only ", cursor->remaining(), " left"));
   }
   for (size_t c = 0; c < columns.size(); ++c) {
     if (fixed_[c] != nullptr) PS_CHECK(cursor->Read(fixed_[c] + row * row_bytes_[c], row_bytes_[c]));
@@ -172,7 +173,7 @@ absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, transport::SliceCu
       return status;
     }
   }
-  if (left != 0) return absl::InvalidArgumentError(absl::StrCat("a row with ", left, " bytes behind its last column"));
+  if (left != 0) return absl::InvalidArgumentError(absl::StrCat("a row has ", left, " bytes after its last column"));
   return absl::OkStatus();
 }
 
@@ -235,8 +236,8 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   const size_t values_at = offsets_at + (strings ? Aligned((count + 1) * sizeof(int64_t)) : 0);
   client::BatchMemory::Block block = memory_->Allocate(values_at + bytes);
   if (!block) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory for the ", values_at + bytes, " bytes of column \"",
-                                                     column.name, "\": the allocator gave none"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", values_at + bytes, " bytes for column \"", column.name, "\"; ", kLessAhead));
   }
   auto* splits = new (block.data()) int64_t[rows_ + 1];
   auto* offsets = strings ? new (block.data() + offsets_at) int64_t[count + 1] : nullptr;
@@ -282,7 +283,9 @@ absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector
   impl_->sources = impl_->ids;
   if (!sources.empty()) {
     client::BatchMemory::Block block = memory_->Allocate(sizeof(RowId) * rows_);
-    if (!block) return absl::ResourceExhaustedError("no memory for the rows' sources: the allocator gave none");
+    if (!block) {
+      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate the sources of the rows; ", kLessAhead));
+    }
     auto* const own = new (block.data()) RowId[rows_];
     std::copy(sources.begin(), sources.end(), own);
     impl_->sources = absl::MakeConstSpan(own, rows_);

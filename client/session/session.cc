@@ -204,9 +204,9 @@ void Session::Book(const BookStep& book) {
   if (step->builder != nullptr) {
     window_->Book(book.ordinal, std::move(step));
   } else {
-    window_->Fail(absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a batch of ", book.slice.size(), " rows of ", job_->format->memory_bytes,
-                     " bytes: the allocator gave none; lower prefetch_bytes or prefetch_steps")));
+    window_->Fail(absl::ResourceExhaustedError(absl::StrCat("cannot allocate a batch of ", book.slice.size(),
+                                                            " rows of ", job_->format->memory_bytes,
+                                                            " bytes; lower prefetch_bytes or prefetch_steps")));
   }
 }
 

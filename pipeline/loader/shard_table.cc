@@ -159,7 +159,7 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
   if (waiter != nullptr) waiter->OnReady(std::move(index));
   if (takes > kLongLoad && options_.file_errors != nullptr) {
     shard.reported_failing.store(true);
-    options_.file_errors->Silent(PathOf(number), "opening it and having its index takes long", takes, kGoesOn);
+    options_.file_errors->Silent(PathOf(number), "the worker is still opening it or loading its index", takes, kGoesOn);
   }
   if (load) PostLoad(number, when);
 }

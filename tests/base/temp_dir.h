@@ -1,6 +1,6 @@
 // A new, empty folder for one test.
-#ifndef PENSTOCK_TESTS_PIPELINE_BASE_TEMP_DIR_H_
-#define PENSTOCK_TESTS_PIPELINE_BASE_TEMP_DIR_H_
+#ifndef PENSTOCK_TESTS_BASE_TEMP_DIR_H_
+#define PENSTOCK_TESTS_BASE_TEMP_DIR_H_
 
 #include <stdlib.h>
 
@@ -50,4 +50,4 @@ class TempDir {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_TESTS_PIPELINE_BASE_TEMP_DIR_H_
+#endif  // PENSTOCK_TESTS_BASE_TEMP_DIR_H_

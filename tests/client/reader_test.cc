@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "penstock/client.h"
 #include "tests/client/reader_testing.h"
@@ -284,7 +285,9 @@ TEST(Reader, TakesBatchMemoryFromTheTrainersAllocator) {
   allocator.refuse = true;
   auto reader = cluster.Open(options);
   ASSERT_NE(reader, nullptr);
-  EXPECT_EQ(reader->Next(absl::Seconds(20)).status().code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status refused = reader->Next(absl::Seconds(20)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(absl::StrContains(refused.message(), "lower prefetch_bytes or prefetch_steps")) << refused;
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ def test_copies_are_their_own():
         (lambda: ops.pad(mode="edge"), r"pad.mode: 'edge' is not a value of 'mode'; .*did you mean 'EDGE'"),
         (lambda: penstock.Feature("image"), "positional"),
         (lambda: penstock.Feature(key=b"x"), "feature.key: a text is expected, not b'x'"),
-        (lambda: penstock.Feature(key="\udc80"), "no text that UTF-8 can hold"),
+        (lambda: penstock.Feature(key="\udc80"), "characters that UTF-8 cannot encode"),
         (lambda: Job(ops=[messages.Order()]), r"ops\[0\]: a message Op or a dict is expected, not Order"),
         (lambda: Job(files="a", dataset={"files": "b"}), "one of the two"),
         (lambda: Job(features={"a": 3}), "a type's name or a dict"),

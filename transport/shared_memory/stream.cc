@@ -143,7 +143,9 @@ void SharedMemoryStream::Receive() {
     absl::StatusOr<std::optional<PacketSocket::Arrived>> arrived =
         socket_->ReceiveInto(loop_->buffer(), PollLoop::kBufferBytes);
     if (absl::IsOutOfRange(arrived.status())) {
-      Finish(OfClient() ? absl::UnavailableError("the worker has ended, without a word") : absl::OkStatus());
+      Finish(OfClient()
+                 ? absl::UnavailableError("the worker closed the connection without a reason; its log may have one")
+                 : absl::OkStatus());
       return;
     }
     absl::Status status = arrived.status();

@@ -37,7 +37,7 @@ def check_job(members: Dict[str, Any], given: Any, roots: Sequence[str], timeout
         data = text.encode() if text is not None else None
         answer = answer_of(_COMMAND, run(_COMMAND, *flags, "--", path, stdin=data, timeout=timeout, check=False))
     except UnicodeEncodeError:
-        raise ConfigurationError("the job is no text that UTF-8 can hold") from None
+        raise ConfigurationError("the job contains characters that UTF-8 cannot encode; remove them") from None
     except PenstockError as error:
         _reraise(error, given, text is not None)
     if not answer["ok"]:

@@ -174,7 +174,7 @@ def _check_text(text: str, what: str) -> Dict[str, Any]:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise ConfigurationError(f"{what} is no text that UTF-8 can hold") from None
+        raise ConfigurationError(f"{what} contains characters that UTF-8 cannot encode; remove them") from None
     answer = answer_of("check-config", run("check-config", "-", "--kind=job", "--json", stdin=data, check=False))
     if answer["ok"]:
         job: Dict[str, Any] = answer["job"]

@@ -299,7 +299,9 @@ def _checked_one(what: str, field: Field, value: Any) -> Any:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ConfigurationError(f"{what} is no text that UTF-8 can hold: {value!r}") from None
+            raise ConfigurationError(
+                f"{what} contains characters that UTF-8 cannot encode: {value!r}; remove them"
+            ) from None
         return value
     if kind == "bytes":
         if isinstance(value, str):

@@ -172,7 +172,7 @@ absl::StatusOr<std::vector<DiskCacheEntry>> ListDiskCache(const std::string& fol
   if (stat(folder.c_str(), &st) != 0) return ErrnoStatus(errno, folder);
   if (!IsCacheFolder(folder)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(folder, " is no folder of a disk cache: it is what penstockd has as --disk-cache"));
+        absl::StrCat(folder, " is not a disk cache; name the folder that penstockd got as --disk-cache"));
   }
   std::vector<DiskCacheEntry> entries;
   std::error_code error;
