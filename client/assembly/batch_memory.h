@@ -14,9 +14,9 @@ namespace penstock::client {
 // Returns the default allocator: plain memory, aligned to 64.
 Allocator* DefaultAllocator();
 
-// Rounds sizes up (by at most an eighth), so that ragged batches can reuse blocks of different batches. Keeps free
-// blocks up to `max_free_bytes`. Batches may outlive their reader, so all of them share the pool. Thread-safe. Never
-// calls the allocator under the lock.
+// A pool of blocks. Rounds sizes up to a multiple of 64, and large ones by at most an eighth, so that ragged batches
+// reuse blocks of different batches. Keeps free blocks of up to `max_free_bytes`. A block holds a reference to the
+// pool, because batches may outlive their reader. Thread-safe. Never calls the allocator under the lock.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
   // `allocator` must outlive the pool. Null: DefaultAllocator().
@@ -48,8 +48,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   // if the allocator has no memory.
   Block Allocate(size_t bytes);
 
-  // Releases the free blocks, and from now on each block as it is destroyed. After the last block is destroyed, the
-  // pool does not call the allocator, even if the pool is still referenced.
+  // Releases the free blocks. From now on the pool releases each block when the block is destroyed. After the last
+  // block is destroyed, the pool does not call the allocator, even if the pool is still referenced.
   void Close();
 
   // Returns the rounded size of a block for `bytes`.

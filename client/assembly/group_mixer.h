@@ -32,8 +32,8 @@ struct BatchPlace {
 // do not form a whole group stay unmixed, and so does a group with an invalid row. Thread-safe.
 class GroupMixer {
  public:
-  // The memory of the batch's rows, in row order. `numbers`: integer labels as received; null if the received labels
-  // are soft.
+  // The memory of the batch's rows, in row order. `numbers` holds integer labels as received. It is null if the
+  // received labels are soft.
   struct Memory {
     std::byte* images = nullptr;
     std::byte* labels = nullptr;
@@ -43,11 +43,12 @@ class GroupMixer {
   // `mix` must outlive the mixer.
   GroupMixer(const BatchMix& mix, const BatchPlace& place, size_t rows, const Memory& memory);
 
-  // Records that the row's content is written. Must be called once for each row, by the thread that wrote it. Makes the
-  // row's label soft: zeros for a masked row. The call for the last row of a group mixes the group before it returns.
+  // Records that the row's content is written. Must be called once for each row, by the thread that wrote it. Converts
+  // an integer label to a soft one: zeros for a masked row. The call for the last row of a group mixes the group.
   void RowDone(size_t row, bool valid, bool masked);
 
-  // Returns InvalidArgument that names the first row whose label is not in [0, classes). Requires RowDone for all rows.
+  // Returns InvalidArgument that names the first row whose integer label is not in [0, classes). Ignores masked rows.
+  // Requires RowDone for all rows.
   absl::Status CheckLabels(std::span<const RowId> ids, const std::string& column) const;
 
  private:

@@ -1,4 +1,4 @@
-// Softmax regression on reduced images: a model for the example, which learns within seconds.
+// Softmax regression on reduced images: the model of the example, which learns within seconds.
 #ifndef PENSTOCK_CLIENT_EXAMPLES_SOFTMAX_MODEL_H_
 #define PENSTOCK_CLIENT_EXAMPLES_SOFTMAX_MODEL_H_
 
@@ -21,7 +21,7 @@ class SoftmaxModel {
   // With 0 classes, the model adds classes as their labels arrive.
   explicit SoftmaxModel(int classes) { GrowTo(classes); }
 
-  // One step of Adam on `rows` uint8 images of height x width x 3; rows with valid[i] == 0 are left out.
+  // Makes one step of Adam on `rows` uint8 images of height x width x 3. Ignores rows with valid[i] == 0.
   Result Train(const uint8_t* images, const int64_t* labels, const uint8_t* valid, size_t rows, int height, int width);
 
  private:
@@ -32,8 +32,8 @@ class SoftmaxModel {
   std::vector<float> weights_, first_, second_;  // classes x kFeatures
 };
 
-// Averages an image of height x width x 3 down to kSide x kSide, as numbers around 0; appends the constant.
-// height and width are at least kSide.
+// Averages an image of height x width x 3 down to kSide x kSide numbers around 0, and appends the constant. Height and
+// width must be at least kSide.
 void PoolImage(const uint8_t* image, int height, int width, float* features);
 
 #endif  // PENSTOCK_CLIENT_EXAMPLES_SOFTMAX_MODEL_H_

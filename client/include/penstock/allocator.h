@@ -6,7 +6,8 @@
 
 namespace penstock {
 
-// Allocates memory for whole batches. A trainer may provide pinned memory by implementing this interface. Thread-safe.
+// Allocates memory for whole batches. A trainer may implement this interface to provide pinned memory. Implementations
+// must be thread-safe.
 class Allocator {
  public:
   virtual ~Allocator() = default;

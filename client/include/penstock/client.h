@@ -39,8 +39,7 @@ namespace penstock {
 struct ConnectOptions {
   // host:port of the coordinator. Default: the environment's PENSTOCK_COORDINATOR, otherwise localhost:7070.
   std::string coordinator;
-  // Total time limit of Open: to reach the coordinator, with retries until the limit, and to wait for a job in
-  // preparation to become ready.
+  // Time limit of Open, which retries until it reaches the coordinator, and waits until a job in preparation is ready.
   absl::Duration open_timeout = absl::Minutes(10);
 };
 
@@ -58,8 +57,8 @@ struct ReaderOptions {
   // Start position: a saved state (see Reader::SaveState), otherwise the start of this epoch.
   std::string state;
   uint64_t epoch = 0;
-  // The reader replaces a reader of this rank that ended during the run, and `state` is its position. The position is
-  // then not compared with those of other ranks.
+  // True if the reader replaces a reader of this rank that ended during the run. `state` is then the position of that
+  // reader, and Open does not compare it with those of other ranks.
   bool continues = false;
   // Continue even if the job's features or ops differ from those of the saved state.
   bool accept_new_pipeline = false;
@@ -70,8 +69,8 @@ struct ReaderOptions {
   // Rows of the global step. 0: the job's batch.size. May change on resume: the rows and their order stay the same.
   uint32_t batch_size = 0;
 
-  // Steps to request ahead of the trainer: as many as both limits allow, at least two. Over a long link to the workers
-  // the reader requests more than prefetch_steps: the steps of a few round trips, as far as prefetch_bytes allows.
+  // Limits of the steps that the reader requests ahead of the trainer, which are at least two. Over a long link to the
+  // workers the reader exceeds prefetch_steps: it requests the steps of a few round trips, up to prefetch_bytes.
   uint32_t prefetch_steps = 16;
   uint64_t prefetch_bytes = uint64_t{256} << 20;
 
@@ -81,19 +80,18 @@ struct ReaderOptions {
   // Threads that copy rows into batches. 0: one for every four CPUs, at least one.
   int copy_threads = 0;
 
-  // Receives the cause of a wait of Next, in a line of at most 160 bytes ("waiting 3 s: worker w1 at 10.0.0.2:7071 is
-  // silent"), after 3 s, 30 s, 1, 2 and 4 minutes, then every 4 minutes. Receives another line when rows arrive again.
-  // Also receives the cause of a wait of Open: a coordinator that does not answer, or a job in preparation. The reader
-  // calls it on a thread of its own, so it must not block. It is not called after the reader's destructor has returned.
-  // May be empty.
+  // Receives the cause of a wait of Next, in a line of at most 160 bytes: "waiting 3 s: worker w1 at 10.0.0.2:7071 is
+  // silent". The reader calls it after 3 s, 30 s, 1, 2 and 4 minutes, then every 4 minutes, and when rows arrive again.
+  // Open calls it too: for a coordinator that does not answer, and for a job in preparation. The call is on a thread of
+  // the reader and must not block. No call follows after the reader's destructor has returned. May be empty.
   std::function<void(const std::string&)> on_wait;
-  // Called once, in the same way as on_wait, with the reason why rows of a worker on this host do not come through
-  // shared memory.
+  // Receives the reason why rows of a worker on this host do not arrive through shared memory. The reader calls it at
+  // most once, on the same thread as on_wait. May be empty.
   std::function<void(const std::string&)> on_notice;
 };
 
-// A stream of batches of one job, in the job's order: every row of the plan exactly once, in its place, whichever
-// worker sent it. Thread-safe, except that only one thread at a time may call Next.
+// A stream of batches of one job, in the job's order. Every row of the plan appears exactly once, in its place,
+// whichever worker sent it. Thread-safe, except that only one thread at a time may call Next.
 class Reader {
  public:
   // clang-format off
@@ -103,8 +101,8 @@ class Reader {
   //                        PARTIAL last batches with several ranks; an invalid state
   //   FailedPrecondition   the state is of another plan or pipeline (the message names both); the job failed in
   //                        preparation (with its error); ranks open at different positions
-  //   AlreadyExists        another live process reads as this rank of this group, which is known within 3 s; Next
-  //                        returns this too if the other process opened the rank while this one was silent. A process
+  //   AlreadyExists        another live process reads as this rank of this group; Open returns this within 3 s. Next
+  //                        returns it if the other process opened the rank while this one was silent. A process
   //                        that has ended does not block the rank
   //   Unavailable, DeadlineExceeded
   //                        the coordinator cannot be reached, or there is no worker; the message names the address
@@ -117,10 +115,12 @@ class Reader {
   // clang-format off
   // Returns the next batch and moves the cursor after it. Errors, after which the reader stays at this step:
   //   OutOfRange           the requested epochs are over
-  //   DeadlineExceeded     the step is not complete in time; nothing is lost, call again. The message names the missing
+  //   DeadlineExceeded     the step is not complete in time. No row is lost: call again. The message names the missing
   //                        rows and their workers. Time in which this process was stopped does not count
   //   Cancelled            Cancel was called
-  //   ResourceExhausted    this session does not fit into a worker's memory budget; the message names the numbers
+  //   ResourceExhausted    this session does not fit into the memory budgets of the workers, with the numbers; or the
+  //                        allocator has no memory
+  //   FailedPrecondition   the job was replaced, has failed or was cancelled; or every worker refuses this session
   //   DataLoss, InvalidArgument and others
   //                        a row of this step failed and the job's policy is FAIL; the message names file, record and
   //                        offset
@@ -130,7 +130,7 @@ class Reader {
   // Returns a range for range-for. It ends at the end of the data or at an error, which status() then returns.
   class BatchRange;
   BatchRange Batches(absl::Duration timeout_each = absl::Minutes(10));
-  // Returns OK if Batches() has met no error. The end of the data is not an error.
+  // Returns the error of the last Next, which Batches() calls too. Returns OK after a batch and at the end of the data.
   virtual absl::Status status() const = 0;
 
   // Returns the state after the last batch that Next returned: a few integers as text. Restore it through

@@ -17,9 +17,9 @@ struct ReaderStats {
   absl::Duration waited;             // time that Next waited for data, including a current wait
   absl::Duration longest_wait;       // longest wait of a single Next, except the first
   absl::Duration first_batch_wait;
-  uint64_t duplicate_rows = 0;     // rows that arrived twice; one copy was dropped
+  uint64_t duplicate_rows = 0;     // copies of rows that the reader dropped, because it had the row
   uint64_t fetched_rows = 0;       // rows requested again, from any worker
-  uint64_t fetched_elsewhere = 0;  // part of fetched_rows from another worker than the row's owner
+  uint64_t fetched_elsewhere = 0;  // part of fetched_rows, from a worker that does not own the row
   uint64_t broken_streams = 0;
   // Rows among `rows` that the job's error policy handled, each counted once, without padding.
   uint64_t masked_rows = 0;  // valid = 0
