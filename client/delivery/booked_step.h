@@ -14,19 +14,19 @@
 
 namespace penstock::client {
 
-// The worker that owes a missing row. Filled for the rows of a step at its first fault; before that, the grant's view
-// names the owner.
+// The worker that owes a missing row. The tracker creates the asks of a step when it first looks for late rows or
+// fetches one. Before that, the grant's view names the owners.
 struct RowAsk {
   uint32_t worker = UINT32_MAX;  // kNoWorker: no worker is available
   uint32_t owner = UINT32_MAX;   // owner of the row in the grant's view
-  uint32_t tries = 0;            // fetches sent for the row
+  uint32_t tries = 0;            // fetches sent for the row, and rounds that ended in a pause
   Nanos asked_at = 0;
-  Nanos hold_until = 0;   // every worker failed: do not ask again before this time
+  Nanos hold_until = 0;   // earliest time of the next fetch of the row
   bool fetching = false;  // the row counts among its worker's fetches
 };
 
-// Workers that reported that they cannot provide a row's content: their data are not the snapshot's, or the row does
-// not fit into their memory. Other workers may have it.
+// Workers that cannot provide a row: their data are not the snapshot's, or the row does not fit into their memory.
+// Other workers may provide it.
 struct RowRefusals {
   std::vector<uint32_t> workers;
   Nanos since = 0;

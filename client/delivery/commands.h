@@ -13,16 +13,14 @@
 
 namespace penstock::client {
 
-// Allocate memory for a step: its rows may arrive from now on. Steps are numbered from the session's first, without
-// gaps.
+// Allocate memory for a step. Its rows may arrive from now on. Ordinals count the session's steps without gaps.
 struct BookStep {
   uint64_t ordinal = 0;
   plan::StepSpan span;
   plan::SlotRange slice;
 };
 
-// Open a stream. A worker that is reconnected gets a new stream number, so that late events of the old stream are
-// recognized.
+// Open a stream. Each connection to a worker has a new stream number, which identifies late events of older ones.
 struct OpenStream {
   uint64_t stream = 0;
   std::string worker;  // worker id
@@ -56,8 +54,8 @@ struct SendWaiting {
   uint64_t epoch = 0;
   uint64_t begin = 0;
 };
-// Ask the coordinator, until it answers, whether these records are bad: every available worker found its copy
-// damaged. Pass the answers to Decided and Intact.
+// Ask the coordinator, until it decides, whether these records are bad. A copy of each is damaged, and no available
+// worker is left to ask. Pass the decisions to Decided and Intact.
 struct AskVerdicts {
   std::vector<uint64_t> records;
 };

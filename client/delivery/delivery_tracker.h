@@ -12,15 +12,16 @@
 //                                                  rows that it was granted before are reassigned
 //   row of the head step lost                   -> fetched from another worker, although the owner sends later ones
 //   worker cannot make a row (I/O)              -> the core asks the next worker
-//   worker has other data than the snapshot     -> the core asks every other worker; if all refuse, the row fails
+//   worker has other data than the snapshot     -> the core asks every other worker; if none can provide the row, it
+//                                                  fails
 //   worker's copy of a record is damaged        -> the core asks every other worker; if all copies are damaged, the
 //                                                  row waits for the coordinator's decision, or for the tracker's own
 //                                                  while the coordinator is away (damaged_rows.cc)
 //   row failed for good                         -> the failure is the row's outcome, due with its step
 //
-// The core waits for rows that are merely numerous, or slow on all workers: the arrival rate of a worker's rows
-// determines when a row of it is late, and the core asks other workers only if they are faster. At most kMaxFetches
-// rows are requested from one worker at a time.
+// The core waits for rows that are slow on all workers. The arrival rate of a worker's rows determines when its rows
+// are late, and the core asks other workers only if they are faster. It requests at most kMaxFetches rows from one
+// worker at a time.
 //
 // A broken worker is retried with capped backoff. The coordinator takes part only in the decision that a record is bad,
 // which the tracker makes itself while the coordinator is away.
@@ -100,15 +101,15 @@ class DeliveryTracker {
   void Filled(const Slot& slot, uint64_t stream);
   // Records that the worker could not make the row.
   //   Unavailable, Aborted, Cancelled, DeadlineExceeded   the core asks other workers, repeatedly
-  //   FailedPrecondition, ResourceExhausted               the core asks every other worker once; if all refuse, this
-  //                                                       is the row's outcome
+  //   FailedPrecondition, ResourceExhausted               the core asks every other worker once; if all refuse, or the
+  //                                                       rest is unavailable for 5 s, this is the row's outcome
   //   other codes                                         this is the row's outcome
   // With `damaged_record` the worker's copy of that record is damaged, whatever the code.
   void Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now,
               std::optional<uint64_t> damaged_record = std::nullopt);
-  // Returns true if a claimed row with content may be filled. `source` is the record that the row was made from, if
-  // that is not its own record. Returns false if that record is decided to be bad, which the worker cannot know yet.
-  // The row is then missing again.
+  // Returns true if a claimed row with content may be filled. `source` is the record of the content; nullopt: the row's
+  // own record. Returns false if that record is decided to be bad, which the worker cannot know yet. The row is then
+  // missing again.
   bool Accepts(const Slot& slot, uint64_t stream, std::optional<uint64_t> source, Nanos now);
   // Records that the row could not be filled, because its bytes are invalid. It is missing again.
   void Released(const Slot& slot, Nanos now);
@@ -124,10 +125,9 @@ class DeliveryTracker {
   void TrainerWaits(Nanos now);
   // Records that the trainer took the head step. The step must be complete and without a failure.
   void StepTaken(Nanos now);
-  // Sets the number of steps to book ahead, at least 2. Booked steps stay. Call it after each taken step.
+  // Sets the number of steps to book ahead, at least 2. Booked steps stay.
   void SetWindow(uint64_t steps);
-  // Records that the process was stopped up to `now`, so that workers and the coordinator could not be heard. Waits
-  // start again.
+  // Records that the process was stopped until `now` and received no messages meanwhile. Waits start again at `now`.
   void Stopped(Nanos now);
   // Advances time. Must be called by NextTick() at the latest.
   void Tick(Nanos now);
@@ -156,13 +156,13 @@ class DeliveryTracker {
   // Increases whenever Refusal() changes. A caller that waits for the head step must then check it, even if no row
   // arrived.
   uint64_t refusal_changes() const { return refusal_changes_; }
-  // Describes the missing rows of the head step: the state of the workers that owe them, their errors, and the current
-  // attempts. Visits each row of the step, which is cheap enough for once a second.
+  // Describes the missing rows of the head step, the workers that owe them, and the errors of workers. Visits each row
+  // of the step: call it at most once a second.
   std::string DescribeMissing() const;
-  // Returns the last error that a worker reported for rows of the head step: "worker w1: /data/x: ...". Returns "" if
-  // there is none.
+  // Returns an error that a worker reported since the last StepTaken, for a row that the core requests again:
+  // "worker w1: /data/x: ...". Returns "" if there is none.
   std::string RowError() const;
-  // The worker that owes most rows of the head step and its state, in about 100 bytes.
+  // The main cause of the missing rows of the head step, in about 100 bytes: a worker's state, or a damaged record.
   struct Cause {
     std::string text;
     bool is_certain = false;  // false: an unreadable file of a worker may be the cause
@@ -185,7 +185,7 @@ class DeliveryTracker {
   // The window (delivery_tracker.cc).
   void Advance(Nanos now);
   void GrantRun(uint64_t run, Nanos now);
-  // Returns the workers that own any row of this rank's slices.
+  // Returns the workers that may own rows of this rank in the step. `view` must be the latest.
   std::vector<uint32_t> Owners(const plan::View& view, const plan::StepSpan& step) const;
   void CloseIdleStreams();
   // Returns true if the worker receives grants for its rows.
@@ -207,9 +207,9 @@ class DeliveryTracker {
     std::vector<uint64_t> decided;
   };
   using Fetches = std::map<FetchKey, FetchedRows>;
-  // Fills the step's asks from the owners in the grant's view. No effect if they exist.
+  // Creates the step's asks from the owners in the grant's view. No effect if they exist.
   void EnsureAsks(BookedStep* step);
-  // Clears what the worker owes, after its stream has closed.
+  // Makes the rows that the worker owes unassigned, after its stream has closed.
   void Disown(uint32_t worker);
   // Returns a worker other than `current` to ask for the row: one with room, the next in the row's order of workers.
   // Returns kNoWorker if there is none. strict: only a usable worker, instead of any that answers.
@@ -226,12 +226,12 @@ class DeliveryTracker {
   void Refused(BookedStep* step, uint64_t row, uint32_t sender, absl::Status error, Nanos now, Fetches* fetches);
   // Asks a worker that has not refused the row. Fails the row if there is no worker to wait for.
   void AskOthers(BookedStep* step, uint64_t row, Nanos now, Fetches* fetches);
-  // Handles a transient failure: asks each worker in turn, and all of them again after a pause.
+  // Handles a transient failure: asks each worker in turn, and again after a pause.
   void TryOthers(BookedStep* step, uint64_t row, uint32_t sender, Nanos now, Fetches* fetches);
   void ChaseLateRows(Nanos now);
   void ChaseSuspects(Nanos now);
   void UpdateRefusal();
-  // Returns the pause between two scans of the head step's rows: a scan has a small cost for each row.
+  // Returns the pause between two scans of the head step's rows. It grows with the number of rows.
   Nanos LookPause() const;
 
   // Rows of records whose copies are damaged (damaged_rows.cc).
@@ -248,7 +248,7 @@ class DeliveryTracker {
   // Handles a sender that has no copy of the undecided records that the row needs, or cannot read it now.
   void CopyUnavailable(BookedStep* step, uint64_t row, uint32_t sender, absl::StatusCode code, Nanos now,
                        Fetches* fetches);
-  // Handles a sender that did not follow the decision that a record of the row is bad.
+  // Handles a row from a sender that does not know, or does not follow, the decision that a record is bad.
   void FollowDecision(BookedStep* step, uint64_t row, uint32_t sender, uint64_t record, Nanos now, Fetches* fetches);
   // Asks a worker whose copies of the row's records may be intact. Requests a decision if there is none.
   void AskForDamaged(BookedStep* step, uint64_t row, Nanos now, Fetches* fetches);
@@ -275,8 +275,8 @@ class DeliveryTracker {
   std::vector<Owed> OwedOfHead() const;
   // Returns each worker's share of this rank's rows under the view.
   std::vector<double> SharesUnder(const plan::View& view) const;
-  // Returns the seconds per row of a whole step that workers other than `except` need for their shares at their best
-  // rate, or 0 if unknown.
+  // Returns the median time that usable workers other than `except` need for their shares at their best rates, in
+  // seconds per row of a step. Returns 0 if no such rate is known.
   double UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const;
   bool AnySlow() const;
   std::vector<uint32_t> WellWithRoom() const;

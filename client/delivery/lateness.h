@@ -27,15 +27,16 @@ class Lateness {
   Nanos threshold_ = kMost;
 };
 
-// The approximate time within the last second that the trainer waited. Waits decay with a half-life of 0.5 s. Pure.
+// The approximate time that the trainer waited in the last second. Waits decay with a half-life of 0.5 s. Pure.
 class RecentWaits {
  public:
   static constexpr Nanos kOften = 200 * kMillisecond;
 
   void Add(Nanos now, Nanos wait);
-  // Returns 0 to about 0.7 s.
+  // Returns at most about 0.7 s for a trainer that always waits, or more just after a longer wait.
   Nanos At(Nanos now) const;
-  // Returns true if the trainer waits at least a quarter of the time. `wait` is the length of the current wait.
+  // Returns true if the trainer waits for about a quarter of the time or more. `wait` is the length of the current
+  // wait.
   bool Often(Nanos now, Nanos wait) const { return At(now) + wait >= kOften; }
 
  private:

@@ -1,4 +1,4 @@
-// The number of next steps whose rows are fetched from other workers if their worker does not deliver.
+// The number of next steps whose rows the core fetches from other workers if a worker does not deliver.
 #ifndef PENSTOCK_CLIENT_DELIVERY_LOOK_AHEAD_H_
 #define PENSTOCK_CLIENT_DELIVERY_LOOK_AHEAD_H_
 
@@ -7,7 +7,8 @@
 
 namespace penstock::client {
 
-// Returns enough steps for fetching to keep ahead, but few enough that a worker that was only slow wastes little work.
+// Returns enough steps to keep fetches ahead of the trainer, but few enough that a worker that was only slow wastes
+// little work.
 inline uint64_t LookAhead(uint64_t window) { return std::max<uint64_t>(2, window / 4); }
 
 }  // namespace penstock::client

@@ -17,18 +17,18 @@ class Pace {
   // Records the arrival of a row that was requested at `asked_at`. `first`: the first row of its stream. OwedTime
   // excludes the time before it, because the worker was opening the session.
   void Row(Nanos now, Nanos asked_at, bool first = false);
-  // Records the arrival of a second copy of a row.
+  // Records the arrival of a row whose step is over.
   void Row(Nanos now);
 
-  // Returns rows per second since `since`, but at most over the last kLongest. This is the worker's pace only if the
-  // worker owed rows for that whole time.
+  // Returns rows per second since `since`, or over the last kLongest if that is shorter. This is the worker's pace only
+  // if the worker owed rows for that whole time.
   double Rate(Nanos now, Nanos since) const;
   // Returns the highest rate over a second, also for a worker that owed nothing for part of the time. Decays with a
   // half-life of ten seconds.
   double Best(Nanos now) const;
-  // OwedTime returns the time in which the worker owed rows that arrived within the last two seconds. OwedRate returns
-  // rows per second of that time. This is the worker's pace even if it had few requests and idled otherwise. OwedRate
-  // is 0 for fewer than kFewRows rows.
+  // OwedTime returns the time in which the worker owed the rows that arrived within the last two seconds. OwedRate
+  // returns their number per second of that time, or 0 for fewer than kFewRows rows. This is the worker's pace even if
+  // the worker had few requests.
   Nanos OwedTime(Nanos now) const;
   double OwedRate(Nanos now) const;
   // Replaces the best rate, because the worker owed rows all the time and did not exceed `rate`.
@@ -52,7 +52,7 @@ class Pace {
   struct Bucket {
     int64_t number = -1;
     uint64_t rows = 0;
-    uint64_t asked = 0;  // rows that were missing when they arrived
+    uint64_t asked = 0;  // rows of steps that were not over
     Nanos owed = 0;      // time since the request, or since the previous row
   };
   std::array<Bucket, kBuckets> buckets_;

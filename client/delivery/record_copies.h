@@ -1,8 +1,8 @@
-// Tracks which copies of records are damaged, and which records count as bad because every copy is damaged. A copy is
-// damaged if its framing, its checksum or its compressed stream is wrong each time the worker reads it.
+// Tracks damaged copies of records, and the records that are decided to be bad. A copy is damaged if its framing, its
+// checksum or its compressed stream is wrong each time the worker reads it.
 //
-// The coordinator decides. If it has been away for a while, this class decides from the answers of the workers of the
-// view. Pure.
+// The coordinator decides whether a record is bad. If the coordinator has been away for kWaitForCoordinator, this class
+// decides from the answers of the view's workers. Pure.
 #ifndef PENSTOCK_CLIENT_DELIVERY_RECORD_COPIES_H_
 #define PENSTOCK_CLIENT_DELIVERY_RECORD_COPIES_H_
 
@@ -22,13 +22,13 @@ namespace penstock::client {
 // Keeps a record's answers while rows wait for the record. Keeps decisions permanently.
 class RecordCopies {
  public:
-  // Number of damaged copies that is sufficient for a decision, with any number of workers.
+  // Number of damaged copies that suffices for a decision, whatever the number of workers.
   static constexpr size_t kEnoughCopies = 16;
   // Time to wait for the coordinator before this class decides: the coordinator also knows workers outside the view.
   static constexpr Nanos kWaitForCoordinator = 30 * kSecond;
   // Maximum time that a lost worker, or one whose storage fails, delays a decision of this class.
   static constexpr Nanos kWaitForWorker = 30 * kSecond;
-  // Time after which the core asks a worker again whose storage failed.
+  // Time after which the core asks a worker whose storage failed again.
   static constexpr Nanos kAskAgainAfter = kSecond;
 
   enum class Copy : uint8_t {

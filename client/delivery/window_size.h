@@ -10,9 +10,9 @@
 namespace penstock::client {
 
 // The window is `least` for nearby workers. For distant workers it is twice the number of steps that the trainer takes
-// during a worker's response time, at most `most`; twice, because a grant is half the window. Connecting and the first
-// answer take about two round trips. The window thus leaves room for the rate to grow, and the higher rate then
-// enlarges the window. It never shrinks. Pure.
+// during the longest response time of a worker, at most `most`. The factor is two because a grant is half the window.
+// The response time is that of connecting and the first answer, about two round trips. The window thus leaves room for
+// a higher rate, which then enlarges the window. It never shrinks. Pure.
 class WindowSize {
  public:
   // Maximum response time to consider. A worker that takes longer is busy, not distant.
@@ -21,7 +21,8 @@ class WindowSize {
   // Requires 2 <= least <= most.
   WindowSize(uint64_t least, uint64_t most) : most_(most), steps_(least) {}
 
-  // Opened: a stream is being opened. Heard: something arrived on it; only the first call for a stream has an effect.
+  // Opened records that the session opens a stream. Heard records a message on it. Only the first call of Heard for a
+  // stream has an effect.
   void Opened(uint64_t stream, Nanos now);
   void Heard(uint64_t stream, Nanos now);
   void StepTaken(Nanos now);

@@ -18,7 +18,7 @@ constexpr uint32_t kNoWorker = UINT32_MAX;
 
 struct TrackedWorker {
   enum class State : uint8_t {
-    kIdle,      // no stream yet; assumed to work until tried
+    kIdle,      // no stream; assumed to work until tried
     kOpening,   // first stream, no answer yet; assumed to work
     kUp,        // it answers
     kBroken,    // its last stream broke; retried at retry_at
@@ -32,17 +32,17 @@ struct TrackedWorker {
   State state = State::kIdle;
   bool in_view = false;   // in the latest view
   bool draining = false;  // it announced that it leaves: no new requests
-  // The worker owed rows that the trainer waited for, but was silent. Until it sends, other workers get requests for
-  // its rows near the head.
+  // The worker owed rows that the trainer waited for, but was silent. Until it sends, the core requests its rows near
+  // the head from other workers.
   bool suspect = false;
-  // The worker sends, but delays the trainer, because it needs far longer for its share than the others. The others
-  // get requests for its rows near the head, and it gets none for their rows.
+  // The worker sends, but delays the trainer, because it needs far longer for its share than the others. The core
+  // requests its rows near the head from the others, and none of theirs from it.
   bool slow = false;
   Nanos slow_seen = 0;        // time of the last observation
   uint64_t slow_from = 0;     // the head's ordinal when `slow` was set, or when its stream was last restarted
   Nanos slow_since = 0;       // the time of slow_from
   uint64_t suspect_from = 0;  // the head's ordinal when `suspect` was set
-  // The worker broke or became silent after it joined the view. A worker that rejoins the view starts with false.
+  // A stream to the worker broke after the worker joined the view. Reset when it rejoins the view.
   bool failed = false;
   uint64_t stream = 0;      // the open stream; 0: none
   Nanos last_heard = 0;     // time of any message
@@ -64,7 +64,7 @@ struct TrackedWorker {
     return !draining && !suspect && !slow && (in_view || state == State::kUp) && state != State::kBroken &&
            state != State::kRetrying;
   }
-  // Returns true if it answers, although it may be slow or leaving. A fallback if no worker is usable.
+  // Returns true if it answers. It may be slow or leaving. A fallback if no worker is usable.
   bool answers() const { return state == State::kUp; }
 };
 
