@@ -1,4 +1,4 @@
-// Follows a job at the coordinator. The part of a session that implements the watch protocol.
+// Part of a session: follows a job at the coordinator with the watch protocol.
 #ifndef PENSTOCK_CLIENT_SESSION_JOB_WATCH_H_
 #define PENSTOCK_CLIENT_SESSION_JOB_WATCH_H_
 
@@ -20,8 +20,9 @@ namespace penstock::client {
 
 // Returns the effect of a job's update on a session that reads it.
 //   a view   the job's current view
-//   null     no change: there is no valid view, and the previous one stays in use; a mistake of the coordinator does
-//            not stop the trainer
+//   null     the update has no valid view, and the session keeps the previous one: a mistake of the coordinator does
+//   not
+//            stop the trainer
 //   error    the job has ended: replaced, failed or cancelled
 absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const net::WatchedJob& news);
 
@@ -44,7 +45,7 @@ class JobWatch {
 
   // Returns the known state, for another call whose reply contains the job.
   v1::HeldJob Held() const;
-  // Applies the job from the reply of that call.
+  // Applies the job from the reply of that call, if the job is READY.
   void Take(const v1::JobUpdate& update, uint64_t revision);
 
  private:

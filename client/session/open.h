@@ -26,8 +26,8 @@ struct OpenedSession {
 };
 
 // Requests a session from the coordinator until the timeout, and follows the job until it is READY and has a worker.
-// Reports the cause of the wait to ReaderOptions::on_wait after 3 s. Never blocks. Must be destroyed only when
-// `executor` runs none of its tasks, like a Session.
+// Reports the cause of the wait to ReaderOptions::on_wait from 3 s on. Never blocks. Like a Session, it must be
+// destroyed only when `executor` runs none of its tasks.
 class SessionOpener {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<OpenedSession>) &&>;
@@ -37,8 +37,8 @@ class SessionOpener {
                 uint64_t process = 0);
   ~SessionOpener() { mailbox_->Close(); }
 
-  // Opens a session. Must be called at most once. Calls `done` on the executor within `timeout`, plus up to half a
-  // second to close a session that cannot be used. Returns the errors of Reader::Open.
+  // Opens a session. Must be called at most once. Calls `done` on the executor with the session or an error of
+  // Reader::Open, at most 1.5 s after `timeout`: the last call and the close of an unusable session may take that long.
   void Open(Nanos timeout, Done done);
 
  private:
@@ -48,7 +48,7 @@ class SessionOpener {
   void AskAgain(absl::Status late);
   // Reports the cause of the wait to on_wait at `tell_`, and again later.
   void TellLater();
-  // Continues with the known state of the job: watches it, or ends.
+  // Ends if the known state of the job allows a result. Otherwise watches the job.
   void Look();
   void Watch();
   void Watched(absl::StatusOr<v1::WatchReply> reply);

@@ -1,5 +1,5 @@
-// Reports a session's progress to the coordinator every second, and reopens the session if the coordinator does not
-// know it.
+// Part of a session: reports its progress to the coordinator every second, or at the interval that the coordinator
+// requests. Reopens the session if the coordinator does not know it.
 #ifndef PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
 #define PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
 
@@ -24,11 +24,11 @@ class ProgressReports {
   // Minimum length of a wait to describe in a report.
   static constexpr Nanos kLeastWait = 2 * kSecond;
 
-  // `open` is the request that opened the session. If the coordinator does not know the session, the request is sent
-  // again with the state from `held`, and `reopened` receives the reply. AlreadyExists means that the rank has another
-  // reader; it ends the reports. `answered` receives the replies to reports. `on_file_errors` receives the
-  // coordinator's report of failing files of the job and their workers while the trainer waits, and an empty list once
-  // after the wait. `strand` must outlive this object. `mailbox` must be closed before this object is destroyed.
+  // `open` is the request that opened the session. If the coordinator does not know the session, sends `open` again,
+  // with the current position and the job's state from `held`. `reopened` receives the reply, or AlreadyExists if the
+  // rank has another reader. The latter ends the reports. `answered` receives the replies to reports. While the trainer
+  // waits, `on_file_errors` receives the coordinator's report of the job's failing files. After the wait, it receives
+  // an empty list once. `strand` must outlive this object. `mailbox` must be closed before this object is destroyed.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
                   std::shared_ptr<Window> window, std::function<v1::HeldJob()> held,
@@ -38,8 +38,8 @@ class ProgressReports {
 
   void Start();
   void Stop();
-  // Sends a last report and closes the session at the coordinator. Not required: the coordinator also drops silent
-  // sessions. `done` runs on the strand, within `timeout`.
+  // Sends a last report and closes the session at the coordinator, which otherwise drops it once it is silent. Calls
+  // `done` on the strand, within `timeout`.
   void CloseSession(Nanos timeout, std::function<void()> done);
 
   const std::string& session_id() const;

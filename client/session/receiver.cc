@@ -60,7 +60,7 @@ void Receiver::OnLinkMessage(const std::shared_ptr<WorkerLink>& link, transport:
 }
 
 void Receiver::OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) {
-  // After the rows that arrived before.
+  // This task starts after those of the link's messages.
   copying_->Post([self = shared_from_this(), number = link->number(), status] {
     self->window_->StreamBroken(number, status);
     self->closed_(number);

@@ -22,8 +22,8 @@ namespace penstock::client {
 // Held by shared_ptr. Its tasks keep it and the window alive. Thread-safe.
 class Receiver final : public LinkEvents, public std::enable_shared_from_this<Receiver> {
  public:
-  // `copying` must outlive the links. `closed` is called for each link that has ended, after its last message was
-  // processed.
+  // `copying` must outlive the links. Calls `closed` on `copying` for each link that has ended, after the task of its
+  // last message has started.
   Receiver(std::shared_ptr<const JobInfo> job, const plan::Steps& steps, std::shared_ptr<Window> window,
            std::shared_ptr<TraceRecorder> trace, Executor* copying, std::function<void(uint64_t link)> closed)
       : job_(std::move(job)),

@@ -1,4 +1,4 @@
-// Rows a second of a trainer that takes rows in steps.
+// Rows per second of a trainer that takes rows in steps.
 #ifndef PENSTOCK_CLIENT_SESSION_ROW_RATE_H_
 #define PENSTOCK_CLIENT_SESSION_ROW_RATE_H_
 
@@ -9,8 +9,8 @@
 
 namespace penstock::client {
 
-// The rate over some seconds, and over at least one step, however long it takes. Between slow steps the rate is
-// constant. It falls when the next step is later than the previous ones were.
+// The rate over the last 5 s, or over the last step if that took longer. The rate is constant between steps, and falls
+// when the next step is later than usual.
 class RowRate {
  public:
   // Records the total number of rows taken. The first call starts the measurement.

@@ -46,7 +46,7 @@ struct SessionOptions {
   uint64_t most_window_steps = 16;  // limit for distant workers
   size_t max_free_bytes = 0;        // limit of batch memory kept for later batches
   Allocator* allocator = nullptr;
-  // The request that opened the session; sent again if the coordinator has forgotten the session.
+  // The request that opened the session. The session sends it again if the coordinator does not know the session.
   v1::OpenSessionRequest open;
   std::string session_id;
   net::JobMirror watched;  // the job as the coordinator reported it
@@ -63,8 +63,8 @@ struct SessionRuntime {
   uint32_t copy_threads = 0;  // threads of `copying`, for reports; 0: not reported
 };
 
-// Any thread may call the functions; Next and TryNext must not run concurrently. Must be destroyed only when its
-// executors run none of its tasks: after they were stopped or, in a simulation, between tasks.
+// Thread-safe, except that Next and TryNext must not run concurrently. Must be destroyed only when its executors run
+// none of its tasks: after they were stopped or, in a simulation, between tasks.
 class Session {
  public:
   Session(JobInfo job, const plan::Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
@@ -77,14 +77,14 @@ class Session {
 
   // As Reader::Next.
   absl::StatusOr<Batch> Next(absl::Duration timeout);
-  // Like Next, but returns nullopt instead of blocking. The trainer counts as waiting from then on.
+  // Like Next, but returns nullopt instead of blocking. The trainer then counts as waiting.
   std::optional<absl::StatusOr<Batch>> TryNext();
   void Cancel();
   plan::Cursor cursor() const { return window_->cursor(); }
   ReaderStats Stats() const { return window_->Stats(); }
 
-  // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, at most
-  // half a second later. Must be called at most once.
+  // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, or after
+  // half a second. Must be called at most once.
   void Close(std::function<void()> done);
 
  private:

@@ -22,11 +22,11 @@ struct StartCheck {
   bool accept_new_pipeline = false;
 };
 
-// Checks the step size and the saved state. Rows are mixed in aligned groups, which no boundary between ranks or
-// batches may split; InvalidArgument names batch sizes that keep them whole. `saved` is the state to resume from, if
-// any.
+// Checks the step size and `saved`, the state to resume from. A job that mixes rows mixes aligned groups, which no
+// boundary between ranks or batches may split.
 //   FailedPrecondition   the state is of another plan or pipeline (both are named), or inside a group of mixed rows
-//   InvalidArgument      the state is beyond the end of the epoch
+//   InvalidArgument      the step size splits groups (the message names sizes that do not), or the state is beyond the
+//                        end of the epoch
 absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
                         const std::optional<plan::SessionState>& saved);
 

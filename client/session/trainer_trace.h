@@ -18,11 +18,11 @@ class TrainerTrace {
  public:
   TrainerTrace(std::shared_ptr<TraceRecorder> trace, const Clock* clock) : trace_(std::move(trace)), clock_(clock) {}
 
-  // Records that the trainer requests a step. Also called when it repeats the request because none was ready.
+  // Records that the trainer requests a step. Calls that repeat an unanswered request have no effect.
   void Asked() {
     if (trace_->on()) Ask();
   }
-  // Records that the trainer received a step (null: another result).
+  // Records that the trainer received a step. Null: it received another result.
   void Got(const Window::Step* step) {
     if (trace_->on()) Get(step);
   }

@@ -41,7 +41,7 @@ class Window {
     // Without padding rows. Set when the step is sealed.
     uint64_t masked_rows = 0, substituted_rows = 0;
   };
-  // A row of a message: its slot and step, and the result of writing it.
+  // A row of a message: its slot and step, and the result of the write.
   struct Claimed {
     DeliveryTracker::Slot slot;
     std::shared_ptr<Step> step;  // null: drop the row
@@ -65,7 +65,7 @@ class Window {
     Nanos waited = 0;  // includes a current wait
     std::vector<std::string> failed_workers;
     std::vector<std::string> carriers;  // carriers that have delivered rows
-    std::string carriers_note;          // reason that shared memory, which was possible, is not among them
+    std::string carriers_note;          // reason that a worker on this host does not use shared memory
     v1::SessionTimes times;             // the fields that the window knows
   };
 
@@ -87,9 +87,9 @@ class Window {
   void Judged(const std::vector<uint64_t>& bad, const std::vector<uint64_t>& intact);
   // Records that the coordinator does not answer whether records are bad. The next Judged ends this state.
   void JudgeAway();
-  // Ends the session after the trainer has taken the complete steps.
+  // Ends the session with `why` after the trainer has taken the complete steps.
   void Fail(absl::Status why);
-  // Ends the session: the trainer's next Take returns `why`.
+  // Ends the session at once: the trainer's next Take returns `why`.
   void JobGone(absl::Status why);
   Progress GetProgress() const;
   // Returns how long the trainer has waited for the head step, and one cause, in at most 160 bytes. Returns "" if it
@@ -103,8 +103,8 @@ class Window {
     bool files = false;          // the coordinator reported unreadable files
   };
   Wait CurrentWait() const;
-  // Records that the process did not run for this long. The trainer did not wait meanwhile, and workers could not be
-  // heard.
+  // Records that the process was stopped for this long. That time counts neither as the trainer's wait nor as a
+  // worker's silence.
   void Stopped(Nanos length);
 
   // ---- Receiving. Any thread.
@@ -132,14 +132,15 @@ class Window {
   // ---- The trainer.
   // Returns the result that is due. If there is none, returns nullopt, and the trainer counts as waiting from now on.
   std::optional<Taken> Take();
-  // Like Take, but blocks for at most `timeout`. Then returns DeadlineExceeded with a description of the missing rows.
+  // Like Take, but blocks for up to `timeout`, and then returns DeadlineExceeded with a description of the missing
+  // rows.
   Taken TakeWithin(Nanos timeout);
-  // Makes each later Take return Cancelled.
+  // Makes a blocked TakeWithin and each later Take return Cancelled.
   void Cancel();
   plan::Cursor cursor() const;
   ReaderStats Stats() const;
 
-  // Ends all claims and releases all memory.
+  // Cancels, makes later claims empty, and releases the memory of the booked steps.
   void Close();
 
  private:

@@ -21,7 +21,7 @@ class WorkTimes {
 
   void Copied(Nanos time) { copying_ += time; }
   void Sealed(Nanos time) { sealing_ += time; }
-  // Records the wait for a step. `worker` delivered its last row; "" for a worker that has left.
+  // Records the wait for a step. `worker` delivered its last row, and is "" if the stream to it is closed.
   void WaitedOn(const std::string& worker, Nanos time) {
     if (time > 0) waited_on_[worker] += time;
   }

@@ -33,10 +33,10 @@ class LinkEvents {
 // Thread-safe. The owner's functions never block.
 class WorkerLink final : public transport::StreamEvents, public std::enable_shared_from_this<WorkerLink> {
  public:
-  // Limit of received and unconsumed bytes, above which reading pauses: unrequested messages of a worker cannot fill
-  // the memory.
+  // Limit of received and unconsumed bytes, above which reading pauses, so that unrequested messages cannot fill the
+  // memory.
   static constexpr size_t kMaxBacklogBytes = 32 << 20;
-  // Limit of queued messages, above which the link is closed: the worker does not read.
+  // Limit of queued messages. Send then ends the link, because the worker does not read.
   static constexpr size_t kMaxQueuedMessages = 4096;
 
   // Opens a link. `number` identifies it within the session. `events` must outlive the link, unless Detach is called
@@ -55,14 +55,14 @@ class WorkerLink final : public transport::StreamEvents, public std::enable_shar
     return carrier_;
   }
 
-  // Returns the stream's MessageStream::carrier_note, after the first message.
+  // Returns MessageStream::carrier_note as of the first message, or "" before it.
   std::string carrier_note() const {
     MutexLock lock(&mutex_);
     return carrier_note_;
   }
 
-  // Sends a message after all earlier ones. May be called before the worker has been reached. The message is lost if
-  // the link ends.
+  // Sends a message after all earlier ones. May be called before the stream is connected. Drops the message if the link
+  // ends.
   void Send(const v1::ClientMessage& message);
   // Records that the receiver has processed a message of `bytes`.
   void Consumed(size_t bytes);

@@ -12,12 +12,12 @@
 
 namespace penstock::client {
 
-// Calls start something and return. Each has a deadline, `timeout` from now, and ends in `done`, which is called once,
-// on any thread, also when it is cancelled; `done` must not block. Errors name the coordinator's address:
-//   Unavailable        it cannot be reached
-//   DeadlineExceeded   no answer in time
+// Each function starts a call, which ends within `timeout`, and returns. Every call ends with exactly one call of
+// `done`, on any thread. `done` must not block. Errors name the coordinator's address:
+//   Unavailable        the coordinator cannot be reached
+//   DeadlineExceeded   it did not answer in time
 //   Cancelled          Cancel was called
-//   others             what it answered
+//   others             its answer
 // Thread-safe.
 class CoordinatorClient {
  public:
@@ -25,7 +25,7 @@ class CoordinatorClient {
   using Done = absl::AnyInvocable<void(absl::StatusOr<Reply>) &&>;
 
   virtual ~CoordinatorClient() = default;
-  // "the coordinator at host:port": for messages.
+  // Returns "the coordinator at host:port", for messages.
   virtual std::string name() const = 0;
   virtual void OpenSession(const v1::OpenSessionRequest& request, Nanos timeout, Done<v1::OpenSessionReply> done) = 0;
   virtual void Watch(const v1::WatchRequest& request, Nanos timeout, Done<v1::WatchReply> done) = 0;
@@ -42,7 +42,7 @@ class CoordinatorClient {
   virtual void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
     std::move(done)(absl::UnimplementedError("this coordinator client uploads no traces"));
   }
-  // Ends the calls that are under way.
+  // Ends the calls in flight.
   virtual void Cancel() = 0;
 };
 

@@ -13,7 +13,7 @@ namespace penstock::client {
 // Calls `done` on gRPC's threads. The destructor cancels the calls in flight and does not wait for them.
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
-  // host:port
+  // `address` is host:port.
   explicit GrpcCoordinatorClient(const std::string& address) : address_(address), calls_({address}) {}
 
   std::string name() const override { return "the coordinator at " + address_; }
