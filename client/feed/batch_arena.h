@@ -16,14 +16,14 @@
 namespace penstock::feed {
 
 // Allocates blocks of whole pages in one anonymous file, whose size is fixed and sealed. Unused pages take no memory.
-// The trainer may write to the file at any time, so the feeder never bases a decision on its contents; the record of
-// free pages is outside the file. Thread-safe.
+// The trainer may write to the file at any time, so the feeder never bases a decision on its contents. The list of free
+// pages is outside the file. Thread-safe.
 class BatchArena final : public Allocator {
  public:
   static constexpr size_t kPage = FreePages::kPage;
 
-  // What happens to the pages of a deallocated block. kKeep: they stay in the arena, for a trainer that has page-locked
-  // them: a device continues to read a page that was removed from the file.
+  // Handling of a deallocated block's pages. kRelease returns them to the system. kKeep keeps them, for a trainer that
+  // has page-locked them: its device would read the removed pages, not the new ones.
   enum class Pages { kRelease, kKeep };
 
   // Creates an arena of `bytes`, rounded up to whole pages. Errors name the system call.
@@ -35,7 +35,7 @@ class BatchArena final : public Allocator {
   uint64_t bytes() const { return memory_.size(); }
   // Returns the total size of the allocated blocks.
   uint64_t used_bytes() const;
-  // Returns how many allocations found no room.
+  // Returns the number of allocations that found no room.
   uint64_t refusals() const { return refusals_.load(); }
   // The size of the last block that found no room, and the size of all blocks at that time. Zeros before the first
   // refusal.
@@ -53,13 +53,13 @@ class BatchArena final : public Allocator {
   uint64_t OffsetOf(const void* memory) const;
 
   // Makes the system allocate the pages of the first `first` bytes, so that the first batches do not wait for them.
-  // Takes a while. Stops early when `stop` becomes true.
+  // Blocks meanwhile. Returns early when `stop` becomes true or memory is short.
   void Prepare(uint64_t first, const std::atomic<bool>& stop);
 
-  // Releases all pages, even if they are mapped. For use when the trainer has ended and its child processes continue.
+  // Releases all pages, even mapped ones, after the trainer has ended: its child processes may keep the mapping.
   void ReleaseAll();
-  // Releases the pages outside of blocks. Later calls of Deallocate release none, because the trainer reads the pages
-  // after the feeder has ended.
+  // Releases the pages outside of blocks, unless kKeep. Later calls of Deallocate release no pages, because the trainer
+  // reads them after the feeder has ended.
   void KeepUsed();
 
  private:

@@ -10,9 +10,9 @@
 
 namespace penstock::feed {
 
-// Opens a reader. Batches, order, states and errors equal those of the same job when it is served. Ignores
-// `options.job` and the options about workers. `loader` must outlive the reader. Batches may outlive both. Returns the
-// errors of Reader::Open about ranks, batch sizes and states.
+// Opens a reader. Its batches, order and states equal those of the same served job. Ignores the options about the job's
+// name, groups, workers and notices. `loader` must outlive the reader. Batches may outlive both. Returns the errors of
+// Reader::Open about ranks, batch sizes and states.
 absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 

@@ -9,8 +9,8 @@
 
 namespace penstock::feed {
 
-// Returns warnings, of one sentence each, about epochs of `rows` rows in batches of this size. `last_batch` is DROP,
-// PAD or PARTIAL.
+// Returns warnings about epochs of `rows` rows in batches of `batch_size`, one sentence each. `last_batch` is DROP, PAD
+// or PARTIAL.
 using EpochWarnings =
     std::function<std::vector<std::string>(uint32_t batch_size, const std::string& last_batch, uint64_t rows)>;
 

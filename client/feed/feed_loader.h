@@ -30,8 +30,8 @@
 
 namespace penstock::feed {
 
-// Opens the reader of a loader. `options` has all options except the job; its epochs are 0. May block for long; `stop`
-// ends it soon.
+// Opens the reader of a loader. `options` has all options except the job, and unlimited epochs. May block for long. If
+// `stop` becomes true, the open of a served job ends within some seconds.
 using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>(
     const v1::FeedOpen& open, const ReaderOptions& options, const std::atomic<bool>& stop)>;
 
@@ -42,7 +42,7 @@ struct FeedShared {
   OpenReader open_reader;
   std::function<void(Json* numbers)> add_stats;  // adds numbers of all loaders to one loader's statistics; null: none
   EpochWarnings epoch_warnings;                  // null: none
-  Nanos idle_after = kSecond;                    // time without a WANT after which the prepared batches are released
+  Nanos idle_after = kSecond;                    // time without a wanted batch after which a loader closes its reader
 
   // Returns true for the first notice with this text.
   bool IsNew(const std::string& notice) {
@@ -55,19 +55,20 @@ struct FeedShared {
 
 class FeedLoader {
  public:
-  // Starts the loader. `ended` is called once, as the last action of the loader's thread.
+  // Starts the loader. Calls `ended` once, as the last action of the loader's thread, or here if the thread cannot
+  // start.
   FeedLoader(FeedShared* shared, PacketSocket socket, v1::FeedOpen open, std::function<void()> ended);
-  // Joins the thread. Stop must have been called, and `ended` must have run.
+  // Stops and joins the thread. Blocks unless `ended` was called.
   ~FeedLoader();
 
   int fd() const { return socket_.fd(); }
 
   // Receives a packet from the trainer; see PacketSocket::Receive. For the control thread.
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const { return socket_.Receive(); }
-  // Handles a packet on the control thread. Never blocks. Returns an error if the trainer violated the protocol, or
-  // OutOfRange if it has closed the socket. The caller must then call Stop.
+  // Handles a packet on the control thread. Never blocks. Returns an error if the trainer violated the protocol, or if
+  // an answer could not be sent. After an error the caller must call Stop.
   absl::Status OnPacket(const Packet& packet);
-  // Makes the thread end soon.
+  // Requests the end of the thread. Does not wait for it.
   void Stop();
 
  private:
@@ -95,8 +96,8 @@ class FeedLoader {
   void Fail(const absl::Status& status);
   void WaitsToOpen(const std::string& text);  // runs on a thread of the reader that opens
   void Notice(const std::string& text);       // any thread
-  // Keeps the description of the missing rows. For a local job, reports it to the trainer at the ages of
-  // notice_times.h.
+  // Stores the description of the missing rows. For a local job, also reports the cause of the wait to the trainer at
+  // the ages of notice_times.h.
   void Waits(const std::string& missing);
   void Tell(Type type, uint32_t stream, std::string_view body) const;
   void LetReaderGo();

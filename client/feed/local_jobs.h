@@ -1,4 +1,4 @@
-// Jobs that are read in this process, without a coordinator or a worker. All jobs share one loader with its threads,
+// Jobs that this process reads itself, without a coordinator or a worker. All jobs share one loader with its threads,
 // budget and caches.
 #ifndef PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
 #define PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
@@ -29,7 +29,7 @@ namespace penstock::feed {
 class BadRecordLimit {
  public:
   explicit BadRecordLimit(const loader::LoadJob& job);
-  // Adds a record. Returns FailedPrecondition that names the record if it exceeds the limit.
+  // Adds a record. Returns FailedPrecondition that names the record if the number of bad records exceeds the limit.
   absl::Status Add(uint64_t record, loader::DatasetReader& reader);
 
  private:
@@ -58,8 +58,8 @@ class LocalJobs {
   explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {}
 
   // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job while any
-  // reference to it exists. May block for long. Errors name the defect of the files or the job, which includes keys
-  // that none of the first records has (CheckKeys), unless `allow_missing`.
+  // reference to it exists. May block for long. Errors name the defect of the files or the job. Unless `allow_missing`,
+  // a key that none of the first records has is a defect (CheckKeys).
   absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec,
                                                         const std::vector<sources::DataRoot>& roots,
                                                         bool allow_missing = false);
@@ -70,8 +70,8 @@ class LocalJobs {
   // Returns the loader's statistics, or nullopt before its first use.
   std::optional<loader::LoaderStats> Stats();
 
-  // Stops the read threads. Returns false if one hangs in storage: then this object must stay alive until the process
-  // exits.
+  // Stops the read threads. Returns false if one still hangs in storage at `deadline`. This object must then live until
+  // the process exits.
   bool StopReadsBy(Nanos deadline);
 
  private:

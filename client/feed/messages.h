@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<SlotName>> ParseRelease(std::string_view body);
 
 struct Want {
   static constexpr uint32_t kAgain = 1;  // sent batches may be lost
-  static constexpr uint32_t kLast = 2;   // the trainer returns sent batches from `sequence` on, which it did not accept
+  static constexpr uint32_t kLast = 2;   // the trainer did not accept the sent batches from `sequence` on
   uint64_t sequence = 0;
   uint32_t count = 0;
   uint32_t flags = 0;
@@ -75,7 +75,8 @@ struct BatchHeader {
   bool last_of_epoch = false;
   uint64_t held_bytes = 0;
 };
-// Encodes a BATCH. `offset_of` returns the arena offset of memory in the batch. `state` is the state after this batch.
+// Encodes a BATCH. `offset_of` returns the offset of the batch's memory in the arena. `state` is the state after this
+// batch.
 std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& batch,
                       uint64_t (*offset_of)(const void* context, const void* memory), const void* context,
                       std::string_view state);
@@ -88,7 +89,7 @@ std::string ColumnsJson(const std::vector<ColumnInfo>& columns);
 // Returns {"message": text}, for a NOTICE or the answer to `waiting`. Truncates texts that do not fit into a packet.
 std::string MessageJson(std::string_view text);
 
-// Returns the code and the message, and the sequence number if there is one.
+// Returns {"code": ..., "message": ..., "sequence": ...}, the latter only if there is one. Truncates long messages.
 std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence = std::nullopt);
 
 }  // namespace penstock::feed
