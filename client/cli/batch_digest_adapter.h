@@ -1,4 +1,4 @@
-// The digest of client batches. Equal to the digest of in-process batches (pipeline/batch/batch_digest.h).
+// The digest of the client library's batches. It equals that of in-process batches (pipeline/batch/batch_digest.h).
 #ifndef PENSTOCK_CLIENT_CLI_BATCH_DIGEST_ADAPTER_H_
 #define PENSTOCK_CLIENT_CLI_BATCH_DIGEST_ADAPTER_H_
 

@@ -13,8 +13,8 @@
 
 namespace penstock::cli {
 
-// Searches for four lists ...xmin, ...ymin, ...xmax, ...ymax, as TensorFlow's detection sets name them, and for their
-// companions: lists of the same length in every record.
+// Searches for four lists ...xmin, ...ymin, ...xmax, ...ymax, as TensorFlow's detection sets name them. Also searches
+// for their companions: lists that have one value for each box in every record.
 class BoxFinder {
  public:
   // Adds a record. `features` are the features of `record`.

@@ -10,8 +10,8 @@
 
 namespace penstock::cli {
 
-// Returns an error for invalid usage: main prints the message with the command's usage and exits with 2. Every other
-// error exits with 1.
+// Returns an error for invalid usage: main prints the message with the command's usage and exits with 2. After another
+// error main exits with 1, or by the signal that stopped the command.
 absl::Status UsageError(std::string message);
 bool IsUsageError(const absl::Status& status);
 
@@ -30,7 +30,7 @@ class Command {
   virtual absl::Status Run(const std::vector<std::string>& arguments) = 0;
 };
 
-// Returns the only argument. The error for another number of arguments names it `what`.
+// Returns the only argument. If there is not exactly one, returns a usage error that names the argument `what`.
 absl::StatusOr<std::string> OneArgument(const std::vector<std::string>& arguments, const std::string& what);
 
 }  // namespace penstock::cli

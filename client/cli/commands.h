@@ -1,4 +1,4 @@
-// All commands, in the order of the help text.
+// The functions that create the commands.
 #ifndef PENSTOCK_CLIENT_CLI_COMMANDS_H_
 #define PENSTOCK_CLIENT_CLI_COMMANDS_H_
 
@@ -9,7 +9,7 @@
 
 namespace penstock::cli {
 
-// `storage` has all files and objects that a user may name, and must outlive the command.
+// `storage` opens all files and objects that a user may name, and must outlive the command.
 //
 // Local commands, which need no daemon.
 std::unique_ptr<Command> NewInit(storage::Storage* storage);

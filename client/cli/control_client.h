@@ -24,11 +24,11 @@ class CoordinatorFlag {
   std::string address_;
 };
 
-// Blocking calls. Each has a deadline, which for Watch includes its wait. Unavailable names the address and the remedy.
+// Blocking calls. The errors Unavailable and DeadlineExceeded name the address and the remedy.
 class ControlClient {
  public:
-  // `address` is HOST or HOST:PORT. If it is invalid, every call returns the error. Each call ends after
-  // `call_timeout`.
+  // `address` is HOST or HOST:PORT. If it is invalid, every call returns the error. Each call ends within
+  // `call_timeout`, and Watch within the sum of `call_timeout` and the requested wait.
   explicit ControlClient(const std::string& address, absl::Duration call_timeout = absl::Seconds(10));
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
@@ -53,13 +53,15 @@ class ControlClient {
   std::optional<net::CoordinatorCalls> calls_;
 };
 
-// Submits the job and waits until it is READY, with a progress bar. If the job was READY already, waits at most 20 s
-// until a worker has compared its files with their previous state: job.files_look(). Returns FailedPrecondition with
-// the job's error if the job FAILED; the error reports if the job that it was to replace continues. Returns Cancelled
-// if another client resubmitted the job meanwhile. `quiet` disables the bar.
+// Submits the job and waits until it is READY, with a progress bar unless `quiet`. If the job was READY already, waits
+// at most 20 s until a worker has compared its files with their previous state, and stores the result in
+// job.files_look().
+//   FailedPrecondition   the job FAILED; has the job's error, and whether the job that it was to replace continues
+//   Cancelled            another client cancelled or resubmitted the job meanwhile
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet);
 
-// Returns a report of that comparison, with the changed files and the remedy, or "" if no file has changed.
+// Returns a report of that comparison: the changed files and the remedy, or why the comparison failed. Returns "" if no
+// file has changed.
 std::string FilesNote(const v1::Job& job);
 
 }  // namespace penstock::cli

@@ -8,11 +8,11 @@
 
 namespace penstock::cli {
 
-// Returns the verdict, its reason, the stages of a row, and the effect of changes. Wraps lines at 80 characters if
-// words allow.
+// Returns the verdict, its reasons, the stages of a row, the load of several workers, and the effect of changes. Wraps
+// sentences at 80 characters if words allow.
 std::string ExplainText(const v1::Explanation& explanation);
 
-// Returns a line for each job: rates, waiting, the verdict.
+// Returns a line for each job: rate, share of waiting, workers, verdict.
 std::string TopText(const v1::ExplainReply& reply);
 
 }  // namespace penstock::cli

@@ -15,7 +15,7 @@ namespace penstock::cli {
 batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns);
 
 // Returns the columns of a job's batches, one on each line: "  image            UINT8, 224 x 224 x 3". `rows` is the
-// schema of its rows. If the job mixes rows, the label is the mixed one.
+// schema of its rows before any mixing.
 std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows);
 
 // Returns the number of records times order.repeats.

@@ -25,7 +25,7 @@ struct FeatureSummary {
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
   bool looks_like_image = false;  // by the first bytes
-  bool looks_like_text = true;    // no control characters
+  bool looks_like_text = true;    // no control characters in the first bytes
   bool same_byte_length = true;   // all values have the same length
   uint64_t byte_length = 0;
 };
@@ -42,16 +42,16 @@ class JobWriter {
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 
-  // Returns the job's text with comments. An image and integer labels become a recipe; boxes, if any, move with the
-  // image. Without an image every feature becomes a column. `files` is the glob, `name` the job's name. `rows` is the
-  // total number of records, or a lower bound from kManyRecords on; the batch size fits it.
+  // Returns the job's text with comments. An image, a label and boxes become columns of an image recipe, and the other
+  // features become comments. Without an image every feature becomes a column. `files` is the glob. `rows` is the total
+  // number of records, or at least kManyRecords if it is larger. The batch size fits it.
   std::string Write(const std::string& name, const std::string& files, uint64_t rows,
                     Recipe recipe = Recipe::kTraining) const;
 
   // Returns "label: integers from 0 to 999 in the first 100 records", or "" without an integer label.
   std::string LabelRange() const;
 
-  // Returns the additions of Write that no record contains, one sentence each.
+  // Returns the additions of Write that the records do not contain, one sentence each.
   std::vector<std::string> Notes() const;
 
  private:

@@ -1,4 +1,4 @@
-// Data on this machine, for commands that need no daemon.
+// The data of commands that need no daemon.
 #ifndef PENSTOCK_CLIENT_CLI_LOCAL_DATA_H_
 #define PENSTOCK_CLIENT_CLI_LOCAL_DATA_H_
 
@@ -17,8 +17,7 @@ namespace penstock::cli {
 // The data roots and the index folder of local commands.
 class LocalData {
  public:
-  // `storage` has all names of data sets, files and objects, and must outlive the commands. Uses `roots` as values of
-  // --data-root.
+  // `storage` opens all files and objects, and must outlive this object. `roots` are values of --data-root.
   explicit LocalData(storage::Storage* storage, std::vector<std::string> roots = {})
       : storage_(storage), roots_(std::move(roots)) {}
 
@@ -27,22 +26,22 @@ class LocalData {
 
   storage::Storage* storage() const { return storage_; }
 
-  // Returns the roots of --data-root. Without the flag, returns the whole file system: on their own machine, users may
-  // read all files to which they have access.
+  // Returns the roots of --data-root. Without the flag, returns the whole file system and all remote storage, because
+  // users may read all files to which they have access.
   absl::StatusOr<std::vector<sources::DataRoot>> Roots() const;
 
-  // Resolves a glob from the command line: without --data-root it is relative to the working folder.
+  // Resolves a glob from the command line. Without --data-root it is relative to the working folder.
   std::string Resolve(const std::string& glob) const;
   // Resolves all globs of a job.
   void ResolveJob(v1::JobSpec* job) const;
 
-  // Returns the glob for a folder: all its files, or only the shards if import or bake wrote the folder. Returns other
-  // globs unchanged.
+  // Returns the glob of a folder's files, or only of its shards if import or bake wrote the folder. Returns other globs
+  // without a file:// scheme.
   absl::StatusOr<std::string> FilesOf(std::string glob) const;
 
   absl::StatusOr<std::vector<sources::DatasetFile>> Expand(const std::string& glob) const;
 
-  // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock (or ~/.cache/penstock). Creates it if
+  // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if
   // necessary.
   absl::StatusOr<std::string> IndexDir() const;
   absl::StatusOr<sources::IndexStore> Indexes() const;

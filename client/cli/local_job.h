@@ -1,4 +1,4 @@
-// A job on this machine's data, for commands that need no daemon.
+// The job of a command that needs no daemon.
 #ifndef PENSTOCK_CLIENT_CLI_LOCAL_JOB_H_
 #define PENSTOCK_CLIENT_CLI_LOCAL_JOB_H_
 
@@ -21,7 +21,7 @@ class LocalJob {
   void AddFlags(config::Flags* flags);
   const LocalData& data() const { return data_; }
 
-  // As LoadJobArgument.
+  // As LoadJobArgument (job_argument.h).
   absl::StatusOr<v1::JobSpec> Load(const std::string& argument) const;
   // Opens the job and its data set, and builds indexes on `threads` threads. Rejects the job if `penstock submit` would
   // reject it because of its first records (CheckKeys).

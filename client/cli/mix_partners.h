@@ -12,10 +12,10 @@
 
 namespace penstock::cli {
 
-// Returns the partners of the record `key.record_id` in its repeat, in each of `epochs` epochs from key.epoch on: the
-// row at the opposite end of its group, as the client mixes groups (client/assembly/group_mixer.h). A row in the middle
-// of its group, and a row that the end of the epoch leaves without a whole group, have no partner. Returns an empty
-// vector for a job that does not mix rows. Returns the errors of MakeMixPlan and of reading the partners.
+// Returns the partner of the record `key.record_id` and its repeat, in each of `epochs` epochs from key.epoch on. The
+// partner is the row at the opposite end of the group, as in client/assembly/group_mixer.h. A row in the middle of its
+// group, or in an incomplete group at the end of the epoch, has none. Returns an empty vector for a job that does not
+// mix rows. Returns the errors of MakeMixPlan and of reads of the partners.
 absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const loader::LoadJob& job,
                                                                               const SampleKey& key, int epochs);
 

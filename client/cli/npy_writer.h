@@ -12,11 +12,12 @@
 
 namespace penstock::cli {
 
-// Returns the array's header with its padding: magic, version, and a dict of descr, fortran_order and shape. `descr` is
-// NumPy's type string, for example "<i8".
+// Returns a file's header: magic, version, and a padded dict of descr, fortran_order and shape. `descr` is NumPy's type
+// string, for example "<i8".
 std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape);
 
-// Returns NumPy's type string of an element type. NumPy lacks bfloat16, which is written as two raw bytes ("|V2").
+// Returns NumPy's type string of an element type: "|u1" for the bytes of strings, and "|V2" (two raw bytes) for
+// bfloat16, which NumPy lacks.
 std::string_view NpyDescr(ElementType type);
 
 // Writes dense little-endian `data` of the given type and shape to `path`.
@@ -25,8 +26,9 @@ absl::Status WriteNpy(const std::string& path, std::string_view descr, const std
 
 // Writes a batch as PREFIX.COLUMN.npy, PREFIX.id.npy (int64, rows x 2: shard, record) and PREFIX.valid.npy (uint8).
 // Also writes PREFIX.source.npy, in the format of PREFIX.id.npy, if the content of a row is from another record. For
-// RAGGED columns, PREFIX.COLUMN.npy holds the values of all rows and PREFIX.COLUMN.row_splits.npy their boundaries;
-// strings are bytes with PREFIX.COLUMN.offsets.npy. Replaces '/' in a column's name by '_'.
+// RAGGED columns, PREFIX.COLUMN.npy holds the values of all rows and PREFIX.COLUMN.row_splits.npy their boundaries. For
+// strings, PREFIX.COLUMN.npy holds the bytes and PREFIX.COLUMN.offsets.npy their boundaries. Replaces '/' in a column's
+// name by '_'.
 absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix);
 
 }  // namespace penstock::cli

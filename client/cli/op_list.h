@@ -1,4 +1,4 @@
-// The ops of a job's pipeline, with their fields and defaults, from the .proto files and the validation of jobs.
+// The ops of a job's pipeline, with their fields and defaults. Reads them from the .proto files and job validation.
 #ifndef PENSTOCK_CLIENT_CLI_OP_LIST_H_
 #define PENSTOCK_CLIENT_CLI_OP_LIST_H_
 
@@ -10,7 +10,7 @@ namespace penstock::cli {
 struct OpField {
   std::string name;
   std::string type;      // "float", "RGB | GRAY", "Op"
-  std::string fallback;  // default value; "" for a required field
+  std::string fallback;  // default value as text; "" for a required field
   bool repeated = false;
   std::string comment;
 };

@@ -17,7 +17,7 @@ std::string Count(uint64_t n);
 std::string Count(uint64_t n, std::string_view noun);
 // Returns "1.2 GiB".
 std::string HumanBytes(uint64_t bytes);
-// Returns "350 ms", "12.3 s", "2 h 05 min".
+// Returns "350 ms", "12.3 s", "5 min", "2 h 05 min".
 std::string HumanSeconds(double seconds);
 
 // A table of columns, separated by two spaces. The columns in `right` are right-aligned, for numbers.
@@ -32,8 +32,7 @@ class Table {
   std::vector<bool> right_;
 };
 
-// A line on stderr that is redrawn in place. Prints nothing if stderr is not a terminal. Finish (or destruction) ends
-// the line.
+// Redraws a line on stderr in place. Prints nothing if stderr is not a terminal. Finish or destruction ends the line.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);
@@ -49,16 +48,16 @@ class ProgressBar {
   double last_draw_ = 0;  // seconds of the steady clock
 };
 
-// Returns true if the output may contain colors and redrawn lines: a terminal that is not dumb.
+// Returns true for a terminal that is not dumb: output to it may contain colors and redrawn lines.
 bool IsTerminal(int fd);
 
 // Wraps text between words into lines of at most `width` characters, if words allow. Keeps existing line ends. Indents
 // all lines but the first by `indent` spaces.
 std::string Wrapped(std::string_view text, size_t width, size_t indent);
 
-// Returns a message as JSON with the proto's field names. All fields are present; null stands for an unset message that
-// can contain its own type. Numbers are numbers, except that hashes and ids of 64 bits are strings: most JSON readers
-// would keep only 53 bits.
+// Returns a message as JSON with the proto's field names. All fields are present, except unset members of a oneof. An
+// unset message that can contain its own type is null. Hashes and ids of 64 bits are strings, because most JSON readers
+// would keep only 53 bits. Infinities and NaN are strings too.
 std::string MessageToJson(const google::protobuf::Message& message);
 
 }  // namespace penstock::cli

@@ -12,8 +12,8 @@ namespace penstock::cli {
 struct ReadReport {
   std::string job;
   uint64_t steps = 0, rows = 0;
-  double seconds = 0;  // from before the job was opened to the last step
-  // Rate after the first step, which waits for the pipeline to fill. For a single step, the rate over its whole time.
+  double seconds = 0;  // from before the open of the job to the last step
+  // Rate after the first step, which waits until the pipeline is full. For a single step, the rate over its whole time.
   double rows_per_second = 0;
   double first_batch_seconds = 0, longest_wait_seconds = 0, waited_seconds = 0;
   ReaderStats stats;

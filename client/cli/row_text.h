@@ -17,8 +17,8 @@ struct RowMix {
   const augment::SheetPartner* partner;  // null: the row stays unmixed, but its label is soft
 };
 
-// Returns the columns of the row that the pipeline makes of `record`, one on each line: name, type with shape, the
-// first values. With `mix`, they are the columns of a batch. Returns the errors of Pipeline::MakeRow.
+// Makes a row from `record` and returns its columns, one on each line: name, type with shape, first values. With `mix`,
+// mixes the row, and returns the columns of a batch. Returns the errors of Pipeline::MakeRow.
 absl::StatusOr<std::string> RowText(const augment::Pipeline& pipeline, std::string_view record, const SampleKey& key,
                                     augment::RowScratch* scratch, const RowMix* mix = nullptr);
 

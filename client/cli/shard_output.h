@@ -17,13 +17,14 @@
 
 namespace penstock::cli {
 
-// Returns the folder of --out: absolute, or a URL into which `storage` writes. Otherwise returns a usage error.
+// Returns the folder of --out: an absolute path, or a URL to which `storage` can write. Returns a usage error for
+// others.
 absl::StatusOr<std::string> OutputFolder(const storage::Storage& storage, const std::string& out);
 
-// Returns the error of a run that writes into `folder` and was stopped by a signal. Describes the remaining files.
-// Removes partial shards as far as possible.
+// Returns the error of a run that a signal stopped. Describes the files that remain in `folder`. In remote storage,
+// also removes unfinished uploads if possible.
 absl::Status Stopped(storage::Storage* storage, const std::string& folder);
-// Returns the message if even the removal takes too long.
+// Returns the message of a run that does not end within StopSignals::kPatience after a signal.
 std::string RemainsOf(const storage::Storage& storage, const std::string& folder);
 
 class ShardOutput {
@@ -38,7 +39,7 @@ class ShardOutput {
 
   // Adds --out, --prefix, --shard-size, --order, --seed, --threads, --skip-bad, --json.
   void AddFlags(config::Flags* flags);
-  // Checks the combination of flags. `shuffle` is the default order without --order.
+  // Checks the combination of flags. `shuffle` is the default of --order. Must return OK before Write, folder and Glob.
   absl::Status Check(bool shuffle);
 
   storage::Storage* storage() const { return storage_; }
@@ -49,8 +50,9 @@ class ShardOutput {
   bool skip_bad() const { return skip_bad_; }
   void set_skip_bad() { skip_bad_ = true; }
 
-  // Writes the source's records, then the companions, and skipped.txt if items were skipped. Prints the summary. `verb`
-  // is the text of the bar: "importing". SIGTERM and SIGINT stop the run and remove the parts of the current shard.
+  // Writes the source's records, then the companions, and skipped.txt if items were skipped. Prints the summary, which
+  // ends with `next_step`. `verb` is the text of the progress bar: "importing". After SIGTERM or SIGINT, stops and
+  // returns Stopped().
   absl::Status Write(const imports::RecordSource& source, const std::string& verb,
                      std::vector<std::pair<std::string, std::string>> arguments, std::vector<Companion> companions,
                      const std::string& next_step) const;

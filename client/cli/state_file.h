@@ -16,8 +16,7 @@ struct SavedState {
 };
 
 // Returns the state in the file, or nullopt if there is no file. Removes temporary files of a killed run. Returns an
-// error that names the file and the remedy if the file is empty, is not a state, or names an epoch that no run can have
-// reached.
+// error that names the file if the file is empty, is not a state, or names an epoch that no run can reach.
 absl::StatusOr<std::optional<SavedState>> LoadStateFile(const std::string& path);
 
 }  // namespace penstock::cli

@@ -1,4 +1,4 @@
-// Lines under the tables of `penstock status` about errors and waits.
+// Lines below the tables of `penstock status`.
 #ifndef PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
 #define PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
 
@@ -14,11 +14,10 @@ const std::string& NameOf(const v1::WorkerStatus& worker);
 // Returns a job's last column: its progress, its readers, and the cause of a wait.
 std::string JobNote(const v1::StatusReply::JobStatus& job);
 
-// Returns why jobs, and their replacements, failed: wrapped lines "  train: ..." after an empty line, or "" if none
-// failed.
+// Returns the errors of failed jobs and failed replacements: wrapped lines "  train: ..." after an empty line, or "".
 std::string FailureLines(const v1::StatusReply& status);
 
-// Returns the workers' errors that prevent them from making rows: lines "  worker w1: ...", or "".
+// Returns the errors of files that workers report: lines "  worker w1: ...", or "".
 std::string FileErrorLines(const v1::StatusReply& status);
 
 // Returns the content, hit rate and savings of the workers' caches, as lines "  worker w1: disk cache 1.2 GiB of 40.0
@@ -29,7 +28,7 @@ std::string CacheLines(const v1::StatusReply& status);
 std::string BudgetLines(const v1::StatusReply& status);
 
 // Returns the settings that workers tuned: lines "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: ...)".
-// Returns "" if all settings have their initial values.
+// Returns "" if no worker changed a setting.
 std::string TuningLines(const v1::StatusReply& status);
 
 // Returns the errors and waits of readers: lines "  train/s1-4, rank 0: ...", or "".

@@ -1,4 +1,4 @@
-// Handles SIGTERM and SIGINT during a write that should be undone.
+// Handles SIGTERM and SIGINT while a command writes files.
 #ifndef PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 #define PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 
@@ -12,8 +12,9 @@
 namespace penstock::cli {
 
 // During the lifetime of this object, the first of these signals requests a stop. A second signal ends the process at
-// once. If the object still exists kPatience after the first signal, it ends the process too, with `remains` on stderr.
-// Destruction restores the previous handlers. At most one object may exist at a time.
+// once. If the object still exists kPatience after the first signal, it prints `remains` on stderr and ends the
+// process. An ignored SIGINT stays ignored. Destruction restores the previous handlers. At most one object may exist at
+// a time.
 class StopSignals {
  public:
   static constexpr Nanos kPatience = 20 * kSecond;

@@ -1,7 +1,7 @@
 // Fits all processes of a trace to one clock. Pure.
 //
 // Each process has bounds of the offset of the coordinator's clock from its own (net/trace/clock_exchange.h). Messages
-// between processes narrow the bounds: a message is never received before its sending began.
+// between processes narrow the bounds, because a message arrives only after its sender began to send it.
 #ifndef PENSTOCK_CLIENT_CLI_TRACE_CLOCK_FIT_H_
 #define PENSTOCK_CLIENT_CLI_TRACE_CLOCK_FIT_H_
 
@@ -16,7 +16,7 @@ struct ClockBounds {
   Nanos least = 0, most = 0;
 };
 
-// Each time is by the clock of the process that took it.
+// Each process takes its time from its own clock.
 struct SeenMessage {
   size_t from = 0, to = 0;  // indices of processes
   Nanos sent = 0, received = 0;

@@ -31,7 +31,7 @@ struct TraceSummary {
   int workers = 0, trainers = 0;
   uint64_t events = 0;
   uint64_t rows = 0;     // number of rows made
-  uint64_t dropped = 0;  // events without room
+  uint64_t dropped = 0;  // events that a recording had no room for
   double seconds = 0;    // from the first event to the last
 };
 

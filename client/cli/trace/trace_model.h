@@ -41,8 +41,8 @@ struct TraceModel {
     uint32_t exchanges = 0;
     std::vector<Track> tracks;
   };
-  // A point of a flow: from a row to its message, to the receipt of the message; or from a sealed step to the wait that
-  // it ended.
+  // A point of a flow. One kind of flow connects a row, its message and the receipt of the message. Another connects a
+  // sealed step with the wait that it ended.
   struct Place {
     size_t process = 0, track = 0;
     Nanos at = 0;
