@@ -4,7 +4,7 @@
     for batch in loader:
         batch["image"], batch["label"]
 
-This process loads only Python code: a child process makes the batches, in memory that both processes map.
+This process loads only Python code. A child process makes the batches, in memory that both processes map.
 """
 
 from . import messages, ops

@@ -1,4 +1,4 @@
-"""Loaders over a loader: start the work on batches, such as a copy to a device or the user's function, before they are due."""
+"""Loaders over a loader. They start work on batches, such as a copy to a device or the user's function, ahead of the loop."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AheadOffer(Offer):
 
 
 class Failed(NamedTuple):
-    """A loop that ended after `offer` because of a machine's error."""
+    """A loop that a machine's error or a timeout ended after `offer`."""
 
     offer: Optional[AheadOffer]
     work: Work[Any]
@@ -78,8 +78,8 @@ class Ahead:
         self.depth: int = depth + (source.depth if isinstance(source, Ahead) else 0)
         self.make_work = make_work
         self.turns = Turns()
-        self.offer: Optional[AheadOffer] = None  # the last one of a loop
-        self.failed: Optional[Failed] = None  # the last loop, if a machine's error ended it
+        self.offer: Optional[AheadOffer] = None  # the last offer to a loop
+        self.failed: Optional[Failed] = None  # the last loop, if such an error ended it
         self._loop: Optional[weakref.ref[AheadLoop]] = None
 
     def enter(self, loop: AheadLoop) -> None:
@@ -98,7 +98,7 @@ class Ahead:
         return failed if failed is not None and failed.offer is self.offer else None
 
     def begin(self) -> None:
-        """Moves the core back to the end of this loader's last loop, because the work was ahead of it."""
+        """Moves the core back from the place of the started work to the end of this loader's last loop."""
         if self.offer is None:
             if self._before is not None:
                 self._before.begin()
@@ -129,7 +129,7 @@ class Ahead:
         return facts._replace(epoch=self._epoch_of(self.offer.mark)) if self.offer is not None else facts
 
     def state(self) -> Dict[str, Any]:
-        """Returns the state after the last batch that a loop received."""
+        """Returns the state after the last batch that a loop received, or the loaded state."""
         if self.offer is None:
             return self._before.state() if self._before is not None else self.core.state()
         return {**self.core.state(), "state": self.offer.mark.state}

@@ -1,9 +1,9 @@
 """The memory of batches, and the arrays that refer to it.
 
-A batch occupies a slot of the arena. The slot returns to the feeder when the last array in it is garbage collected.
-That may happen on any thread, within garbage collection, at exit, or in a forked child, and a signal's exception may be
-raised at any byte code. So only C code does the work that must not be missed: a weak reference to the batch's owner
-appends itself to a deque. `Releases.flush` later sends the messages to the feeder.
+A batch occupies a slot of the arena. The slot returns to the feeder when Python destroys the last array in it. That may
+happen on any thread, within garbage collection, at exit, or in a forked child. A signal's exception may be raised at any
+byte code. So C code does the work that must not be missed: a weak reference to the batch's owner appends itself to a
+deque. `Releases.flush` later sends the messages to the feeder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 
 
 class Arena:
-    """The mapping. It lives as long as any array in it."""
+    """The mapping of the feeder's memory. It lives as long as any array in it."""
 
     def __init__(self, fd: int, size: int) -> None:
         self.mapping = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -51,7 +51,7 @@ class Arena:
 
 
 class _Prompt:
-    """Is destroyed after its owner's weak reference, and processes the deque at once."""
+    """Processes the deque when it is destroyed, which is after its owner's weak reference was cleared."""
 
     __slots__ = ("_releases",)
 
@@ -60,17 +60,17 @@ class _Prompt:
 
     def __del__(self) -> None:
         releases = getattr(self, "_releases", None)
-        if releases is None:  # interrupted during construction
+        if releases is None:  # an interrupt ended the constructor
             return
         try:
             releases.flush()
-        except BaseException as error:  # from a signal, such as KeyboardInterrupt: it must not be raised here
+        except BaseException as error:  # from a signal handler, such as KeyboardInterrupt: a finalizer must not raise it
             # Its traceback would keep the objects of the interrupted functions, such as batches.
             releases.interrupted = error.with_traceback(None)
 
 
 class Owner:
-    """Kept alive by the arrays of one batch. To NumPy it is the whole arena."""
+    """The object that the arrays of one batch keep alive. To NumPy it is the whole arena."""
 
     __slots__ = ("__array_interface__", "__weakref__", "_arena", "_prompt")
 
@@ -101,7 +101,7 @@ class Releases:
     """The batches of one feeder that this process holds, and those to release.
 
     `send` sends a packet on the feeder's main socket without waiting. It returns False if the socket is full, and None
-    if the feeder has ended. In that case `free`, if given, receives the begin and the end of each part of a released
+    if the feeder has ended. After the end, `free`, if given, receives the begin and the end of each part of a released
     batch.
     """
 
@@ -116,13 +116,11 @@ class Releases:
         self.interrupted: Optional[BaseException] = None
 
     def watch(self, owner: Owner, packet: bytes) -> Hold:
-        """Returns a hold, which has no effect until `keep`. A hold that is not kept, because the thread was
-        interrupted, is ignored.
-        """
+        """Returns a hold, which has no effect until `keep`."""
         return Hold(owner, self._gone.append, packet)
 
     def raise_interrupt(self) -> None:
-        """Raises the exception that a signal handler raised in a finalizer, once."""
+        """Raises the last exception that a signal handler raised in a finalizer, and forgets it."""
         if self.interrupted is not None:
             error, self.interrupted = self.interrupted, None
             try:
@@ -131,9 +129,9 @@ class Releases:
                 del error  # otherwise it keeps its own traceback alive
 
     def keep(self, hold: Hold) -> None:
-        """Gives the batch to the trainer. May be called again."""
+        """Makes the trainer the holder of the batch. Idempotent."""
         self._held[hold.release] = hold
-        if hold() is None:  # its owner is gone already
+        if hold() is None:  # its owner was destroyed meanwhile
             self._gone.append(hold)
 
     @property
@@ -147,10 +145,9 @@ class Releases:
         return bool(self._gone)
 
     def flush(self) -> None:
-        """Releases batches at the feeder. Never blocks and takes no lock. Does nothing in a forked child.
+        """Sends the pending releases to the feeder. Never blocks and takes no lock. No effect in a forked child.
 
-        Raises only the exceptions of signal handlers. `sweep` finds holds that an interrupt dropped between the deque
-        and the socket.
+        Raises only exceptions of signal handlers. `sweep` finds the holds that such an exception dropped.
         """
         gone = self._gone
         if not gone or os.getpid() != self._pid:
@@ -170,12 +167,12 @@ class Releases:
                 return
 
     def sweep(self) -> None:
-        """Finds holds whose owners are gone but which were not released."""
+        """Releases the batches whose owners were destroyed and whose releases an interrupt dropped."""
         if os.getpid() != self._pid:
             return
         try:
             missed = [hold for hold in self._held.copy().values() if hold() is None]
-        except RuntimeError:  # changed by another thread meanwhile: the next sweep finds them
+        except RuntimeError:  # another thread changed it meanwhile: the next sweep finds them
             return
         for begin in range(0, len(missed), MAX_RELEASES):
             if not self._tell(missed[begin : begin + MAX_RELEASES]):

@@ -1,4 +1,4 @@
-"""Checks of arguments: numbers, paths, and arguments of other libraries' loaders, which have an equivalent setting here."""
+"""Checks of arguments: numbers, paths, and arguments of other libraries' loaders that have an equivalent setting here."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ def reject(arguments: Mapping[str, Any]) -> None:
 
 
 def rejects_foreign_arguments(init: _Init) -> _Init:
-    """Decorates a public constructor: it explains the arguments of EQUIVALENTS, none of which it has itself."""
+    """Decorates a public constructor, so that it rejects the arguments of EQUIVALENTS and names their equivalents."""
     return public_after(reject, init)

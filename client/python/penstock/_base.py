@@ -23,7 +23,7 @@ class LoaderBase:
 
     @public
     def __len__(self) -> int:
-        """The number of batches of one loop, from the start of an epoch."""
+        """Returns the number of batches of a loop that starts at the start of an epoch."""
         if self._core.settings.epochs == 0:
             raise meant(TypeError("epochs=0: a loop without end has no length"))
         return self._core.started().opened.steps_per_epoch * self._core.settings.epochs
@@ -53,11 +53,11 @@ class LoaderBase:
         return self._core.opening.place().world_size
 
     def stats(self) -> Dict[str, float]:
-        """Waits and counts of the loops, as flat numbers. The names of the feeder's numbers begin with "feeder_"."""
+        """Returns waits and counts of the loops by name. The names of the feeder's numbers begin with "feeder_"."""
         return self._core.numbers()
 
     def close(self) -> None:
-        """Closes the loader, from any thread. A blocked loop gets an error. Batches stay valid. Can be called again."""
+        """Closes the loader. A blocked loop gets an error. Batches stay valid. Any thread may call it, more than once."""
         self._core.close()
 
     def __enter__(self: Self) -> Self:

@@ -26,7 +26,7 @@ _UINT8 = np.dtype(np.uint8)
 
 
 class Layout:
-    """A job's columns, with precomputed values that are the same for all batches."""
+    """A job's columns, with values that are equal for all batches."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns: Dict[str, Column] = {column.name: column for column in columns}
@@ -36,8 +36,8 @@ class Layout:
 
 
 class Ragged:
-    """A column whose rows have different numbers of elements: the elements of all rows in sequence, and where each row
-    begins.
+    """A column whose rows have different numbers of elements: the elements of all rows in sequence, and the start of each
+    row.
 
     Row i is `values[row_splits[i]:row_splits[i + 1]]`, which is `ragged[i]`.
     """
@@ -67,10 +67,10 @@ class Ragged:
         return lengths
 
     def to_padded(self, length: Optional[int] = None, value: Any = 0, truncate: bool = False) -> Array:
-        """Returns a dense copy (rows, length, ...). Rows are padded with `value`. Default of `length`: the length of
-        the longest row.
+        """Returns a dense copy (rows, length, ...), padded with `value`. Default of `length`: the length of the longest
+        row.
 
-        A row that is longer than `length` is an error, unless `truncate` allows dropping the rest.
+        A row that is longer than `length` is an error, unless `truncate` is true: then its end is dropped.
         """
         lengths = self.lengths()
         longest = int(lengths.max()) if len(lengths) else 0
@@ -128,11 +128,11 @@ Value = Union["Array", Ragged]
 
 
 class Batch(_Mapping):
-    """Columns by name, as NumPy arrays in the arena: nothing is copied, and the arrays are writable.
+    """Columns by name, as writable NumPy arrays in the arena, without a copy.
 
-    The batch's memory is released with its last array, so arrays and whole batches may be kept. `batch["image"]` is an
-    array (rows, ...), a ragged column is a `Ragged`, and strings are an array of bytes objects (`strings(name)` returns
-    them without a copy).
+    The last array of a batch releases the batch's memory, so a loop may keep arrays and whole batches. `batch["image"]`
+    is an array (rows, ...). A ragged column is a `Ragged`. Strings are an array of bytes objects, which are copies.
+    `strings(name)` returns them without a copy.
     """
 
     __slots__ = ("_arrays", "_fields", "_layout", "_packet", "_whole", "state")
@@ -152,7 +152,7 @@ class Batch(_Mapping):
 
     @property
     def rows(self) -> int:
-        """The number of rows of this rank. The last step of an epoch under PARTIAL may have fewer than other steps."""
+        """The number of rows of this rank. Under PARTIAL, the last step of an epoch may have fewer rows."""
         return self._fields.rows
 
     @property
@@ -225,7 +225,7 @@ class Batch(_Mapping):
         return iter(self._layout.columns)
 
     def __len__(self) -> int:
-        """The number of columns. `rows` is the number of rows."""
+        """Returns the number of columns. `rows` is the number of rows."""
         return len(self._layout.columns)
 
     def __contains__(self, name: object) -> bool:
@@ -279,7 +279,7 @@ class Batch(_Mapping):
 
     def _view(self, offset: int, dtype: np.dtype[Any], shape: Tuple[int, ...]) -> Array:
         try:
-            # Keeps self._whole alive, which keeps the owner. Rejects offsets outside of the arena.
+            # The view keeps self._whole alive, which keeps the owner. NumPy rejects offsets outside of the arena.
             view: Array = np.ndarray(shape, dtype, self._whole, offset)
         except (TypeError, ValueError) as error:
             raise protocol.wrong(f"{list(shape)} elements at {offset} of the arena: {error}") from None

@@ -36,19 +36,19 @@ class Selection:
         self.names = tuple(names)
 
     def check(self, schema: Mapping[str, Any]) -> None:
-        """Raises ConfigurationError if a name is not a column."""
+        """Raises ConfigurationError if a name is neither a column nor one of OF_ROWS."""
         for name in self.names or ():
             if name not in schema and name not in OF_ROWS:
                 raise unknown_column(name, schema)
 
     def pick(self, batch: Batch) -> Any:
-        """Returns the loop's value for a batch of NumPy arrays: the batch, a tuple, or one array."""
+        """Returns the loop's value for a batch of NumPy arrays: the batch, a tuple of columns, or one column."""
         if self.names is None:
             return batch
         self.check(batch)
         return self.of(lambda name: batch[name] if name in batch else getattr(batch, name))
 
     def of(self, value_of: Callable[[str], Any]) -> Any:
-        """Returns the tuple of values, or the one value. Requires names."""
+        """Returns the tuple of values, or the single value. Requires names."""
         assert self.names is not None
         return value_of(self.names[0]) if self.alone else tuple([value_of(name) for name in self.names])

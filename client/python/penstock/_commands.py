@@ -1,4 +1,4 @@
-"""Runs the program `penstock` for one answer."""
+"""Runs the program `penstock` and returns its output."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TAIL = 64 << 10
 
 
 def quiet_environment() -> Dict[str, str]:
-    """Returns the environment of a child whose errors a program reads."""
+    """Returns the environment of a child that prints its error as JSON, without colors."""
     return {**os.environ, "PENSTOCK_ERRORS": "json", "NO_COLOR": "1"}
 
 
 def stderr_file() -> IO[bytes]:
-    """Returns an unlinked file, so that a child with much output never blocks on a reader."""
+    """Returns an unlinked file for a child's errors. Unlike a pipe, it never blocks the child."""
     return tempfile.TemporaryFile(prefix="penstock-")
 
 
 def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
-    """Returns the exception for a child that exited with `code`."""
+    """Returns the exception for a child that exited with `code` and wrote to `errors`."""
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - _TAIL))
     lines = errors.read().decode(errors="replace").strip().splitlines()
@@ -43,7 +43,7 @@ def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
 
 
 def answer_of(command: str, text: bytes) -> Dict[str, Any]:
-    """Returns the JSON object that a command printed."""
+    """Returns the JSON object that a command printed. Raises MachineError for other output."""
     try:
         answer = json.loads(text)
     except ValueError:
@@ -55,8 +55,8 @@ def answer_of(command: str, text: bytes) -> Dict[str, Any]:
 def run(
     command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: Optional[float] = None, check: bool = True
 ) -> bytes:
-    """Returns the output of `penstock COMMAND ARGUMENTS...`. Raises its error, unless it printed something and `check`
-    is false.
+    """Returns the output of `penstock COMMAND ARGUMENTS...`. Raises its error. If `check` is false, an output takes
+    precedence over the error.
     """
     if timeout is not None:
         check_number("timeout", timeout)

@@ -1,4 +1,4 @@
-"""The common part of all loaders: one job's stream, and the place where its next loop starts."""
+"""The common part of all loaders: the stream of one job, and the place where its next loop starts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Core:
         self.counts = LoopStats()
         self.reclaim: Optional[Callable[[], None]] = None  # releases batches that a framework still holds
         self.stream: Optional[Stream] = None
-        self.failed_at: Optional[Mark] = None  # where a machine's error ended a loop; the next loop continues there
+        self.failed_at: Optional[Mark] = None  # where a machine's error or timeout ended a loop; the next one continues there
         self._target: Optional[Dict[str, Any]] = None  # where the stream must move before the next batch
         self._loop: Optional[weakref.ref[Any]] = None
         self._closed = False
@@ -45,7 +45,7 @@ class Core:
     # ---- the stream
 
     def started(self) -> Stream:
-        """Returns the stream, and opens it if necessary. If its feeder died, raises that once and then opens another one."""
+        """Returns the stream, and opens it if necessary. After its feeder died, raises FeederDied once, then opens another."""
         self.check_open()
         stream = self.stream
         if stream is not None and stream.feeder.alive:
@@ -68,7 +68,7 @@ class Core:
         self.opening.check_process()
 
     def close(self) -> None:
-        """Closes the stream, from any thread. A blocked loop gets an error."""
+        """Closes the stream. A blocked loop gets an error. Any thread may call it."""
         self._closed = True
         stream = self.stream
         if stream is not None:
@@ -109,7 +109,7 @@ class Core:
         return self._target is not None
 
     def settle(self) -> Stream:
-        """Returns the stream, at the place of the next batch."""
+        """Returns the stream, after it has moved to the place of the next batch."""
         stream = self.started()
         if self._target is not None:
             where = dict(self._target)
@@ -146,11 +146,11 @@ class Core:
             )
 
     def offered(self) -> Offer:
-        """Returns the last batch that was offered to a loop."""
+        """Returns the last offer to a loop."""
         assert self.stream is not None
         return self.stream.offer
 
-    # ---- facts about it
+    # ---- facts
 
     def epoch(self) -> int:
         """Returns the epoch of the current loop, otherwise the epoch in which the next loop starts."""
@@ -188,7 +188,7 @@ class Core:
         return mark.epoch + 1 if mark.received else mark.next_epoch
 
     def state(self) -> Dict[str, Any]:
-        """Returns the state after the last batch that a loop received."""
+        """Returns the state after the last batch that a loop received, or the loaded state."""
         target = self._target
         state = target["state"] if target and "state" in target else self.started().offer.mark.state
         return {"version": STATE_VERSION, "state": state}

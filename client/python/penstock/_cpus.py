@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def _quota() -> float:
-    """Returns the CPUs that the control groups allow, or infinity if they set no limit."""
+    """Returns the number of CPUs that the control groups allow, or infinity without a limit."""
     least = float("inf")
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -41,7 +41,7 @@ def _limit(folder: Path, version: int) -> float:
 
 
 def available_cpus() -> int:
-    """Returns the number of CPUs on which this process may run, within the quota of its container, at least 1."""
+    """Returns the number of CPUs on which this process may run, at most the quota of its container, at least 1."""
     allowed = len(os.sched_getaffinity(0))
     quota = _quota()
     return max(1, allowed if quota >= allowed else int(quota))

@@ -14,13 +14,13 @@ from ._arena import Arena
 from ._feeder import Feeder
 from ._notices import say_once
 
-#: Size of the parts of an arena. A part is page-locked as a whole when it first holds a batch.
+#: Size of the parts of an arena. `Locked` page-locks a part as a whole when a batch first uses it.
 CHUNK = 32 << 20
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 
 
 class Cuda:
-    """The used part of torch.cuda: a separate stream, and memory for its copies."""
+    """The part of torch.cuda that the loader uses: a separate stream, and memory for its copies."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -30,20 +30,20 @@ class Cuda:
         return torch.cuda.stream(self._stream)
 
     def on_current_stream(self) -> Callable[[], ContextManager[Any]]:
-        """Returns a function that creates contexts. In them, another thread's work goes to this thread's current stream."""
+        """Returns a function that creates contexts, in which another thread uses this thread's current stream."""
         current = torch.cuda.current_stream(self._device)
         return lambda: torch.cuda.stream(current)
 
     def pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Returns a copy that PyTorch's allocator does not reuse before copies from it have ended."""
+        """Returns a page-locked copy. PyTorch reuses its memory only after copies from it have ended."""
         return tensor.pin_memory()
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self._device, non_blocking=True)
 
     def to_device_in_parts(self, tensor: torch.Tensor, borders: Sequence[int]) -> torch.Tensor:
-        """Copies from page-locked memory, which the caller must keep alive. No single copy crosses a border (a byte
-        offset in the tensor).
+        """Returns a copy of a page-locked tensor, which the caller must keep until the copy has ended. No part of the
+        copy crosses one of the borders, which are byte offsets in the tensor.
         """
         there = torch.empty_like(tensor, device=self._device)
         if not borders:
@@ -54,13 +54,13 @@ class Cuda:
         return there
 
     def event(self) -> Any:
-        """Returns an event after all work on the stream so far."""
+        """Returns an event that occurs after the present work of the stream."""
         event = torch.cuda.Event()  # type: ignore[no-untyped-call, unused-ignore]
         event.record(self._stream)
         return event
 
     def join(self, event: Any, tensors: Sequence[torch.Tensor]) -> None:
-        """Makes the trainer's stream wait for the event."""
+        """Makes the current stream wait for the event. PyTorch then reuses the tensors only after the current stream."""
         current = torch.cuda.current_stream(self._device)
         current.wait_event(event)
         for tensor in tensors:
@@ -71,7 +71,7 @@ class Cuda:
         runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call, unused-ignore]
         if int(runtime.cudaHostRegister(address, size, _PORTABLE)) == 0:
             return True
-        with contextlib.suppress(RuntimeError):  # the runtime reports the error to the next call
+        with contextlib.suppress(RuntimeError):  # the next call reports the error: drop it here
             torch.zeros(1, device=self._device)
         return False
 
@@ -84,8 +84,8 @@ class Cuda:
 
 
 class Locked:
-    """Tracks which chunks of an arena are page-locked. Its feeder must keep the pages: a device continues to read the
-    locked ones.
+    """The page-locked chunks of an arena. The feeder must keep the pages, because a device continues to read the locked
+    ones.
     """
 
     def __init__(self, arena: Arena, cuda: Cuda) -> None:
@@ -95,12 +95,12 @@ class Locked:
         self._chunks: Dict[int, bool] = {}
         self._addresses: List[int] = []  # addresses of the locked chunks
         self._lock = threading.Lock()
-        # Unlocks when the arena is destroyed, and keeps the mapping alive until then. At exit the system unlocks the
-        # pages.
+        # The finalizer unlocks the chunks when the arena is destroyed, and keeps the mapping alive until then. At exit
+        # the system unlocks the pages.
         weakref.finalize(arena, _unlock, cuda, self._addresses, arena.mapping).atexit = False
 
     def borders(self, address: int, size: int) -> Optional[List[int]]:
-        """Page-locks the memory. Returns the borders of chunks inside it, or None if it cannot be locked."""
+        """Page-locks the chunks of the memory. Returns the chunks' borders inside it, or None if one cannot be locked."""
         begin, end = address - self._address, address - self._address + size
         if begin < 0 or end > self._size or size == 0:
             return None
@@ -128,7 +128,7 @@ _arenas_lock = threading.Lock()
 
 
 def locked_arena(feeder: Feeder, cuda: Cuda) -> Optional[Locked]:
-    """Returns the locked arena, or None if the feeder may release pages."""
+    """Returns the locked arena. If the feeder may release pages, prints a notice and returns None."""
     if not feeder.keep_pages:
         say_once(
             "register=True: this process's feeder was started by a loader without it, and gives pages back; copies to the "
@@ -141,7 +141,7 @@ def locked_arena(feeder: Feeder, cuda: Cuda) -> Optional[Locked]:
         return _arenas[feeder.arena]
 
 
-# ---- Batches with copies in flight: of all loaders, and beyond their lifetimes
+# ---- Batches with copies in flight, of all loaders, even after a loader is destroyed
 
 
 _under_way: Deque[Tuple[Any, List[torch.Tensor]]] = deque()
@@ -154,14 +154,14 @@ def keep_until(event: Any, sources: List[torch.Tensor]) -> None:
 
 
 def settle() -> None:
-    """Releases the copied batches. Never blocks."""
+    """Releases the copied batches. Does not wait for copies."""
     with _settling:
         while _under_way and _under_way[0][0].query():
             _under_way.popleft()
 
 
 def wait_for_copies() -> None:
-    """Blocks until all copies are done."""
+    """Blocks until all copies have ended."""
     with contextlib.suppress(IndexError):  # another thread may remove the last one
         while True:
             _under_way[0][0].synchronize()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 
-PIECE = 0.5  # seconds of a wait until the next check of the remaining time and of other work
+PIECE = 0.5  # seconds between two checks of a wait
 
 
 class Deadline:
     """A deadline after `seconds`, without the time in which the process was stopped.
 
-    A stopped process (SIGSTOP, a frozen container) does not wait, although the clock continues: the expected event has
-    had no chance to occur. A wait is therefore measured in pieces, and a piece that took far longer than PIECE counts
-    as only slightly late.
+    The clock of a stopped process (SIGSTOP, a frozen container) continues, but the expected event cannot occur. A wait
+    is therefore measured in pieces, and a piece counts for at most 4 times PIECE.
     """
 
     __slots__ = ("_last", "_left")

@@ -1,4 +1,4 @@
-"""The errors of this package, by the party that must act. The daemon, the loader or the feeder writes the messages."""
+"""The errors of this package. The class names the side that must act. The daemon, the loader or the feeder writes the message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """The base class of this package's errors. `code` is the daemon's (such as "NOT_FOUND"), or None."""
+    """The base class of this package's errors. `code` is that of a program's error, such as "NOT_FOUND", or None."""
 
     def __init__(self, message: str, code: Optional[str] = None) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class DataError(PenstockError):
 
 
 class MachineError(PenstockError):
-    """An error of a machine or a connection: no coordinator, no memory, a process that ended."""
+    """An error of a machine or a connection: an absent coordinator, too little memory, a process that ended."""
 
 
 class FeederDied(MachineError):
@@ -40,7 +40,7 @@ class FeederDied(MachineError):
 
 
 class TimeoutError(PenstockError, builtins.TimeoutError):
-    """A batch or an answer did not arrive in time. The message names what is missing. Nothing is lost."""
+    """A batch or an answer did not arrive in time. The message names what is missing. No batch is lost."""
 
 
 _TIMEOUT = frozenset({"DEADLINE_EXCEEDED"})
@@ -48,8 +48,8 @@ _MACHINE = frozenset({"RESOURCE_EXHAUSTED", "UNAVAILABLE", "ABORTED", "INTERNAL"
 
 
 def error_of(code: str, message: str, of_batch: bool) -> PenstockError:
-    """Returns the exception for a status. A permanent failure of a batch is a DataError. Other failures are mistakes of
-    the request.
+    """Returns the exception for a status. Timeouts and machine errors follow from the code. Other failures of a batch
+    are DataErrors, and other failures of a request are ConfigurationErrors.
     """
     if code in _TIMEOUT:
         return TimeoutError(message, code)

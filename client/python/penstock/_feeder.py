@@ -26,7 +26,7 @@ from ._program import find_program
 
 START_TIMEOUT = 60.0
 _END_TIMEOUT = 2.0
-_PIECE = 0.05  # seconds of the wait for a start between checks
+_PIECE = 0.05  # seconds between two checks of the wait for a start
 _TAIL = 4096
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # a plain int, because an enum is slow for every batch
 
@@ -40,7 +40,7 @@ def _is_given(name: str, value: object) -> bool:
 
 
 class FeederOptions(NamedTuple):
-    """The options with which a feeder starts. 0 and "", and None for caches, mean the feeder's own choice."""
+    """The options with which a feeder starts. The feeder chooses for 0 and "", and for caches only if they are None."""
 
     memory: int = 0
     threads: int = 0
@@ -58,7 +58,7 @@ class FeederOptions(NamedTuple):
 class Feeder:
     """A running feeder: its process, its main socket, the arena, and the pending releases.
 
-    Created on a thread that no signal interrupts (see `_Start`).
+    Must be created on a thread that no signal interrupts (see `_Start`).
     """
 
     def __init__(self, options: FeederOptions) -> None:
@@ -73,7 +73,7 @@ class Feeder:
                 hello: Dict[str, Any] = {"version": protocol.VERSION, "client": f"python {self.pid}"}
                 hello.update({name: value for name, value in options._asdict().items() if _is_given(name, value)})
                 self._socket.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
-                # In a session of its own: Ctrl-C is for the trainer.
+                # The feeder has its own session, because Ctrl-C is for the trainer.
                 self._child = Child(
                     subprocess.Popen(
                         [find_program(), "feed", "--fd", str(theirs.fileno()), "--parent", str(self.pid)],
@@ -93,7 +93,7 @@ class Feeder:
             if isinstance(error, OSError):
                 raise MachineError(f"penstock's feeder could not be started: {error}") from None
             raise
-        # If a device reads the pages, they stay.
+        # With keep_pages a device reads the pages, so this process must not release them.
         self.releases = Releases(self._send_now, None if options.keep_pages else self.arena.free)
 
     def _greet(self) -> None:
@@ -136,7 +136,7 @@ class Feeder:
         return not self.closed and self._died is None and self.pid == os.getpid() and self._child.running
 
     def open(self, request: Dict[str, Any]) -> socket.socket:
-        """Returns a loader's socket, on which its messages follow. Raises FeederDied if the feeder has ended."""
+        """Returns a loader's socket, on which the feeder answers. Raises FeederDied if the feeder has ended."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with theirs:
@@ -161,7 +161,7 @@ class Feeder:
             raise
 
     def died(self, packet: bytes = b"") -> FeederDied:
-        """Returns the error of a feeder that has closed its sockets: how it ended, and its last lines. Blocks for at
+        """Returns the error of a feeder that has closed its sockets, with its exit code and its last lines. Blocks for at
         most a second.
         """
         if self._died is None:
@@ -180,7 +180,7 @@ class Feeder:
 
     def _last_error(self, packet: bytes) -> Optional[PenstockError]:
         """Returns the ERROR that the feeder sent before it ended."""
-        for _ in range(2):  # the first error may report that our data were not read
+        for _ in range(2):  # the first recv may report that the feeder did not read our data
             with contextlib.suppress(OSError, MachineError):
                 packet = packet or self._socket.recv(protocol.MAX_PACKET, socket.MSG_DONTWAIT)
                 kind, _ = protocol.header(packet)
@@ -190,7 +190,7 @@ class Feeder:
         return None
 
     def close(self) -> None:
-        """Ends the feeder. Arrays that are held stay unchanged."""
+        """Ends the feeder. The arrays of the trainer stay unchanged."""
         self.closed = True
         if self.pid != os.getpid():
             return
@@ -266,14 +266,14 @@ def _ended(code: Optional[int]) -> str:
     return f"ended with exit code {code}"
 
 
-# ---- The only feeder of this process
+# ---- The feeder of this process
 
 
 class _Start:
-    """A feeder that is starting, or has started.
+    """The start of a feeder, and its result.
 
-    An interrupted start continues, and the next caller gets its feeder: otherwise each interrupt would leave a process
-    behind. The start therefore runs on a separate thread, on which signals raise nothing.
+    The start runs on a separate thread, on which signals raise nothing. It continues after an interrupt of the caller,
+    and the next caller gets its feeder. Otherwise each interrupt would leave a process.
     """
 
     def __init__(self, options: FeederOptions) -> None:
@@ -295,7 +295,7 @@ class _Start:
             self.close()
 
     def feeder(self) -> Feeder:
-        """Waits for the feeder. May be interrupted and called again."""
+        """Starts the feeder, once, and waits for it. Raises the error of the start. May be retried after an interrupt."""
         if not self._begun:
             self._begun.extend(map(_thread.start_new_thread, (self._run,), ((),)))
         while not self._outcome:
@@ -321,7 +321,7 @@ class _Start:
         return not self._outcome or self.running is not None
 
     def close(self) -> None:
-        """Ends the feeder: at once if it has started, otherwise as soon as it has."""
+        """Ends the feeder, at once or when it has started."""
         self._given_up = True
         outcome = self._outcome[0] if self._outcome else None
         if isinstance(outcome, Feeder):
@@ -340,13 +340,13 @@ class _Current:
 
 
 def current_feeder() -> Optional[Feeder]:
-    """Returns the running feeder."""
+    """Returns the running feeder, or None."""
     start = _Current.start
     return start.running if start is not None else None
 
 
 def feeder_for(options: FeederOptions) -> Feeder:
-    """Returns the running feeder, or a new one with these options. Given options must equal those of the running feeder."""
+    """Returns the running feeder, or a new one. Options that are set, except keep_pages, must equal those of the feeder."""
     with _Current.lock:
         start = _Current.start
         if start is not None and not start.of_use:
@@ -356,7 +356,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
             start = _Current.start = _Start(options)
         for name, value in options._asdict().items():
             has = getattr(start.options, name)
-            if _is_given(name, value) and value != has and name != "keep_pages":  # its caller checks and can do without
+            if _is_given(name, value) and value != has and name != "keep_pages":  # the caller checks it
                 raise ConfigurationError(
                     f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
                     f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"
@@ -365,7 +365,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
 
 
 def shutdown() -> None:
-    """Ends this process's feeder, and thus the loops of all its loaders. The next loader starts another feeder."""
+    """Ends this process's feeder, and thus the loops of all loaders. The next loader starts another feeder."""
     with _Current.lock:
         if _Current.start is not None:
             _Current.start.close()

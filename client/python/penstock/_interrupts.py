@@ -1,8 +1,7 @@
 """Handles Ctrl-C while a framework's thread waits for a batch, and the main thread waits for that thread.
 
 Python runs signal handlers on the main thread only. The main thread is inside the framework and does not return before
-the batch arrives. But every thread can read the bytes that Python's C code writes to its wakeup descriptor for each
-signal.
+the batch arrives. But Python's C code writes a byte to a wakeup descriptor for each signal, and every thread can read it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ._errors import PenstockError
 
 
 class Interrupted(PenstockError):
-    """The loop has ended."""
+    """Ctrl-C has ended the loop."""
 
 
 class _Watch:
@@ -32,8 +31,8 @@ _thread = threading.local()
 
 
 def watch() -> None:
-    """Makes `check` detect Ctrl-C from now on. Has no effect off the main thread, or if other code uses the wakeup
-    descriptor.
+    """Makes `check` detect Ctrl-C from now on. No effect on other threads than the main thread, or if other code uses
+    the wakeup descriptor.
     """
     if _Watch.pid == os.getpid() or threading.current_thread() is not threading.main_thread():
         return

@@ -1,10 +1,10 @@
-"""jax.device_put for similar arrays, batch after batch.
+"""A fast jax.device_put for arrays of equal shape and type.
 
-jax.device_put determines properties of an array (its abstract value, its devices, the part of each device). This costs
-about ten times as much as the transfer, and the result is the same for each batch. So this module copies the properties
-from an array that jax.device_put made, and passes them to jaxlib's internal function, which jax.device_put calls in the
-end. The internal function may change: this module compares its result with that of jax.device_put once for each column.
-If they differ, or if the function fails or is missing, it uses jax.device_put.
+jax.device_put determines properties of an array: its abstract value, its devices, the part of each device. This costs
+about ten times as much as the transfer, and the result is the same for each batch. This module copies the properties
+from an array that jax.device_put made, and passes them to the internal function of jaxlib that jax.device_put calls. The
+internal function may change, so the module compares both results once for each column. If they differ, or if the
+function fails or is missing, it uses jax.device_put.
 """
 
 from __future__ import annotations
@@ -29,15 +29,13 @@ _mesh: Any = getattr(jax.sharding, "get_abstract_mesh", lambda: None)
 
 
 def _setting() -> Tuple[Any, ...]:
-    """Returns the settings, besides the array and its sharding, that determine where device_put puts it, and with which
-    type.
-    """
+    """Returns the settings of JAX that determine the device and the type of the result of device_put."""
     config: Any = jax.config
     return config.jax_enable_x64, config.jax_default_device, _mesh()
 
 
 class _Plan(NamedTuple):
-    """How to put an array of a certain shape and type."""
+    """The properties that put an array of a certain shape and type."""
 
     dtype: Any
     aval: Any
@@ -52,7 +50,7 @@ class _Plan(NamedTuple):
 
 
 class Put:
-    """For one loop of one process, which owns all devices."""
+    """Puts the arrays of one loop on devices that all belong to this process."""
 
     def __init__(self) -> None:
         # By name and shape. None: use jax.device_put.

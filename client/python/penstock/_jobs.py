@@ -30,7 +30,7 @@ _Fields = Mapping[str, Any]
 
 
 class Job(_JobSpec):
-    """The data to read, the pipeline of a row, the order and the batches: a job file as an object.
+    """A job file as an object: the data, the pipeline of a row, the order and the batches.
 
         job = penstock.Job(
             files="/data/train-*",
@@ -43,8 +43,8 @@ class Job(_JobSpec):
         )
         loader = penstock.Loader(job)
 
-    Fields are those of a job file (help(penstock.messages)). An unknown name is rejected at once, with the nearest one. In
-    addition, `files`, a glob or several, replaces `dataset`; `features` may be a dict by key; `batch` may be a size. A job
+    The fields are those of a job file (help(penstock.messages)). The error for an unknown field has the nearest name. In
+    addition, `files`, a glob or several, replaces `dataset`. `features` may be a dict by key, and `batch` a size. A job
     without a name is named after its files.
     """
 
@@ -132,7 +132,7 @@ class Job(_JobSpec):
 
     @public
     def check(self) -> None:
-        """Raises ConfigurationError if a loader would reject the job. The message lists all mistakes."""
+        """Raises ConfigurationError if the job is invalid. The message lists all mistakes. Does not read the data."""
         _check_text(self.to_text(), "this job")
 
     @classmethod
@@ -164,7 +164,7 @@ def _feature(key: str, value: Any) -> Any:
 
 
 def _name_of(glob: str) -> str:
-    """Returns "train" for "/data/train-*", as `penstock init` names jobs."""
+    """Returns a job's name for its files: "train" for "/data/train-*"."""
     stem = re.sub(r"[^A-Za-z0-9_.-].*$", "", os.path.basename(glob)).strip("-_.")
     return stem or re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(os.path.dirname(glob))).strip("-_.") or "job"
 
@@ -183,7 +183,7 @@ def _check_text(text: str, what: str) -> Dict[str, Any]:
 
 
 def _set_fields(message: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns the set fields of a message's JSON, which contains all fields."""
+    """Returns the fields that are set in a message's JSON, which contains all fields."""
     out: Dict[str, Any] = {}
     for name, value in values.items():
         field = SCHEMA.messages[message][name]
@@ -194,7 +194,7 @@ def _set_fields(message: str, values: Mapping[str, Any]) -> Dict[str, Any]:
         else:
             said = _set_value(field.type, field.of, value)
         unset = not said if field.label != "single" else said == _zero(field.type, field.of)
-        # For these fields, even a zero was set explicitly.
+        # A zero of these fields differs from an unset field.
         if not unset or field.oneof or (field.presence and field.type != "message"):
             out[name] = said
     return out
@@ -222,7 +222,7 @@ def _root_flags(data_root: Optional[DataRoot]) -> List[str]:
 
 
 def _argument(job: Any, folder: str) -> str:
-    """Returns a job as a command takes it: a file."""
+    """Returns the path of a job file for a command. Writes a penstock.Job into `folder`."""
     if isinstance(job, Job):
         path = os.path.join(folder, "job.textproto")
         job.save(path)
@@ -239,8 +239,8 @@ def init(
     """Returns a job that fits the content of the files' first records. Change it, then save() it or pass it to a
     Loader.
 
-    `glob` names shards, or a folder of them. If there are images, the job has a training recipe. `eval` makes an
-    evaluation instead, with a resize and a center crop, without shuffling, and with each record once.
+    `glob` names shards, or a folder of shards. If there are images, the job has a training recipe. With `eval`, the job is
+    an evaluation: a resize and a center crop, no shuffling, and each record once.
     """
     flags = [f"--records={records}", *([f"--name={name}"] if name else []), *(["--eval"] if eval else [])]
     arguments = [*flags, *_root_flags(data_root)]
@@ -248,7 +248,7 @@ def init(
 
 
 class Preview:
-    """The result of a pipeline, as a notebook or print() shows it: a sheet of images, or rows as text if there are none."""
+    """The result of a pipeline, for a notebook or print(): a sheet of images, or rows as text if there are no images."""
 
     def __init__(self, png: Optional[bytes], text: str = "") -> None:
         #: The PNG file's bytes, or None if the job has no images.
@@ -280,10 +280,10 @@ def preview(
     position: int = 0,
     cell: int = 160,
 ) -> Preview:
-    """Returns the result of the job's pipeline: on each line a record as it is, then `draws` draws of it. A notebook
+    """Returns a sheet of the pipeline's results. Each line has an unchanged record and `draws` draws of it. A notebook
     shows the sheet.
 
-    For a job without images: rows as text, which print() shows.
+    For a job without images, returns rows as text, which print() shows.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         sheet = os.path.join(folder, "sheet.png")
@@ -305,11 +305,11 @@ def submit(
     wait: bool = True,
     timeout: Optional[float] = None,
 ) -> Dict[str, Any]:
-    """Registers the job with the coordinator, and waits until it is ready. Returns `job`, `state`, `shards`, `records`,
-    `bytes`.
+    """Registers the job with the coordinator, and waits until it is ready, unless `wait` is false. Returns `job`,
+    `state`, `shards`, `records`, `bytes`.
 
-    Submitting the same job again has no effect. Another job of the same name is rejected unless `replace` is true.
-    Afterwards use `penstock.Loader(answer["job"], coordinator=...)`.
+    A second submission of the same job has no effect. The coordinator rejects another job of the same name unless
+    `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         flags = ["--json", *(["--replace"] if replace else []), *([] if wait else ["--no-wait"])]

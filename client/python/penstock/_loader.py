@@ -28,24 +28,24 @@ class Loader(LoaderBase):
         for batch in penstock.Loader("train.textproto", data_root="/data"):
             batch["image"], batch["label"]
 
-    job                  a job file or a penstock.Job: this process's feeder reads it. Or the name of a served job
+    job                  a job file or a penstock.Job, which this process's feeder reads; or the name of a served job
     columns              names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each
                          batch is that column. Default: each batch is a `Batch` of all columns
     coordinator          "HOST:PORT" of the coordinator that serves the job. Default: PENSTOCK_COORDINATOR, if `job` is no file
     data_root            the folder of the job's files, several folders, or {name: folder}. Default: the job names their paths
-    rank, world_size     this trainer's place. Default: the result of penstock.find_place
+    rank, world_size     this trainer's rank among the trainers. Default: the result of penstock.find_place
     group                a name that the ranks of one run share. Two concurrent runs on one served job need two names
     batch_size           the rows of a global step (0: the job's batch size)
     epochs               the number of epochs of one loop (0: no end)
     start_epoch          the epoch in which the first loop starts
     accept_new_pipeline  continue from a state even if features or ops have changed
-    allow_missing        accept keys that none of the first records has, in a job that this process reads
+    allow_missing        in a job that this process reads, accept keys that none of the first records has
     timeout              the limit in seconds for each wait. penstock.TimeoutError then names what is missing. Time in which
                          the process was stopped does not count
     prefetch_steps, prefetch_bytes
                          how far ahead batches are prepared (16 steps, 256 MiB)
 
-    One feeder serves all loaders of a process. The first loader sets these. Sizes are bytes, or text such as "4GiB":
+    One feeder serves all loaders of a process. The first loader sets its options. Sizes are bytes, or text such as "4GiB":
 
     memory               memory of all batches, including those that the trainer holds (half of the machine's)
     threads              threads for jobs that this process reads (all cores, shared with other ranks on this host)
@@ -105,7 +105,7 @@ class Loader(LoaderBase):
         check_numbers(counts, read_threads, timeout)
         selection = Selection(columns)
         if rank is not None or world_size is not None:
-            find_place(rank, world_size, environment={})  # checks them; the environment is read later
+            find_place(rank, world_size, environment={})  # checks the arguments; Opening.place reads the environment
         members = job_members(job, coordinator)
         roots = data_roots(data_root)
         known = check_job(members, job, roots, timeout)
@@ -146,10 +146,10 @@ class Loader(LoaderBase):
     def __iter__(self) -> Iterator[Batch]:
         """Starts a loop over `epochs` epochs, from the end of the last loop.
 
-        A loop that was left (`break`, an exception) has ended: the next one starts with the next epoch. A loop that
-        received no batch has used up nothing. After a MachineError (also FeederDied) or a TimeoutError of the loop
-        itself, the next one continues at the same place. After `load_state_dict` the next loop continues after that
-        state, to the end of its epoch.
+        After a loop that stopped early (`break`, an exception), the next loop starts with the next epoch. A loop that
+        received no batch does not count. After a MachineError (such as FeederDied) or a TimeoutError of the loop itself,
+        the next loop continues at the same place. After `load_state_dict`, it continues after that state. Loops end
+        every `epochs` epochs, counted from start_epoch.
         """
         return batches(Loop(self._core).prepare)
 
@@ -164,7 +164,7 @@ class Loader(LoaderBase):
 
     @public
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the place of the loop: after the last batch that its body has received. A few numbers as text."""
+        """Returns the state after the last batch that the loop's body has received: a few numbers as text."""
         return self._core.state()
 
     @public
@@ -176,7 +176,7 @@ class Loader(LoaderBase):
     def map(self, function: Callable[[Batch], U], threads: int = 1) -> MappedLoader[U]:
         """Returns a loader of the results of `function` for each batch.
 
-        The function runs on `threads` threads and ahead of the loop. The order is the loader's. Ctrl-C may call it
-        twice for a batch, and one of the two results is delivered.
+        The function runs on `threads` threads and ahead of the loop. The order is the loader's. After Ctrl-C the
+        function may run twice for a batch. The loop then receives one of the results.
         """
         return MappedLoader(self, function, threads)

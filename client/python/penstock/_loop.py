@@ -1,4 +1,4 @@
-"""One loop over a loader's stream: it starts, fetches batch after batch, and ends."""
+"""One loop over a loader's stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._tracebacks import shorten
 def batches(prepare: Callable[[], Deque[Any]]) -> Iterator[Any]:
     """Returns an iterator over the batches that `prepare` provides.
 
-    Only C code delivers: when a signal interrupts, a batch is either still in its deque, or the loop has it.
+    Only C code delivers a batch: after a signal's exception, the batch is either in its deque or in the loop.
     """
     return map(deque.popleft, iter(prepare, None))
 
@@ -35,7 +35,7 @@ class Loop:
     def prepare(self) -> Deque[Any]:
         """Returns a deque with the next batch. Raises StopIteration at the loop's end.
 
-        After any other exception it can be called again, because nothing was delivered. It never returns the sentinel of
+        May be called again after any other exception, because no batch was delivered. It never returns the sentinel of
         `iter`: if another thread reached the end, Python would compare that with a null pointer.
         """
         core = self._core
@@ -66,7 +66,7 @@ class Loop:
         return stream.kept().ready
 
     def _begin(self, core: Core) -> Stream:
-        """Moves the stream to the loop's first batch, or with a new feeder to the loop's next batch."""
+        """Returns the stream, at the first batch of the loop or, with a new feeder, at the next batch."""
         core.check_loop(self)
         if not self._begun:
             core.leave()

@@ -20,8 +20,8 @@ U = TypeVar("U")
 
 
 class AheadLoader(LoaderBase, Generic[U]):
-    """A loader over a loader. Its states count the batches that its own loop has received: save those, not the inner
-    loader's.
+    """A loader over a loader. Its states count the batches that its own loop has received: save them, not the inner
+    loader's states.
     """
 
     def __init__(self, loader: LoaderBase, depth: int, make_work: MakeWork) -> None:
@@ -40,9 +40,8 @@ class AheadLoader(LoaderBase, Generic[U]):
     def map(self, function: Callable[[Any], T], threads: int = 1) -> MappedLoader[T]:
         """Returns a loader of the results of `function` for each batch of this loader.
 
-        The function runs on `threads` threads and ahead of the loop. The order is the loader's. States are the new
-        loader's: save its state_dict(). Ctrl-C may call `function` twice for a batch, and one of the two results is
-        delivered.
+        The function runs on `threads` threads and ahead of the loop. The order is the loader's. Save the state_dict() of
+        the new loader. After Ctrl-C the function may run twice for a batch. The loop then receives one of the results.
         """
         return MappedLoader(self, function, threads)
 
@@ -54,7 +53,7 @@ class AheadLoader(LoaderBase, Generic[U]):
 
     @public
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the place of the loop: after the last batch that its body has received."""
+        """Returns the state after the last batch that the loop's body has received."""
         return self._ahead.state()
 
     @public
@@ -76,7 +75,7 @@ class MappedLoader(AheadLoader[U]):
 
 
 class _MapWork:
-    """Creates the work of a mapping loop: on a loader's batches, or on the results of another loader's work."""
+    """Creates the work of a mapping loop, on a loader's batches or on the results of another loader's work."""
 
     def __init__(self, before: Union[MakeWork, None], function: Callable[[Any], Any], threads: int) -> None:
         self._before = before
@@ -90,7 +89,7 @@ class _MapWork:
 
 
 class _WorkThenThreads(Work[U]):
-    """The work of another loader up to the result for its loop, and then a function of that result on threads."""
+    """Starts the work of another loader, and finishes it and calls a function of its result on threads."""
 
     def __init__(self, before: Work[Any], function: Callable[[Any], U], threads: int, timeout: float) -> None:
         def finish_and_map(started: Tuple[Any, Callable[[], ContextManager[Any]]]) -> U:

@@ -1,4 +1,4 @@
-"""Runs a function of the user on threads, batch after batch."""
+"""Runs a function of the user on threads, once for each batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._ahead import Work
 from ._deadline import Deadline
 from ._errors import TimeoutError
 
-_PIECE = 0.2  # seconds of a wait between checks
+_PIECE = 0.2  # seconds between two checks of a wait
 
 U = TypeVar("U")
 
@@ -60,7 +60,7 @@ class OnThreads(Work[U]):
         if error is None:
             result: U = value
             return result
-        error.__traceback__ = value  # otherwise the frames of an earlier raise are shown again
+        error.__traceback__ = value  # otherwise it has the frames of an earlier raise too
         if isinstance(error, StopIteration):  # it would end the loop silently
             raise RuntimeError("the function given to map() raised StopIteration") from error
         try:
@@ -76,7 +76,7 @@ class OnThreads(Work[U]):
                 raise TimeoutError(
                     f"the function given to map() has not ended after {self._timeout:.0f} s (timeout=)", "DEADLINE_EXCEEDED"
                 )
-            # In pieces, because this thread sees a signal that another thread received only when it wakes up.
+            # Wait in pieces: this thread sees a signal that another thread received only when it wakes up.
             started.done.acquire(timeout=min(left, _PIECE))
 
 

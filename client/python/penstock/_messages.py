@@ -32,7 +32,7 @@ class Field(NamedTuple):
 
 
 class Schema:
-    """The possible contents of a job file."""
+    """The messages, fields and enums of a job file."""
 
     def __init__(self, text: str) -> None:
         data = json.loads(text)
@@ -72,9 +72,9 @@ def _called(message: str) -> str:
 
 
 class Message:
-    """A message of a job file. Its fields are set by the constructor or as attributes, which check them.
+    """A message of a job file. The constructor and attributes set and check its fields.
 
-    A dict is accepted in place of a message, and for a single enum its name. str() returns its text.
+    A dict may replace a message, and a name an enum. str() returns the message's text.
     """
 
     _name: ClassVar[str] = ""
@@ -112,7 +112,7 @@ class Message:
         return self._unset(field)
 
     def _unset(self, field: Field) -> Any:
-        """Returns the value of an unset field. Lists, maps and messages may be filled in place."""
+        """Returns the value of an unset field. The caller may fill a list, a map or a message in place."""
         if field.oneof:
             return None
         if field.label == "repeated":

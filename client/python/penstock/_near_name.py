@@ -1,4 +1,4 @@
-"""Errors for unknown names, with the name that was most likely meant, like the command line (base/near_name.cc)."""
+"""Errors for unknown names, with the nearest known name, like the command line (base/near_name.cc)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._errors import ConfigurationError
 
 _LEAST_PART = 4
 _LONGEST = 100
-_FEW_NAMES = 16  # up to this number, all names are listed even if one is near
+_FEW_NAMES = 16  # the error lists up to this number of names, even if one is near
 
 
 def near_name(word: str, names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Opening a loader's stream: the rank, the feeder's options, and the request."""
+"""Opens a loader's stream: finds the rank, the feeder's options, and the request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Opening:
         self.keep_pages = False  # whether the feeder keeps the arena's pages, so that a device can read them
 
     def place(self) -> Place:
-        """Returns this trainer's rank and world size. The environment is read once, by the first call."""
+        """Returns this trainer's rank and world size. Only the first call reads the environment."""
         if self._place is None:
             given = self._settings.place
             self._place = find_place(*given)
@@ -44,8 +44,7 @@ class Opening:
     def open(self, where: Dict[str, Any], again: bool, timeout: float) -> Stream:
         """Returns a new stream, which starts at `where`: members of OPEN such as `epoch` or `state`.
 
-        `again`: the loader had a stream before. Its state then belongs to this pipeline, even if the pipeline has
-        changed.
+        `again` is true if the loader had a stream before. Its state is then accepted even if the pipeline has changed.
         """
         refuse_data_loader_workers()
         settings, place = self._settings, self.place()

@@ -1,7 +1,7 @@
-"""A child process whose end is known exactly, even if a signal's exception interrupts a call.
+"""A child process whose end is recorded exactly, even if a signal's exception interrupts a call.
 
 The waits of subprocess.Popen take a lock. Such an exception can leave it locked, and later waits then block forever.
-Here, the C call that detects the end also records it.
+Here, the C call that detects the end also records the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Child:
         if not self._ended:
             try:
                 self._ended.extend(filter(_ENDED, map(os.waitpid, (self.pid,), (os.WNOHANG,))))
-            except ChildProcessError:  # other code has waited for it, such as another thread
+            except ChildProcessError:  # other code has waited for the process, such as another thread
                 self._ended.append((self.pid, None))
         return not self._ended
 
@@ -56,7 +56,7 @@ class Child:
         return True
 
     def end(self, seconds: float) -> None:
-        """Waits for that time for the process to end by itself, then kills it."""
+        """Waits for that time until the process ends by itself, then kills it."""
         if not self.wait(seconds):
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -16,8 +16,8 @@ _BUNDLED = Path(__file__).resolve().parent / "_programs" / "bin"
 def find_program(name: str = "penstock") -> str:
     """Returns the path of `penstock` or `penstockd`.
 
-    Uses the wheel's own program, otherwise PENSTOCK_PROGRAM (the path of `penstock`; `penstockd` must be in the same
-    folder), otherwise PATH.
+    Prefers the wheel's own program, then PENSTOCK_PROGRAM (the path of `penstock`; `penstockd` must be in the same
+    folder), then PATH.
     """
     bundled = _BUNDLED / name
     if os.access(bundled, os.X_OK):

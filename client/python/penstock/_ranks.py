@@ -15,7 +15,7 @@ from ._tracebacks import public
 
 
 class Place(NamedTuple):
-    """A rank and its source. `local_world`: ranks on this host, as far as known (at least 1)."""
+    """A rank and its source. `local_world` is the known number of ranks on this host, at least 1."""
 
     rank: int
     world_size: int

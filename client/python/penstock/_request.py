@@ -15,7 +15,7 @@ DataRoot = Union[Path, Sequence[Path], Mapping[str, Path]]
 
 
 def job_members(job: Any, coordinator: Optional[str]) -> Dict[str, Any]:
-    """Returns `job` and `coordinator`; or `job_file`, which check_job checks; or `job_text`."""
+    """Returns the members that name the job: `job` and an optional `coordinator`, or `job_file`, or `job_text`."""
     text = _text_of(job)
     if text is None and not isinstance(job, (str, os.PathLike)):
         raise ConfigurationError(f"a job is a file, a name or a penstock.Job, not {type(job).__name__}")
@@ -54,8 +54,8 @@ def _text_of(job: Any) -> Optional[str]:
 
 
 def data_roots(value: Optional[DataRoot]) -> List[str]:
-    """Returns the roots as `penstock preview --data-root` takes them. Makes folders absolute, because the feeder may
-    have started in another folder.
+    """Returns the roots as values of --data-root. Makes folders absolute, because the feeder may have started in another
+    folder.
     """
     if value is None:
         return []
@@ -88,7 +88,7 @@ def refuse_data_loader_workers() -> None:
 
 
 def refuse_index() -> NoReturn:
-    """Raises the error for access by index, which a DataLoader around a loader uses."""
+    """Raises the error for access by index, which a DataLoader over a loader uses."""
     raise ConfigurationError(
         "a penstock.Loader has batches in order, and none by index. It does not run inside a "
         f"torch.utils.data.DataLoader: {_IN_PLACE_OF_A_DATA_LOADER}"

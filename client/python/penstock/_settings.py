@@ -80,7 +80,7 @@ def feeder_options(
     disk_cache_size: Size,
     index_dir: Optional[Path],
 ) -> FeederOptions:
-    """Returns the options with which a loader would start the feeder. Converts sizes to bytes and makes paths absolute."""
+    """Returns the options for the start of a feeder. Converts sizes to bytes and makes paths absolute."""
     return FeederOptions(
         memory=parse_size("memory", memory),
         threads=threads,

@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional
 
 
 class LoopStats:
-    """Counts of one loader, over all its loops."""
+    """Counts of all loops of one loader."""
 
     def __init__(self) -> None:
         self.batches = 0

@@ -1,8 +1,8 @@
 """One loader's socket: the requested batches, the received packets, and the batch that is offered to the loop.
 
-A signal's exception (Ctrl-C) may be raised after any call. So the C call that does an action also records it, where the
-state must be known exactly: it reads a packet into a deque, counts a sent SEEK in a deque, and delivers a batch by
-`deque.popleft` (see `Offer`). All other interrupted work is repeated.
+A signal's exception (Ctrl-C) may be raised after any call. So where the state must be exact, the C call that does an
+action also records the action. It reads a packet into a deque, counts a sent SEEK in a deque, and delivers a batch by
+`deque.popleft` (see `Offer`). The module repeats all other interrupted work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOW = int(socket.MSG_DONTWAIT)
 _SEND = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
 _SEND_FLAGS = (_SEND,)
-_SHORT_PIECE = 0.02  # seconds of a wait between checks while releases are pending
+_SHORT_PIECE = 0.02  # seconds between two checks of a wait while releases are pending
 _SWEEP_EVERY = 64  # batches
 _INTERRUPTED_AFTER = 30.0  # a longer ask of the main thread counts as interrupted
 
@@ -55,7 +55,7 @@ class Mark(NamedTuple):
 
 
 class Offer:
-    """A batch for the loop. It is delivered when the loop's C code removes it from `ready`, which is then empty."""
+    """A batch for the loop. The loop's C code delivers the batch when it removes it from `ready`."""
 
     __slots__ = ("after", "before", "bytes", "hold", "ready", "rows", "sequence", "stream")
 
@@ -93,9 +93,9 @@ class _Ask:
         self.thread = threading.current_thread()
 
     def let_end(self, deadline: Deadline) -> None:
-        """Waits for the call to end, for the next reader of the socket. Raises Late at the deadline."""
+        """Waits until the call ends, so that this thread may read the socket. Raises Late at the deadline."""
         while self.thread is not threading.current_thread() and self.thread.is_alive():
-            # Ctrl-C may interrupt the main thread, but no other thread, before it can record the end.
+            # Ctrl-C may interrupt the main thread before it records the end, but no other thread.
             interruptible = self.thread is threading.main_thread()
             left = _INTERRUPTED_AFTER if interruptible else deadline.left
             if left <= 0:
@@ -146,10 +146,10 @@ class Stream:
     # ---- batches
 
     def fetch(self, deadline: Deadline, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
-        """Returns the next offer, after one that was delivered. Raises Late at the deadline; nothing is lost.
+        """Returns the next offer. The present one must be delivered. Raises Late at the deadline, without a lost batch.
 
         Also requests the batch after it, unless this is the last one of epoch `until`. `convert` converts a batch to
-        the loop's value. The batch belongs to the loop after `kept`.
+        the loop's value. The trainer holds the batch after `kept`.
         """
         offer = self.offer
         self._busy = True
@@ -168,14 +168,14 @@ class Stream:
             self._no_longer_busy()
 
     def kept(self) -> Offer:
-        """Returns the offer and gives its batch to the trainer. The feeder learns when the batch is gone. Idempotent."""
+        """Returns the offer, and makes the trainer the holder of its batch. Idempotent."""
         offer = self.offer
         if offer.ready and offer.hold is not None:
             self.feeder.releases.keep(offer.hold)
         return offer
 
     def want(self, sequence: int) -> None:
-        """Requests a batch, once. Accepts all batches before it."""
+        """Requests a batch, once. Accepts all batches before that batch."""
         number = self.number
         stream, until = self._wanted
         flags = protocol.SEND_AGAIN if self._again else 0
@@ -212,10 +212,10 @@ class Stream:
                 raise self.died() from None
 
     def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
-        """Returns the feeder's answer. Returns None without one, and while another thread reads the socket."""
+        """Returns the answer, or None without one or while another thread reads. Raises the error of an ended stream."""
         asking = _Ask()
         try:
-            # Fetch, seek and ask first record that they begin, and then check for the others.
+            # Fetch, seek and ask first record that they begin, and then check whether another one has begun.
             self._asks.append(asking)
             if self._asks[:1] != [asking] or self._busy or self._closed:
                 return None
@@ -265,14 +265,14 @@ class Stream:
         after = Mark(batch.state, fields.epoch, batch.last_of_epoch, True)
         offer = Offer(previous.stream, fields.sequence, previous.mark, after, hold, deque((convert(batch),)))
         offer.rows, offer.bytes = fields.rows, fields.held_bytes
-        # One store: before it nothing has happened, after it the loop may have the batch.
+        # A single store: before it the state is unchanged, after it the loop may take the batch.
         self.offer = offer
         return offer
 
     # ---- packets
 
     def _batch(self, sequence: int, deadline: Deadline) -> Tuple[bytes, protocol.BatchFields]:
-        """Returns the packet of that batch, which stays first in the inbox, and its fields."""
+        """Returns the packet and the fields of that batch. The packet stays first in the inbox."""
         while True:
             packet = self._first(deadline)
             kind, number = protocol.header(packet)
@@ -380,7 +380,7 @@ class Stream:
             releases.sweep()
 
     def died(self) -> PenstockError:
-        """Returns why the stream has ended. Afterwards a loader may open another stream."""
+        """Returns the error of a stream that has ended. Afterwards a loader may open another stream."""
         if self._closed:
             return PenstockError("this loader was closed")
         self._died_said = True
@@ -395,7 +395,7 @@ class Stream:
         return protocol.wrong(what)
 
     def close(self) -> None:
-        """Closes the stream from any thread. A wait ends with an error. Delivered batches stay valid."""
+        """Closes the stream. A wait ends with an error. Delivered batches stay valid. Any thread may call it."""
         if self._closed:
             return
         self._closed = True
@@ -403,10 +403,10 @@ class Stream:
             with contextlib.suppress(OSError):
                 offer = self.kept()
                 if offer.stream == self.number:
-                    # Delivered batches stay the trainer's. Return the batches after them.
+                    # The trainer keeps the delivered batches and returns the later ones.
                     accepted = offer.sequence + 1
                     self._socket.send(protocol.want_packet(self.number, accepted, 0, protocol.GIVE_BACK), _SEND)
-                # Do not only close it: a forked child may have it open too.
+                # Closing is not sufficient: a forked child may have the socket open too.
                 self._socket.shutdown(socket.SHUT_RDWR)
         if not self._busy:
             self._socket.close()

@@ -1,4 +1,4 @@
-"""The elements of a tf.data.Dataset: converts columns to tensors, and splits a batch over replicas."""
+"""Makes the elements of a tf.data.Dataset: converts columns to tensors, and splits a batch over replicas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Part(NamedTuple):
     """One tensor of an element. A ragged column has two."""
 
     spec: Any
-    dtype: Any  # the NumPy type as which the array is viewed, or None
+    dtype: Any  # the NumPy type of the view of the array, or None
 
 
 class Layout:
@@ -82,7 +82,7 @@ def rows_of_a_part(rank_rows: int, last: str, parts: int) -> Optional[int]:
 
 
 class Splitter:
-    """Splits a batch into elements: one, or one for each replica."""
+    """Splits a batch into one element for each replica."""
 
     def __init__(self, layout: Layout, rank_rows: int, parts: int) -> None:
         self._layout = layout

@@ -16,7 +16,7 @@ from ._loader import Loader
 from ._tracebacks import public
 
 Element = Tuple[Any, ...]
-_STATES = 1024  # number of states kept: how far a pipeline can be ahead of the loop's body
+_STATES = 1024  # number of stored states, and thus of steps that a pipeline can be ahead of the loop's body
 
 
 class Feed:
@@ -36,8 +36,8 @@ class Feed:
         self._looked_at: Optional[str] = None
 
     def pipeline_started(self) -> None:
-        """Called before a pipeline's first `begin`. TensorFlow can destroy a pipeline before it requests the empty
-        iteration.
+        """Must be called before a pipeline's first `begin`, because TensorFlow may have destroyed the previous pipeline
+        before it requested the empty iteration.
         """
         with self.lock:
             self._ended_early = False
@@ -45,8 +45,8 @@ class Feed:
     def begin(self) -> Iterator[Element]:
         """Returns the next iteration. It starts when TensorFlow requests its first element.
 
-        The pipeline is `repeat().take(n)`, so that n is the cardinality of every dataset built on it. An iteration
-        after a restored state is shorter. The iteration that repeat() then requests is empty.
+        The pipeline is `repeat().take(n)`, so that n is the cardinality of every dataset that is built on it. After a
+        restored state, an iteration is shorter than n. The iteration that repeat() then requests is empty.
         """
         with self.lock:
             if self._ended_early:
@@ -101,7 +101,7 @@ class Feed:
 
 
 class Iteration:
-    """The elements of one loop over the loader. After an exception it can be called again, except after Ctrl-C."""
+    """The elements of one loop over the loader. It may be used after an exception, except after Ctrl-C."""
 
     def __init__(self, feed: Feed, look: bool) -> None:
         self._feed = feed
@@ -125,13 +125,13 @@ class Iteration:
             if not self._elements:
                 feed.received(self._steps, self._state)
                 if self._steps == feed.steps:
-                    self._batches = None  # the pipeline requests no more; the next epoch's loop can start
+                    self._batches = None  # the pipeline requests no more elements; the next loop can start
             return element
 
     def _take(self, feed: Feed) -> None:
         if self._batches is None:
             raise StopIteration
-        if self._interrupted:  # a pipeline's thread would ask again, and the main thread would wait for it
+        if self._interrupted:  # otherwise a pipeline's thread waits again, and the main thread waits for it
             raise _interrupts.Interrupted("this loop was interrupted by Ctrl-C")
         try:
             with _interrupts.ends_waits():
@@ -151,10 +151,10 @@ class Iteration:
 
 
 def _is_keras_looking() -> bool:
-    """Returns True if Keras only inspects one batch. Under a strategy it takes a batch, builds the model, and starts
-    again.
+    """Returns True if Keras only inspects one batch. Under a strategy Keras takes a batch, builds the model, and then
+    starts another iteration.
 
-    Such an iteration uses up nothing.
+    The next iteration starts at the same place as such an iteration.
     """
     for frame in sys._current_frames().values():
         at: Any = frame
@@ -166,7 +166,7 @@ def _is_keras_looking() -> bool:
 
 
 class Process:
-    """A mark that only this process can read, by plain file reads: /proc/self/fd."""
+    """A mark that only this process can read, as a file of /proc/self/fd."""
 
     def __init__(self) -> None:
         self.mark = os.urandom(16).hex().encode()

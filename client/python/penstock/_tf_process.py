@@ -23,9 +23,7 @@ class _Here:
 
 
 def check_process(number: Any) -> Any:
-    """Adds a check to the graph that fails in another process, because that process does not have this process's Python
-    objects.
-    """
+    """Adds a check to the graph, which fails in another process. That process lacks the Python objects of this one."""
     if _Here.process is None or _Here.process.pid != os.getpid():
         _Here.process = Process()
     here = _Here.process

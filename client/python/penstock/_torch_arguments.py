@@ -1,4 +1,4 @@
-"""Checks arguments of penstock.torch.Loader that PyTorch defines, with messages of this package."""
+"""Checks the arguments of penstock.torch.Loader that belong to PyTorch. The errors are this package's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def device_of(device: Union[str, int, torch.device, None]) -> Optional[torch.dev
 
 
 def pins_memory() -> bool:
-    """Returns True if PyTorch can page-lock memory. Warns, as its DataLoader does, if there is no accelerator."""
+    """Returns True if PyTorch can page-lock memory. Otherwise warns, as its DataLoader does."""
     accelerator: Any = getattr(torch, "accelerator", torch.cuda)
     if accelerator.is_available():
         return True
@@ -45,7 +45,7 @@ def pins_memory() -> bool:
 
 
 def check_normalize(normalize: Any, kind: Type[_N]) -> Dict[str, _N]:
-    """Returns a dict of `kind` by column. Raises ConfigurationError for anything else."""
+    """Returns a dict of `kind` by column. Raises ConfigurationError for other arguments."""
     if normalize is None:
         return {}
     if not isinstance(normalize, Mapping):

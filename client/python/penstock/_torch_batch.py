@@ -1,4 +1,4 @@
-"""Batches of tensors, created from batches of NumPy arrays."""
+"""Converts batches of NumPy arrays to batches of tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ragged(NamedTuple):
 
 
 class Normalize(NamedTuple):
-    """Casts and normalizes a column of uint8 images (rows, height, width, channels), on the device if there is one.
+    """Casts and normalizes a column of uint8 images (rows, height, width, channels), on the loader's device.
 
     The result has the shape (rows, channels, height, width) in torch.channels_last and the type `dtype`. As in torchvision, a
     value x becomes `(x / 255 - mean) / std`.
@@ -30,8 +30,8 @@ class Normalize(NamedTuple):
 
 
 class Batch(Dict[str, Any]):
-    """A dict of tensors (`Ragged`, lists of bytes), with the origin of its rows. A plain dict of the same columns is
-    accepted too.
+    """A dict of tensors, `Ragged` and lists of bytes by column, with the origin of its rows. As of a dict, a plain dict
+    can be its argument: the copy has no origin.
     """
 
     ids: Optional[torch.Tensor] = None
@@ -46,7 +46,7 @@ for _public in (Ragged, Normalize, Batch):
 
 
 def tensors_of(batch: _batch.Batch, columns: Optional[Sequence[str]]) -> Batch:
-    """Returns views of the arena. bfloat16 becomes torch.bfloat16, and strings become lists of bytes."""
+    """Returns tensors that are views of the arena. bfloat16 becomes torch.bfloat16, and strings become lists of bytes."""
     out = Batch()
     schema = _batch.columns_of(batch)
     for name in columns if columns is not None else schema:
@@ -60,7 +60,7 @@ def tensors_of(batch: _batch.Batch, columns: Optional[Sequence[str]]) -> Batch:
             out[name] = Ragged(_tensor(value.values, column.type), torch.from_numpy(value.row_splits))
         else:
             out[name] = _tensor(value, column.type)
-    if columns is None:  # a tuple has none of these
+    if columns is None:  # a tuple has no such attributes
         out.ids = torch.from_numpy(batch.ids)
         out.valid = torch.from_numpy(batch.valid)
         out.epoch, out.step = batch.epoch, batch.step
@@ -82,7 +82,7 @@ def _strings(value: Any) -> List[Any]:
 
 
 def mapped(batch: Batch, function: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
-    """Returns the same batch with `function` applied to each tensor."""
+    """Returns a batch of the results of `function` for each tensor, except the ids and `valid`."""
     out = Batch()
     for name, value in batch.items():
         if isinstance(value, torch.Tensor):
@@ -102,7 +102,7 @@ def tensors_in(batch: Batch) -> List[torch.Tensor]:
 
 
 def own_ids(batch: Batch) -> Batch:
-    """Copies the ids of a batch whose columns are copies, so that none of its tensors is a view of the arena."""
+    """Replaces the ids and `valid` of a batch by copies, so that they are no views of the arena. Returns the batch."""
     batch.ids = batch.ids.clone() if batch.ids is not None else None
     batch.valid = batch.valid.clone() if batch.valid is not None else None
     return batch

@@ -1,4 +1,4 @@
-"""The work of a loop of penstock.torch.Loader on each batch: tensors on the host, or on a CUDA device ahead of the loop."""
+"""The work of a loop of penstock.torch.Loader: makes tensors on the host, or on a CUDA device ahead of the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._torch_batch import Batch, Normalize, mapped, own_ids, tensors_in, tensors
 
 
 class MakeWork:
-    """Creates the work of one loop. Keeps no loader, so that a dropped loader closes at once."""
+    """Creates the work of one loop. Holds no reference to the loader, which closes when it is destroyed."""
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class _OnHost(Work[Any]):
 class _OnDevice(Work[Any]):
     """Copies from the arena to page-locked memory, and from there to the device while the trainer's step runs.
 
-    With `register`, the core with the page-locked arena, the first copy is omitted, and a batch is kept until it was
-    copied.
+    With `register`, the core whose feeder has the page-locked arena, it copies from the arena to the device, and keeps
+    the batch until the copy has ended.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class _OnDevice(Work[Any]):
         return self._cuda.on_current_stream()
 
     def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        # If every column was copied this way, nothing holds the batch's slot of the arena.
+        # After the copies of all columns, no tensor holds the batch's slot of the arena.
         return self._cuda.to_device(self._cuda.pinned(tensor))
 
     def _registered(self, core: Core, sources: List[torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:

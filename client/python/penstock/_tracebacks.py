@@ -1,9 +1,9 @@
 """Tracebacks that end at the user's own line.
 
-A mistake is often found several calls below the public function. Its traceback then ends in frames that do not help the
-user. So public functions drop these frames from errors that the package raises on purpose, and from errors of the
-user's functions. Other errors, such as a bug of the package, keep all frames, and PENSTOCK_TRACEBACK=full keeps them
-for every error.
+The package often finds a mistake several calls below the public function. The last frames of its traceback then do not
+help the user. So public functions drop the package's frames from errors that the package raises on purpose, and from
+errors of the user's functions. Other errors, such as a bug of the package, keep all frames. With
+PENSTOCK_TRACEBACK=full every error keeps them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _boundaries: Set[CodeType] = set()
 
 
 def public(function: _Function) -> _Function:
-    """Decorates a public function: tracebacks of its errors end at its caller, and show one frame of the package."""
+    """Decorates a public function: it shortens the tracebacks of its errors to the caller and one frame of the package."""
     return public_after(lambda arguments: None, function)
 
 
@@ -49,17 +49,17 @@ def meant(error: _Error) -> _Error:
 
 
 def call_user(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Calls a function of the user. Tracebacks show all frames below this one."""
+    """Calls a function of the user. Tracebacks show all of the function's frames."""
     return function(argument)
 
 
-# The folder in the form of tracebacks. Folders below it hold examples, which are user code.
+# The package's folder, as tracebacks name it. Folders below it have examples, which count as user code.
 _PACKAGE = os.path.dirname(call_user.__code__.co_filename)
 
 
 def shorten(error: BaseException) -> bool:
-    """Drops the package's frames from the traceback of an error. Returns False, without effect, if the frames must
-    stay.
+    """Drops the package's frames from the tracebacks of an error and its causes. Returns False, without effect, if the
+    frames must stay.
 
     Call it in the `except` clause of the function that the user called. If it returned True, raise the error again.
     """

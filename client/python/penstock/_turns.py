@@ -9,10 +9,10 @@ from ._errors import PenstockError
 
 
 class Turns:
-    """A context that a second thread cannot enter: it gets an error at once.
+    """A context of one thread at a time. A second thread gets an error at once.
 
-    A thread's turn ends when it has left the context and has taken the batch that it got there. Different threads may
-    follow one another. A KeyboardInterrupt may leave the context entered: its thread can enter it again.
+    A thread's turn ends when the thread has left the context and has taken the batch that it got there. Then another
+    thread may enter. After a KeyboardInterrupt the context may stay entered. The same thread can enter it again.
     """
 
     __slots__ = ("_given", "_inside", "_thread")
@@ -24,7 +24,7 @@ class Turns:
 
     def __enter__(self) -> None:
         me = get_ident()
-        # One call of C code checks and enters, so that no other thread can enter in between.
+        # A single call of C code checks and enters, so that no other thread can enter between the two.
         if self._inside.setdefault("thread", me) == me:
             if not self._given or self._thread == me:
                 return

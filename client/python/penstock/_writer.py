@@ -37,7 +37,7 @@ class ShardSet(NamedTuple):
 
 
 class _Packer:
-    """A `penstock pack` process and the data in transit to it. Thread-safe. Only for the process that started it."""
+    """A `penstock pack` process and the buffered records for it. Thread-safe. Only for the process that started it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,14 +47,14 @@ class _Packer:
         self._pending: List[bytes] = []
         self._pending_bytes = 0
         self._records = 0
-        self._broken = False  # an interrupt may have cut a frame
+        self._broken = False  # true if an interrupt may have cut a frame
         self._over = False
 
     def _start(self, *arguments: str) -> None:
         self._errors = stderr_file()
         self._pid = os.getpid()
         try:
-            # In a session of its own: Ctrl-C is for this process, which then stops in an orderly way.
+            # The program has its own session, because Ctrl-C is for this process, which then abandons the program.
             self._process = subprocess.Popen(
                 [find_program(), "pack", *arguments],
                 stdin=subprocess.PIPE,
@@ -76,13 +76,13 @@ class _Packer:
         ============================  ==========================================================================
         bytes, str                    one value; str as UTF-8
         int, bool, float              one value, of int64 or float32
-        a list or tuple of those      any number of values: a ragged column if it varies
-        a NumPy array, or a tensor    its type and shape are kept (the first axis may vary)
-        None, an empty list           nothing
+        a list or tuple of these      any number of values; a ragged column if the number varies
+        a NumPy array, or a tensor    values with their type and shape, whose first axis may vary
+        None, an empty list           no value
         ============================  ==========================================================================
 
-        All records must have the same kind of value under a key. ConfigurationError names a feature that cannot be stored.
-        The record is then not added.
+        All records must have the same kind of value under a key. Raises ConfigurationError that names a feature that cannot
+        be stored. The record is then not added.
         """
         try:
             body = features_body(features)
@@ -140,7 +140,7 @@ class _Packer:
         return self._process
 
     def _finish(self, body: bytes) -> List[Dict[str, Any]]:
-        """Sends the end, waits, and returns the program's output."""
+        """Sends the last frame, waits until the program ends, and returns its output."""
         with self._lock:
             self._check()
             self._pending.append(frame(END, body))
@@ -167,7 +167,7 @@ class _Packer:
         return error
 
     def _end(self) -> None:
-        """Marks the end and releases the resources."""
+        """Closes this object and its streams."""
         self._over = True
         self._pending = []
         for stream in (self._process and self._process.stdin, self._process and self._process.stdout, self._errors):
@@ -176,12 +176,12 @@ class _Packer:
                     stream.close()
 
     def abandon(self) -> None:
-        """Stops: keeps nothing that was written. Harmless after close()."""
+        """Ends the program, which discards all records. No effect after close()."""
         if self._process is None or self._over or self._pid != os.getpid():
             return
         process = self._process
         assert process.stdin is not None
-        # Do not only close the pipe: a forked process may have it open.
+        # Closing the pipe is not sufficient: a forked process may have it open.
         with contextlib.suppress(OSError):
             if not self._broken and process.poll() is None:
                 os.set_blocking(process.stdin.fileno(), False)
@@ -223,11 +223,10 @@ class _Packer:
 
 
 class ShardPart(_Packer):
-    """One part of a ShardWriter's records, for another process: `with part: part.write(...)`. Created by
-    ShardWriter.part.
+    """A part of a ShardWriter's records, for another process: `with part: part.write(...)`. ShardWriter.part creates it.
 
-    It can be pickled; `with` starts it. A part that ends with an exception, or whose process dies, is missing: the
-    writer then refuses to close until a part of this number was written completely.
+    It can be pickled until `with` starts it. A part that ends with an exception, or whose process dies, is missing. The
+    writer's close() then fails until a part of this number is complete.
     """
 
     def __init__(self, staging: str, number: int) -> None:
@@ -252,7 +251,7 @@ class ShardPart(_Packer):
 
     @public
     def close(self) -> None:
-        """Completes the part, as the end of `with` does. The writer may then use it."""
+        """Completes the part. The end of `with` calls this."""
         if not self._over:
             self._finish(b"")
 
@@ -265,13 +264,13 @@ class ShardWriter(_Packer):
                 writer.write({"image": path.read_bytes(), "label": label})
         loader = penstock.Loader(writer.result.job)
 
-    All or nothing: `out`, which must not exist or must be an empty folder, appears atomically at the end of `with`. After an
-    exception, or if this process is killed, there is nothing. Until then the records are in a hidden folder next to `out`.
+    `out`, which must not exist or must be an empty folder, appears atomically and complete at the end of `with`. After an
+    exception, or if this process is killed, it does not appear. Until the end the records are in a hidden folder next to it.
 
     `out` may be a bucket's folder ("s3://bucket/shards"). Until the end of `with` the records are in TMPDIR. Then
     the shards appear one by one, and the job file appears last.
 
-    From several processes, each record in its place, whichever process is faster:
+    Several processes can write parts. The order of the records does not depend on the processes' speed:
 
         with penstock.ShardWriter("/data/shards") as writer, multiprocessing.Pool() as pool:
             pool.starmap(convert, [(writer.part(n), files) for n, files in enumerate(chunks)])
@@ -295,8 +294,8 @@ class ShardWriter(_Packer):
     ) -> None:
         """Writes shards `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`.
 
-        `order`: "sorted" keeps the order in which the records were written (those of this writer, then part by part).
-        "shuffled" permutes all of them by `seed`.
+        `order`: "sorted" keeps the order of the writes: the records of this writer, then those of each part. "shuffled"
+        permutes all records by `seed`.
         """
         super().__init__()
         name = path_text("out", out)
@@ -318,8 +317,8 @@ class ShardWriter(_Packer):
 
     @public
     def part(self, number: int) -> ShardPart:
-        """Returns a part of the records for another process, or for another machine that has the folder. Parts are
-        ordered by their numbers. All requested parts must have been written when this writer is closed.
+        """Returns a part of the records for another process, or for another machine that has the folder. The numbers give
+        the order of the parts. Every part must be complete before this writer is closed.
         """
         if not 0 <= number < 1 << 32:
             raise ConfigurationError(f"parts are numbered from 0: {number}")
@@ -329,7 +328,7 @@ class ShardWriter(_Packer):
 
     @public
     def close(self) -> ShardSet:
-        """Completes the shards, as the end of `with` does: they appear. On an error there are none."""
+        """Completes the shards. The end of `with` calls this. After an error there are no shards."""
         if self._result is None:
             made = self._finish(struct.pack(f"<{len(self._expected)}I", *self._expected))[-1]
             self._result = ShardSet(made["files"], made["job"], made["shards"], made["records"], made["bytes"])

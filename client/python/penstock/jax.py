@@ -1,4 +1,4 @@
-"""Batches as JAX arrays, placed by a sharding.
+"""Batches as JAX arrays, which a sharding places.
 
     sharding = NamedSharding(jax.make_mesh((jax.device_count(),), ("data",)), PartitionSpec("data"))
     loader = penstock.jax.Loader("train.textproto", data_root="/data", sharding=sharding, columns=("image", "label"))
@@ -46,7 +46,7 @@ class Batch(Dict[str, Any]):
 
     @property
     def valid(self) -> Any:
-        """(rows,) of bool, placed like the columns: False for padding. Created on first access."""
+        """(rows,) of bool, placed like the columns: False for padding and masked rows. Created on first access."""
         if self._valid is None and self._make_valid is not None:
             self._valid, self._make_valid = self._make_valid(), None
         return self._valid
@@ -67,8 +67,8 @@ jax.tree_util.register_pytree_with_keys(Batch, _flatten, _unflatten)
 class Loader(AheadLoader[Any]):
     """Does what penstock.Loader does, with jax.Arrays. It has these arguments in addition to those of penstock.Loader:
 
-    sharding    the sharding of all columns over their rows, or {column: sharding}. Default: JAX places arrays as it places new
-                ones. The sharding gives rank and world size: processes whose devices hold the same rows are one rank
+    sharding    the sharding of all columns over their rows, or {column: sharding}. Default: JAX's default device. The sharding
+                determines rank and world size: processes whose devices hold the same rows are one rank
     columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each batch is that
                 column. Default: each batch is a dict of all columns
     ahead       the number of batches whose transfer starts before they are due
@@ -112,7 +112,7 @@ class Loader(AheadLoader[Any]):
 
 
 class _MakeWork:
-    """Creates the work of one loop. Keeps no loader, so that a dropped loader closes at once."""
+    """Creates the work of one loop. Holds no reference to the loader, which closes when it is destroyed."""
 
     def __init__(
         self, selection: Selection, sharding: Union[Sharding, Mapping[str, Sharding], None], pieces: int
@@ -139,7 +139,7 @@ class _MakeWork:
 
 
 def _end_steps() -> None:
-    """Waits for the current steps: they keep the batches that they read, although no Python object does."""
+    """Waits for the running steps. They hold the batches that they read, although no Python object does."""
     live: Any = jax.live_arrays
     for array in live():
         if not array.is_deleted():
@@ -153,14 +153,14 @@ def _end_steps() -> None:
 class _Part(NamedTuple):
     rank: int
     world_size: int
-    replica: int  # this process's number among those of its rank
+    replica: int  # this process's number among the processes of its rank
     pieces: int  # number of parts into which its devices split its rows
 
 
 def _part_of(sharding: Sharding) -> _Part:
     devices = len(sharding.device_set)
     dimensions = max(1, len(sharding.spec)) if isinstance(sharding, NamedSharding) else 1
-    # Each dimension is as long as the number of devices, so that every dimension can be split.
+    # Each dimension has the size of the number of devices, so that the sharding can split every dimension.
     indices: Mapping[Any, Any] = sharding.devices_indices_map((devices,) * dimensions)
     rows: Dict[int, set[Tuple[int, int]]] = {}
     for device, index in indices.items():
@@ -225,7 +225,7 @@ class _Placer:
 
 
 class _Placing(Work[Any]):
-    """Starts transfers. `device_put` returns before a transfer ends, and keeps the batch's memory until then."""
+    """Starts transfers. `device_put` returns before a transfer ends, and holds the batch's memory until its end."""
 
     def __init__(self, placer: _Placer, selection: Selection, schema: Mapping[str, Column]) -> None:
         self._placer = placer
@@ -251,7 +251,7 @@ class _Placing(Work[Any]):
             out[name] = _numpy(batch[name], column)
         if self._columns is not None:
             return self._selection.of(out.__getitem__)
-        # Copies, so that the batch releases its part of the arena.
+        # Copy these arrays, so that they do not hold the batch's part of the arena.
         valid, out.ids = batch.valid.copy(), batch.ids.copy()
         out.epoch, out.step = batch.epoch, batch.step
         out._make_valid = lambda: placer.place(("valid",), (valid,))[0]

@@ -1,4 +1,4 @@
-"""The messages of a job file: Feature, Order, Batch, Errors ... A dict is accepted in place of each."""
+"""The messages of a job file: Feature, Order, Batch, Errors ... A dict may replace each of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The ops of a job's pipeline, by their names in a job file: `ops.random_resized_crop(height=224, width=224)`.
 
-Each takes its settings, and `column` (the column to work on; default "image") and `name` (its part of the random key).
+The arguments are the fields of the op, `column` (its column; default "image") and `name` (its part of the random key).
 docs/augmentations.md describes them.
 """
 

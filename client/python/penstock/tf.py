@@ -40,8 +40,8 @@ def dataset(
     """Returns a tf.data.Dataset of a job's batches. It has these arguments in addition to those of penstock.Loader:
 
     columns        names of columns: each element is a tuple of them. One name: each element is that column. Default: each
-                   element is a dict of all columns. More names: "valid" (bool, False for padding), "ids" and "sources" (int64,
-                   (rows, 2))
+                   element is a dict of all columns. Additional names: "valid" (bool, False for padding and masked rows), "ids"
+                   and "sources" (int64, (rows, 2))
     input_context  the argument that strategy.distribute_datasets_from_function passes: an element is one replica's part of a
                    step
 
@@ -62,11 +62,10 @@ def dataset(
 
 
 class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
-    """See `dataset`. One iteration covers one epoch (or `epochs`), and the next iteration continues, as in
-    penstock.Loader.
+    """See `dataset`. An iteration covers `epochs` epochs, and the next iteration continues, as in penstock.Loader.
 
-    Its cardinality is the length of a whole iteration, also in datasets built on it. After `load_state_dict` an
-    iteration is shorter.
+    The cardinality of this dataset, and of datasets built on it, is the length of a whole iteration. After
+    `load_state_dict` an iteration is shorter.
     """
 
     def __init__(self, loader: Loader, columns: Columns, parts: int) -> None:
@@ -131,22 +130,22 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
 
     @public
     def state_dict(self, steps: Optional[int] = None) -> Dict[str, Any]:
-        """Returns the place of the loop: after the last batch that has left this dataset.
+        """Returns the state after the last batch that has left this dataset, or after `steps` steps of this iteration.
 
         Datasets built on it can be ahead of the loop's body (prefetch, a strategy's iterators, Keras's
-        steps_per_execution). `steps` is the number of steps of this iteration that the body has received. The last 1024
-        states are kept.
+        steps_per_execution). `steps` must then be the number of steps that the body has received. The dataset stores
+        the last 1024 states.
         """
         return self._feed.state_dict(steps)
 
     @public
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Makes the next iteration continue after that state, to the end of its epoch. Ends the current iteration."""
+        """Makes the next iteration continue after that state. Ends the current iteration."""
         self._feed.load_state_dict(state)
 
     @property
     def trackable(self) -> Any:
-        """Saves and restores the state in a tf.train.Checkpoint(model=model, data=dataset.trackable)."""
+        """An object with the state for a tf.train.Checkpoint(model=model, data=dataset.trackable)."""
         return _Trackable(self)
 
     def stats(self) -> Dict[str, float]:
@@ -154,7 +153,7 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
         return self._loader.stats()
 
     def close(self) -> None:
-        """Closes the loader. Tensors stay valid. A running iteration gets an error. Can be called again."""
+        """Closes the loader. Tensors stay valid. A running iteration gets an error. May be called more than once."""
         self._loader.close()
 
 
@@ -187,12 +186,12 @@ def _pipeline(feed: Feed, layout: Layout, elements: Optional[int]) -> Any:
         batches = batches.take(elements)
     pipeline = tf.data.Dataset.zip((_start(feed), batches)).map(lambda _, batch: batch)
     options = tf.data.Options()
-    # The feeder prepares batches ahead. A prefetch that TensorFlow adds would remove batches that the loop's body has
-    # not received.
+    # The feeder prepares batches ahead. A prefetch of TensorFlow would take batches that the loop's body has not
+    # received.
     options.experimental_optimization.inject_prefetch = False
     options.experimental_optimization.map_parallelization = False
     if feed.loader.world_size > 1:
-        # The rows are already this worker's part.
+        # The loader already reads only this worker's rows.
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return pipeline.with_options(options)
 
@@ -209,7 +208,7 @@ def _start(feed: Feed) -> Any:
 
 
 def _call(feed: Feed, method: Callable[[Feed], Any]) -> Callable[[], Any]:
-    """Returns a function for TensorFlow, which never releases it. So it must not keep the loader alive."""
+    """Returns a function for TensorFlow. It holds no reference to the loader, because TensorFlow never releases it."""
     reference = weakref.ref(feed)
 
     def call() -> Any:
@@ -226,8 +225,6 @@ _live: weakref.WeakSet[Feed] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Closes all loaders at exit. TensorFlow's threads can request batches until the process ends, and no feeder may
-    start for them.
-    """
+    """Closes all loaders at exit. Otherwise TensorFlow's threads could request batches and thus start another feeder."""
     for feed in list(_live):
         feed.loader.close()

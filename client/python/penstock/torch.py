@@ -31,12 +31,12 @@ class Loader(AheadLoader[Any]):
 
     columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of their tensors. One name: each
                 batch is that column's tensor. Default: each batch is a dict of all columns (`Batch`)
-    pin_memory  copies tensors once, into page-locked memory of PyTorch: `.to(device, non_blocking=True)` then copies while the
-                CPU continues. Otherwise tensors are views of the arena, and `non_blocking` gains nothing
-    device      copies batches to this device ahead of the loop, while the step runs
-    normalize   {"image": penstock.torch.Normalize(...)}: casts and normalizes after the copy, so that uint8 crosses the bus
-    ahead       with device: the number of batches whose copy starts before they are due
-    register    with device: page-locks the parts of the arena with batches (cudaHostRegister), and copies from there. The
+    pin_memory  copies tensors into page-locked memory of PyTorch: `.to(device, non_blocking=True)` then copies while the CPU
+                continues. Otherwise tensors are views of the arena, and `non_blocking` has no effect
+    device      the device of the tensors. The loader copies batches to a CUDA device ahead of the loop, while the step runs
+    normalize   {"image": penstock.torch.Normalize(...)}: casts and normalizes after the copy, so that the bus transfers uint8
+    ahead       with a CUDA device: the number of batches whose copy starts before they are due
+    register    with a CUDA device: page-locks the parts of the arena with batches (cudaHostRegister), and copies from them. The
                 feeder then keeps its memory. Set it for the first loader of the process
     """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what the package has of the job file's messages: _schema.json, messages.pyi and ops.pyi.
+"""Writes the package's files about the messages of a job file: _schema.json, messages.pyi and ops.pyi.
 
     generate.py PENSTOCK            writes them from `PENSTOCK schema --json`
-    generate.py PENSTOCK --check    lists those that are out of date, and exits with 1
+    generate.py PENSTOCK --check    lists the files that are out of date; exits with 1 if there are any
 """
 
 import json
@@ -43,7 +43,7 @@ class Stubs:
         return prefix + field["of"] if field["type"] == "message" else TYPES[field["type"]]
 
     def argument(self, field, prefix=""):
-        """The type of a constructor's argument."""
+        """Returns the type of a constructor's argument."""
         element = self.element(field, prefix)
         if field["type"] == "message":
             element = f"Union[{element}, Mapping[str, Any]]"
@@ -68,7 +68,7 @@ class Stubs:
         return [f'{field["name"]}: Optional[{self.argument(field, prefix)}] = ...' for field in fields]
 
     def document(self, message, indent, fallback=""):
-        """A docstring: the message's comment, and each field's."""
+        """Returns a docstring with the comments of the message and its fields."""
         lines = [message["comment"] or fallback] if message["comment"] or fallback else []
         noted = [field for field in message["fields"] if field["comment"] and not field["oneof"]]
         notes = [f'    {field["name"]}: {field["comment"]}' for field in noted]

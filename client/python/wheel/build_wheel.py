@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Puts the wheel together: the Python package, and the programs with every shared library that they need.
+"""Builds the wheel: the Python package, and the programs with every shared library that they need.
 
     build_wheel.py --version 0.3.0 --programs build/release/bin --out build/wheel
 
-Needs Python alone, ldd and strip. The same inputs give the same bytes.
+Needs only Python, ldd and strip. Equal inputs give equal bytes.
 """
 import argparse
 import base64
@@ -25,8 +25,8 @@ PROGRAMS = ("penstock", "penstockd")
 LAUNCHER = "penstock_launcher"
 
 # The wheel contains the C library, so the programs run on every kernel with their system calls (pidfd_open, Linux 5.3).
-# Debian 11 is the oldest system that this was tried on: its C library is 2.31, and no system with that one has an older
-# kernel than this.
+# Debian 11 is the oldest tested system. Its C library is 2.31, and no system with that library has an older kernel than
+# 5.3.
 PLATFORM = "manylinux_2_31_x86_64"
 LARGEST_WHEEL = 60 << 20
 PROJECT_URL = "https://penstock.example"
@@ -90,7 +90,7 @@ def run(*command: str) -> str:
 
 
 def libraries_of(program: Path) -> Dict[str, Path]:
-    """What the program needs to start, the loader among it: name to file."""
+    """Returns the libraries that the program needs, and the loader, by name."""
     found = {}
     for line in run("ldd", str(program)).splitlines():
         words = line.split()
@@ -111,7 +111,7 @@ def stripped(path: Path, scratch: Path) -> bytes:
 
 
 def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
-    """The licenses of these files, from Debian's packages; none on other systems."""
+    """Returns the licenses of these files from Debian's packages. Returns none on other systems."""
     if shutil.which("dpkg-query") is None:
         return {}
     out = {}
@@ -133,7 +133,7 @@ def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
 
 
 def programs(folder: Path) -> Dict[str, Content]:
-    """_programs: bin (what is started), libexec (the programs), lib, and loader (the dynamic loader, once for each)."""
+    """Returns _programs: bin (the launchers), libexec (the programs), lib, and loader (the dynamic loader, for each)."""
     out = {}
     launcher = Content((folder / LAUNCHER).read_bytes(), True)
     libraries: Dict[str, Path] = {}
@@ -162,13 +162,13 @@ def package_files() -> Dict[str, Content]:
 
 
 def tree(folder: Path, place: str) -> Dict[str, Content]:
-    """The files below a folder, by their names in the wheel."""
+    """Returns the files below a folder, by their names in the wheel."""
     files = sorted(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return {f"{place}/{p.relative_to(folder)}": Content(p.read_bytes()) for p in files}
 
 
 def documents() -> Dict[str, Content]:
-    """The examples, and the job file's messages for programs in other languages."""
+    """Returns the examples, and the messages of a job file for programs in other languages."""
     protos = {name: content for name, content in tree(PROJECT / "proto", "penstock/proto").items()
               if name.endswith(".proto")}
     return {**tree(PROJECT / "examples", "penstock/examples"), **protos}

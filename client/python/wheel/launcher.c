@@ -1,6 +1,6 @@
-// The wheel's bin/penstock and bin/penstockd. This program is linked statically, so it needs nothing of the system. It
-// starts ../libexec/NAME through the dynamic loader and the C library in that folder. So neither the age of the system
-// nor LD_LIBRARY_PATH and LD_PRELOAD matter.
+// The wheel's bin/penstock and bin/penstockd. This program is linked statically, so it needs no library of the system.
+// It starts ../libexec/NAME through the wheel's own dynamic loader and C library. So neither the age of the system nor
+// LD_LIBRARY_PATH and LD_PRELOAD matter.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   char* bin = strrchr(self, '/');
   if (bin == NULL) return Fail(self);
   *bin = '\0';
-  // The loader is there once for each program, under its name: that is what ps and top show.
+  // The wheel has a copy of the loader for each program, under the program's name, which ps and top show.
   const int lengths[] = {snprintf(loader, sizeof loader, "%s/loader/%s", self, name),
                          snprintf(libraries, sizeof libraries, "%s/lib", self),
                          snprintf(program, sizeof program, "%s/libexec/%s", self, name)};
