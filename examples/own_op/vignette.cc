@@ -1,7 +1,7 @@
-// vignette: darkens an image toward its corners, like an old lens. A complete example of an own op.
+// vignette: darkens an image toward its corners, as an old lens does. A complete example of an own op.
 //
 //   ops { custom { op: "vignette"
-//                  numbers { key: "strength" value: 0.6 }      # 0 to 1: how much light the corners lose
+//                  numbers { key: "strength" value: 0.6 }      # 0 to 1: share of light that the corners lose
 //                  numbers { key: "jitter" value: 0.2 }        # the strength is uniform in strength -+ jitter
 //                  texts { key: "shape" value: "round" } } }   # oval (as the image) or round
 #include <algorithm>

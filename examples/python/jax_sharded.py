@@ -1,7 +1,7 @@
 """JAX over a mesh of devices: jax_sharded.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-A sharding places the batches, and the next batch arrives while the step runs. Shows bfloat16 for the convolutions, a cosine
-schedule, clipping by the global norm, a checkpoint and an exact accuracy. On a CPU it runs on 4 devices. JOB is a job of
+A sharding places the batches, and the transfer of the next batch runs during a step. Shows bfloat16 for the convolutions, a
+cosine schedule, clipping by the global norm, a checkpoint and an exact accuracy. On a CPU it uses 4 devices. JOB is a job of
 `penstock init`.
 """
 
@@ -59,7 +59,7 @@ def correct_rows(weights, images, labels, valid):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,

@@ -1,6 +1,6 @@
 """A small convolutional network by model.fit: keras_fit.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FOLDER]
 
-With Keras's recipes: mixed precision, gradient clipping, a schedule, a checkpoint of the whole state, including the data's,
+Shows Keras's recipes: mixed precision, gradient clipping, a schedule, a checkpoint of the whole state, including the data's,
 after each epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as in a job of `penstock init`.
 """
 
@@ -24,7 +24,7 @@ def network(height, width, classes):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -36,7 +36,7 @@ def evaluation_of(job, height, width):
 
 
 class Rows(keras.metrics.Sum):
-    """Number of rows that count."""
+    """Counts the rows with a nonzero weight."""
 
     def update_state(self, labels, _predictions, sample_weight=None):
         super().update_state(tf.ones_like(labels) if sample_weight is None else sample_weight)
@@ -68,7 +68,7 @@ def main():
     job = penstock.Job.load(given.job)
     train = penstock.tf.dataset(job, data_root=given.data_root, batch_size=50, columns=("image", "label"))
     height, width, _ = train.schema["image"].shape
-    # The third element of a tuple is Keras's sample_weight. It is 0 for padding, which then counts nowhere.
+    # The third element of a tuple is Keras's sample_weight. It is 0 for padding, which then has no effect.
     evaluation = penstock.tf.dataset(
         evaluation_of(job, height, width), data_root=given.data_root, columns=("image", "label", "valid")
     )

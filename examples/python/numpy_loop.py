@@ -14,7 +14,7 @@ from penstock import ops
 
 
 def features(images):
-    """Returns the means of 8 x 8 fields, in -1 to 1, and a one."""
+    """Returns the means of 8 x 8 fields, from -1 to 1, and a constant 1."""
     rows, height, width, channels = images.shape
     fields = images[:, : height // 8 * 8, : width // 8 * 8].reshape(rows, 8, height // 8, 8, width // 8, channels)
     means = fields.mean(axis=(2, 4), dtype=np.float32).reshape(rows, -1) / 127.5 - 1
@@ -27,7 +27,7 @@ def softmax(scores):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,

@@ -1,6 +1,6 @@
 """A small convolutional network in PyTorch: pytorch.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-With PyTorch's recipes: automatic mixed precision, gradient clipping, a schedule, a checkpoint of the whole state from which it
+Shows PyTorch's recipes: automatic mixed precision, gradient clipping, a schedule, a checkpoint of the whole state from which it
 resumes bit for bit, also in mid-epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as in a job of
 `penstock init`.
 """
@@ -23,7 +23,7 @@ def network(classes):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -44,7 +44,7 @@ def main():
     given = parser.parse_args()
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    # On a GPU the loader copies batches in advance and normalizes them there, so that uint8 crosses the bus.
+    # The loader copies batches to a GPU in advance and normalizes them there, so that the bus transfers uint8.
     arguments = {
         "data_root": given.data_root,
         "device": device,

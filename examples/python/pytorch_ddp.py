@@ -1,7 +1,7 @@
 """DistributedDataParallel: torchrun --nproc-per-node 2 pytorch_ddp.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-Each rank receives only its own rows of each step: no sampler, no set_epoch. The loader reads the rank from torch.distributed.
-The state of any rank is the state of all. Without torchrun there is one rank. JOB is a job of `penstock init`.
+Each rank receives only its own rows of each step, without a sampler or set_epoch. The loader reads the rank from
+torch.distributed. The states of all ranks are equal. Without torchrun there is one rank. JOB is a job of `penstock init`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def network(classes):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -56,7 +56,7 @@ def main():
         "normalize": {"image": penstock.torch.Normalize()},
     }
     job = penstock.Job.load(given.job)
-    # batch_size is the number of rows of all ranks together, so 1, 2 or 4 ranks do the same training.
+    # batch_size is the number of rows of all ranks together, so the training is the same on 1, 2 or 4 ranks.
     loader = penstock.torch.Loader(job, batch_size=40, columns=("image", "label"), **arguments)
     height, width, _ = loader.schema["image"].shape
     evaluation = penstock.torch.Loader(evaluation_of(job, height, width), columns=("image", "label", "valid"), **arguments)

@@ -27,7 +27,7 @@ def network(height, width, classes):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,

@@ -1,8 +1,8 @@
 """MultiWorkerMirroredStrategy: tf_multi_worker.py JOB.textproto DATA_ROOT [--epochs N] [--local N]
 
 Start it on each worker with its TF_CONFIG, which gives rank and world size, or with --local 2, which starts two workers on this
-machine. Each worker's dataset has that worker's rows of each step; together they are the rows of one rank. JOB is a job of
-`penstock init`.
+machine. Each worker's dataset has that worker's rows of each step. All workers together read the rows of one rank. JOB is a
+job of `penstock init`.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 
-STEP_ROWS = 40  # rows of all workers together, so 1, 2 or 4 workers do the same training
+STEP_ROWS = 40  # rows of all workers together, so the training is the same on 1, 2 or 4 workers
 
 
 def start_here(count):
@@ -29,7 +29,7 @@ def start_here(count):
 
 
 def evaluation_of(job, height, width):
-    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
+    """Returns a job that reads every record once, without randomness, and pads the last batch."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,

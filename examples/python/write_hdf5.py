@@ -1,4 +1,4 @@
-"""Writes an HDF5 file as shards: write_hdf5.py FILE.h5 OUT. Each data set is a column, and its first axis is the records."""
+"""Writes an HDF5 file as shards: write_hdf5.py FILE.h5 OUT. Each data set is a column. Its first axis counts the records."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Writes a table as shards: write_pandas.py FILE.csv OUT. Each column becomes one of the job. Missing values stay missing."""
+"""Writes a table as shards: write_pandas.py FILE.csv OUT. Each table column becomes a job column. Missing values stay missing."""
 
 import sys
 
