@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The gain of caches that the worker chooses: rows/s of a trainer on the same host, epoch by epoch, with the default sizes set
-# by flags, with the worker's own choice, and with the best set by hand. The sides take turns. Prints ratios of the last
-# epochs.
-#   bench/caches.sh SHARDS_FOLDER [ROUNDS]               the standard recipe; by hand it caches all images decoded
-#   bench/caches.sh --evaluation SHARDS_FOLDER [ROUNDS]  resize and center crop; by hand it caches all finished rows
-# Needs twice the memory of the decoded images.
+# The gain of cache sizes that the worker chooses: rows/s of a trainer on the same host, epoch by epoch. The sides are the
+# default sizes as flags, the worker's choice, and the best sizes by hand. They take turns. Prints ratios of the epochs
+# after the fourth.
+#   bench/caches.sh SHARDS_FOLDER [ROUNDS]               the standard recipe; the best sizes cache all decoded images
+#   bench/caches.sh --evaluation SHARDS_FOLDER [ROUNDS]  resize and center crop; the best sizes cache all finished rows
+# The memory budget, BUDGET_MIB (6144), must be at least twice the size of the decoded images.
 set -euo pipefail
 what=recipe
 [ "${1:-}" != --evaluation ] || { what=evaluation; shift; }

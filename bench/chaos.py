@@ -3,11 +3,11 @@
 
     bench/chaos.py [--minutes 20] [--seed 1] [--images 3000] [--away 15]
 
-Three workers serve one job, and the data of one of them have damaged records. The ranks run in lockstep, as training does: a
-step begins when all ranks have finished the one before. Every few seconds the script kills (SIGKILL) or stops (SIGSTOP) a
+Three workers serve one job, and the data of one worker have damaged records. The ranks run in lockstep, as training does: a
+step begins when all ranks have finished the previous one. Every few seconds the script kills (SIGKILL) or stops (SIGSTOP) a
 process, which returns within --away seconds. A killed trainer also ends the others, and all restore the state of the last
 common step, as with a launcher. Afterwards a loader without a daemon reads the same steps from intact data. The run fails if
-a batch differs, if a trainer ends by itself, or if nothing arrives for two minutes. Needs NumPy. PENSTOCK_BIN names the
+a batch differs, if a trainer ends by itself, or if no step ends for two minutes. Needs NumPy. PENSTOCK_BIN names the
 programs' folder.
 """
 
@@ -62,7 +62,7 @@ def import_penstock():
 
 
 def train(rank):
-    """One trainer: it reads, prints a line for each step, and waits for a line before the next one."""
+    """Runs a trainer: it reads, prints a line for each step, and waits for a line before the next step."""
     penstock = import_penstock()
     state = sys.stdin.readline().strip()
     loader = penstock.Loader("chaos", rank=rank, world_size=WORLD, epochs=0)
@@ -162,7 +162,7 @@ class Run:
         self.returning.append((time.monotonic() + seconds, action))
 
     def disturb(self):
-        """Kills or stops one process, which returns before `--away` seconds are over."""
+        """Kills or stops one process, which returns within `--away` seconds."""
         kind = self.random.choice(["worker", "worker", "coordinator", "trainer", "feeder"])
         way = self.random.choice(["kill", "stop"])
         away = self.random.uniform(0.5, self.args.away)
@@ -208,7 +208,7 @@ class Run:
         self.later(seconds, go_on)
 
     def step(self):
-        """Waits until all ranks have finished a step, and disturbs processes meanwhile. False: the trainers restarted."""
+        """Waits until all ranks finish a step, and disturbs processes. Returns False if the trainers restarted."""
         trainers = self.trainers
         lines = {}
         selector = selectors.DefaultSelector()
@@ -277,7 +277,7 @@ class Run:
         self.compare()
 
     def compare(self):
-        """Compares every batch with a loader without a daemon on the intact data."""
+        """Compares every batch with that of a loader without a daemon on the intact data."""
         penstock = import_penstock()
         left = collections.defaultdict(dict)
         for (epoch, position, rank), digest in self.digests.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The gain of several connections for one stream: rows/s of `penstock read` over gRPC through a proxy (link_proxy) that limits
-# each connection to some MB/s, as clouds do, or makes the link long; --wire-connections auto against 1, in turns. The worker's
-# cache has the finished rows, so that the link is measured. With auto, the measured time includes the search for the number of
+# The gain of several connections for one stream: rows/s of `penstock read` over gRPC with --wire-connections auto, against 1, in
+# turns. A proxy (link_proxy) delays the link, or limits each connection to some MB/s, as clouds do. The worker's cache has the
+# finished rows, so that the link determines the rate. With auto, the measured time includes the search for the number of
 # connections.
 #   bench/connections.sh [ROUNDS] [STEPS] [DELAY_MS:MB_PER_SECOND...]
 #       (3 rounds, 1600 steps of 64 rows of 150,528 bytes; 0:0, 0:300 and 30:0, where 0 MB/s is no limit)

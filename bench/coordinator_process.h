@@ -1,5 +1,5 @@
-// A coordinator in a separate process, for benchmarks that measure its cost, and workers that send a worker's messages
-// without reading data.
+// A coordinator in a separate process, for benchmarks that measure its cost. Also simulated workers, which send the
+// messages of workers and read no data.
 #ifndef PENSTOCK_BENCH_COORDINATOR_PROCESS_H_
 #define PENSTOCK_BENCH_COORDINATOR_PROCESS_H_
 
@@ -24,7 +24,7 @@
 
 namespace penstock::bench {
 
-// Forks, so it must be constructed before gRPC starts.
+// The constructor forks, so it must run before gRPC starts.
 class CoordinatorProcess {
  public:
   explicit CoordinatorProcess(const coordinator::CoordinatorOptions& asked) {
@@ -52,11 +52,11 @@ class CoordinatorProcess {
   CoordinatorProcess(const CoordinatorProcess&) = delete;
   CoordinatorProcess& operator=(const CoordinatorProcess&) = delete;
 
-  // Empty if the coordinator did not start.
+  // Returns host:port, or "" if the coordinator did not start.
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
-  // The CPU time of the process so far, in seconds.
+  // Returns the CPU time of the process, in seconds.
   double CpuSeconds() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -68,7 +68,7 @@ class CoordinatorProcess {
     }
     return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
-  // The resident memory of the process.
+  // Returns the resident memory of the process.
   double MemoryBytes() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
     for (std::string line; std::getline(file, line);) {
@@ -107,7 +107,7 @@ void Call(v1::Coordinator::Stub* stub, Method method, const Req& request, Rep* r
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
 }
 
-// Workers that send heartbeats, report tasks as done, and change their address on request.
+// Simulated workers. They send heartbeats, report tasks as done, and change their address on request.
 class MadeUpWorkers {
  public:
   using Stub = v1::Coordinator::Stub;

@@ -1,6 +1,6 @@
-# Sourced by the benchmarks that need a daemon. start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port below
-# $work and sets PENSTOCK_COORDINATOR. start_coordinator and start_linked_worker (below) do the same for a worker behind a link.
-# The end of the script ends all processes and removes their files.
+# Functions for the benchmarks that need a daemon. start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port, with its
+# files in $work, and sets PENSTOCK_COORDINATOR. start_coordinator and start_linked_worker (below) do the same for a worker behind a
+# link. When the script ends, it ends all processes and removes their files.
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -22,7 +22,7 @@ trap stop_all EXIT
 
 start_daemon() {
   local data_root=$1; shift
-  # A growing cache would change the measured work from epoch to epoch. Only bench/caches.sh measures that.
+  # A growing cache would change the measured work from epoch to epoch. caches_as_found=1 permits it.
   case " $* " in *' --decoded-cache '*) ;; *) [ -n "${caches_as_found:-}" ] || set -- --decoded-cache 0 "$@" ;; esac
   rm -rf "$work/state" "$work/port"
   "$bin/penstockd" standalone --listen 127.0.0.1:0 --port-file "$work/port" --data-root "$data_root" \
@@ -40,7 +40,7 @@ start_daemon() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# A separate coordinator, for workers that start_linked_worker starts one after another.
+# Starts a separate coordinator, for workers that start_linked_worker starts one after another.
 start_coordinator() {
   PENSTOCK_COORDINATOR=127.0.0.1:$(free_port)
   export PENSTOCK_COORDINATOR

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A TCP proxy that makes a link long without making it narrow: every byte arrives later by half of DELAY_MS in each
-direction. This adds DELAY_MS to a round trip, and any number of bytes may be under way. With BYTES_PER_SECOND it also makes
-the link narrow: each direction of each connection carries at most that.
+"""A TCP proxy that makes a link long: it delays every byte by half of DELAY_MS in each direction. This adds DELAY_MS to a
+round trip and does not limit the rate. With BYTES_PER_SECOND it also makes the link narrow: each direction of each
+connection carries at most this rate.
 
     bench/delay_proxy.py LISTEN_PORT TARGET_HOST:PORT DELAY_MS [BYTES_PER_SECOND]     (LISTEN_PORT on 127.0.0.1)
 
@@ -84,7 +84,7 @@ async def main(port, host, target_port, delay, rate):
             end.transport.set_write_buffer_limits(high=4 * CHUNK)
         await asyncio.gather(carry(reader, there[1], delay), carry(there[0], writer, delay))
 
-    limit = 4096 if rate > 0 else 4 * CHUNK  # the most bytes buffered here
+    limit = 4096 if rate > 0 else 4 * CHUNK  # maximum number of buffered bytes
     server = await asyncio.start_server(serve, "127.0.0.1", port, limit=limit)
     async with server:
         await server.serve_forever()

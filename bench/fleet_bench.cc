@@ -1,7 +1,7 @@
-// The cost of a fleet for the coordinator: its memory for each shard of a job, and its CPU time with workers that send
-// heartbeats and trainers that report each second. All have a long poll. In turns the calls are spread evenly over the
-// second, and follow the coordinator's requested times. The RPCs are real, with a connection each. No process makes
-// rows.
+// The cost of a fleet for the coordinator: its memory per shard of a job, and its CPU time with workers that send
+// heartbeats and trainers that report. Each member has a long poll and a connection of its own. Each calls once per
+// second, or at the times that the coordinator requests. The two schedules take turns. The RPCs are real. No process
+// makes rows.
 //
 //   fleet_bench [--workers=100] [--trainers=100] [--seconds=10] [--turns=3] [--shards=100000]
 #include <algorithm>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The image path on one thread against OpenCV's and Pillow's, on a folder of photographs: a table with ratios.
+# CPU time of the image path on one thread, against OpenCV's and Pillow's, on a folder of photographs: a table with ratios.
 #   bench/image.sh [FOLDER] [image_bench's flags]     (default: $PENSTOCK_REFERENCE_DATA/photos)
 #   bench/image.sh --ops [ops_bench's flags]          every op, in nanoseconds per pixel
 # Installs Pillow into its own virtual environment under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers.

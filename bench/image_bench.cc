@@ -3,11 +3,11 @@
 //   image_bench --folder=DIR [--turns=9] [--crops=2] [--pillow=PYTHON] [--pillow_script=FILE]
 //   [--only=recipe|opencv|resize]
 //
-// DIR: a folder of JPEGs. Each is cropped --crops times, with the draws of random_resized_crop. In every turn all sides
-// make the same crops one after the other, so that other work on the machine disturbs all. Times are CPU time of the
-// thread. `best` divides the best turns, `median` is that of the turns' ratios. --pillow: a Python with Pillow
-// (image.sh makes one). Pillow decodes, crops and resizes, but neither mirrors nor copies into a batch, as ours does.
-// --only: repeats one side, for a profiler.
+// DIR: a folder of JPEGs. Each side makes --crops crops of each, with the draws of random_resized_crop. In every turn
+// all sides make the same crops one after the other, so that other work on the machine disturbs all of them. Times are
+// CPU times of the thread. `best` is the ratio of the best turns, `median` the median of the turns' ratios. --pillow:
+// a Python with Pillow (image.sh creates one). Pillow decodes, crops and resizes. Unlike ours, it neither mirrors nor
+// copies into a batch. --only: repeats one side, for a profiler.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -100,7 +100,7 @@ class Recipe {
   std::vector<uint8_t> ring_;
 };
 
-// The code that a user would write around our crop decoder.
+// The code that a user would write with our crop decoder.
 class OpencvRecipe {
  public:
   OpencvRecipe() : ring_(kRing * kRowBytes) { cv::setNumThreads(1); }

@@ -1,11 +1,11 @@
-// Decoding JPEG on one thread: the crops of RandomResizedCrop out of each photograph of a folder, and the whole
-// photograph. The sides are libjpeg-turbo alone, JpegDecoder, and JpegDecoder on restart-indexed bytes, in turns. Rows
-// are passed on strip by strip, as a resize takes them.
+// CPU time of decoding JPEG on one thread: crops of RandomResizedCrop of each photograph of a folder, and the whole
+// photograph. The sides are libjpeg-turbo alone, JpegDecoder, and JpegDecoder on restart-indexed bytes, in turns. All
+// deliver rows strip by strip, as a resize takes them.
 //
 //   jpeg_bench FOLDER [--crops=20] [--rounds=15] [--per-photo=1]
 //
-// Prints CPU times and their ratios over all photographs (sums of each photograph's best times, and the median over the
-// photographs of the rounds' medians), the ratio of the files' sizes, and the time of the transcoding.
+// Prints CPU times (sums of each photograph's best times), their ratios (also the median over the photographs of the
+// rounds' medians), the ratio of the files' sizes, and the time of the transcoding.
 #include <algorithm>
 #include <array>
 #include <cmath>

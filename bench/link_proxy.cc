@@ -1,7 +1,6 @@
 // A TCP proxy that makes a link long or narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND], both ports
-// of 127.0.0.1. It adds DELAY_MS to a round trip. Without a rate it does not limit the link. bench/remote_hosts.sh
-// needs some GB/s and a long link, which delay_proxy.py cannot carry. bench/narrow_link.sh uses it too. A signal ends
-// it.
+// of 127.0.0.1. It adds DELAY_MS to a round trip. With a rate it limits each direction of each connection. It carries
+// some GB/s over a long link, which delay_proxy.py cannot do. A signal ends it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,10 +25,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// The bytes of one read, and the most bytes under way: more than bandwidth times delay of any measurement here.
+// Limits of the bytes of one read and of the bytes in flight. The latter exceeds bandwidth times delay of every
+// benchmark.
 constexpr size_t kChunk = 256 << 10;
 constexpr size_t kMostUnderWay = size_t{256} << 20;
-// The same for a narrow link, which buffers no more than a switch.
+// Limit of the bytes in flight on a narrow link, which buffers no more than a switch.
 constexpr size_t kMostOnNarrow = 2 * kChunk;
 
 // A sender that is late by less than this catches up.

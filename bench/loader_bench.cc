@@ -1,4 +1,4 @@
-// Rows per second of the loader alone, in this process, against a plain loop with as many threads.
+// Rows per second of the loader in this process, against a plain loop with as many threads.
 //
 //   loader_bench [--folder=DIR] [--rows=2000] [--threads=N] [--pairs=5] [--resize=OPENCV_LINEAR|PIL] [--batch=64]
 //                [--cache=MIB] [--only=loader|loop|cold]
@@ -7,9 +7,9 @@
 // DIR: a folder of JPEGs, repeated to --rows records (default: generated images). The records are TFRecords in a
 // temporary folder, which the loader reads through the page cache. The loop has its JPEGs in memory. Each pair runs
 // both on the same epoch. The ratio of each pair is the result, because other work on the machine disturbs both. With
-// OPENCV_LINEAR both make the same pixels, which is checked once at the start. Each run uses a new loader, so its time
-// includes starting threads and touching fresh memory. --only=cold: drops the files from the page cache before each
-// run, and compares the loader's read-ahead with none.
+// OPENCV_LINEAR both make the same pixels, which the program checks once at the start. Each run uses a new loader, so
+// its time includes the start of threads and the first access to memory. --only=cold: drops the files from the page
+// cache before each run, and compares the loader's read-ahead with none.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rows/s of `penstock read` from a worker behind a long link, against the same worker nearby, in turns. Both are behind
-# delay_proxy.py, which adds to the round trip and limits nothing else. Rows are raw pixels (147 KiB each), which cost the worker
-# nearly nothing, so that the link is measured.
+# delay_proxy.py, which lengthens the round trip and does not limit the rate. Rows are raw pixels (147 KiB each), which cost the
+# worker nearly no time, so that the link determines the rate.
 #   bench/long_link.sh [DELAY_MS] [PAIRS] [STEPS] [FLAG...]     (100 ms, 3 pairs, 150 steps of 16 rows; flags of `read`)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"

@@ -1,6 +1,5 @@
-// Makes TFRecord shards of records without images: make_small_records DIR [RECORDS [SHARDS [RAW_BYTES]]].
-// bench/first_batch.sh measures the time to find a row among very many, not to make it. With RAW_BYTES each record has
-// this number of bytes, which are delivered unchanged (bench/same_host.sh).
+// Writes TFRecord shards of records without images: make_small_records DIR [RECORDS [SHARDS [RAW_BYTES]]]. With
+// RAW_BYTES each record also has this number of bytes, which a job delivers unchanged (bench/same_host.sh).
 #include <sys/stat.h>
 
 #include <cerrno>

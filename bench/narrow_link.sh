@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The gain of compression on a narrow link: rows/s of `penstock read` from a worker behind a link of some MB/s (link_proxy), with
-# --wire-compression off and auto in turns. The rows are crops of photographs, made as in any job. Each read has the number of rows
-# that the link would carry in SECONDS, at most 250 MB of them a second. With auto its first seconds are those of the trial.
-# link_proxy limits each connection to that width, so there is one connection.
+# --wire-compression off and auto in turns. The worker makes the rows from photographs, as in any job. Each read has the rows that
+# the link carries in SECONDS, at up to 250 MB/s. With auto, the measured time includes the worker's trial of compression.
+# link_proxy limits each connection to that width, so the stream has one connection.
 #   bench/narrow_link.sh SHARDS [ROUNDS] [SECONDS] [MB_PER_SECOND...]     (2 rounds of 20 s, 30, 125 and 1000 MB/s)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"

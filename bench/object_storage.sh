@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Rows/s of the loader on shards behind a web server (range_server, on this machine), against the same shards as local files, in
-# turns, without a cache of records: the cost of reading. The server uses a part of the CPUs, which it would not do on another
-# machine. So each ratio appears three times: of rows/s on the shared CPUs; of rows/s without the server's CPU time; of rows per CPU
-# second of the loader's process alone. (On loopback the sender's calls also do most of the receiver's work below its socket. The
-# second and third leave that out.) APART=1: the server has the last CPU, and every loader has only the others, also for near
-# files. The first ratio is then that of a server on another machine.
-#   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms a request)
-# TURNS=3, SECONDS_EACH=5; TIMES=N: each shard under N names, for epochs of more records (default 1); ORDER="shuffle: NONE": the
-# job's order, otherwise the usual one; LATE="100 2000": one of 100 answers begins after 2000 ms; BEFORE=DIR: a folder with another
-# build's penstock, which is measured as well.
+# turns, without a cache of records. The server uses a part of the CPUs, which a server on another machine would not do. So each ratio
+# appears three times: of rows/s on the shared CPUs; of rows/s without the server's CPU time; of rows per CPU second of the loader's
+# process alone. (On loopback the sender's calls also do most of the receiver's work below its socket. The second and third ratio
+# exclude this work.) With APART=1 the server has the last CPU, and every loader has only the others, also for local files. The first
+# ratio is then that of a server on another machine.
+#   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms per request)
+# TURNS=3, SECONDS_EACH=5; TIMES=N: each shard has N names, for epochs of more records (default 1); ORDER="shuffle: NONE": the job's
+# order instead of the default; LATE="100 2000": one of 100 answers begins after 2000 ms; BEFORE=DIR: a folder with the penstock of
+# another build, which the script also measures.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"

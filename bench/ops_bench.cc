@@ -1,9 +1,9 @@
-// Every op on one 224 x 224 x 3 image in memory, one thread: nanoseconds per pixel of the input, next to Pillow's own
-// op and OpenCV's nearest equivalent. If OpenCV is faster, the last column has the reason.
+// Nanoseconds per input pixel of every op, on one thread and one 224 x 224 x 3 image in memory, next to Pillow's op and
+// OpenCV's nearest equivalent. If OpenCV is faster, the last column has the reason.
 //
 //   ops_bench [--pillow=PYTHON] [--pillow_script=bench/peers/pillow_ops.py] [--turns=15]
 //
-// Figures are the best of the turns, in CPU time of the thread. With --pillow, Pillow runs the same ops afterwards.
+// The times are the thread's CPU times in the best turn. With --pillow, Pillow then runs the same ops.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Another program as the other side of a benchmark: a child that answers each line with a line.
+// Another program as a side of a benchmark: a child that answers each line with a line.
 #ifndef PENSTOCK_BENCH_PEER_PROCESS_H_
 #define PENSTOCK_BENCH_PEER_PROCESS_H_
 
@@ -14,7 +14,7 @@ namespace penstock::bench {
 
 class PeerProcess {
  public:
-  // Starts argv[0]. Ends this process if the fork fails. A program that does not exist never answers.
+  // Starts argv[0]. Ends this process if the fork fails. If the program does not exist, Ask ends this process.
   explicit PeerProcess(const std::vector<std::string>& argv) {
     int to[2], from[2];
     if (pipe(to) != 0 || pipe(from) != 0) std::perror("pipe"), std::exit(1);
@@ -37,14 +37,14 @@ class PeerProcess {
     from_ = fdopen(from[0], "r");
   }
   ~PeerProcess() {
-    std::fclose(to_);  // the child ends with its input
+    std::fclose(to_);  // the child ends at the end of its input
     std::fclose(from_);
     waitpid(child_, nullptr, 0);
   }
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
-  // Returns the answer without its newline. Ends this process if there is none: the peer has reported the reason on its
+  // Returns the answer without its newline. Ends this process if there is no answer. The peer reports the reason on
   // stderr.
   std::string Ask(const std::string& line) {
     std::fprintf(to_, "%s\n", line.c_str());

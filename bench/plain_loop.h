@@ -1,5 +1,5 @@
-// The reference for the loader: the same crops of the same JPEGs in the tightest hand-written loop, with as many
-// threads. Records are in memory. There is no order, no budget, no batch and no error handling.
+// The reference for the loader: a minimal hand-written loop that makes the same crops of the same JPEGs, with as many
+// threads. Records are in memory. The loop has no order, budget, batches or error handling.
 #ifndef PENSTOCK_BENCH_PLAIN_LOOP_H_
 #define PENSTOCK_BENCH_PLAIN_LOOP_H_
 
@@ -17,7 +17,7 @@ namespace penstock::bench {
 uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& job, uint64_t epoch, int threads,
                       bool sum_up);
 
-// The sum of one row's pixels, as RunPlainLoop adds it.
+// Returns the sum of one row's pixels, as RunPlainLoop adds it.
 uint64_t SumOfRow(const uint8_t* pixels, size_t bytes);
 
 }  // namespace penstock::bench

@@ -1,6 +1,7 @@
-// A cheap web server: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS] serves the files of a folder, with ranges, on
-// 127.0.0.1. Each answer begins DELAY_MS after its request, and one in ONE_IN after LATE_MS. For
-// bench/object_storage.sh, where the server shares the machine with the measured program. A signal ends it.
+// A web server that uses little CPU time: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS] serves the files of a
+// folder, with ranges, on 127.0.0.1. Each answer begins DELAY_MS after its request, and one of ONE_IN answers LATE_MS
+// after it. For bench/object_storage.sh, where the server shares the machine with the measured program. A signal ends
+// it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The cost of several readers of one job: the daemon's CPU time for four simultaneous readers against one, each of which reads the
-# same epoch, in turns. The readers share finished rows. Through shared memory, then over gRPC. A first run compares the digests of
-# all readers, which must be equal.
+# The cost of several readers of one job: the daemon's CPU time for four simultaneous readers of an epoch, against one, in turns. The
+# readers share finished rows. Measures shared memory first, then gRPC. A first run checks that the digests of all readers are
+# equal.
 #   bench/readers.sh SHARDS_FOLDER [ROUNDS] [READERS]    the standard recipe; TFRecord shards of photographs (3 rounds, 4 readers)
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Rows/s of the loader on files with slow reads, like those of a network file system (slow_reads.c adds the time). The threads
-# that make rows read them, or separate threads, or a full cache on disk replaces them. The comparison is with the same files
-# without delay. The sides take turns. The ratio is that of the last two.
+# Rows/s of the loader on files with slow reads, as on a network file system (slow_reads.c adds the time). The sides are the files
+# without delay, the slow files, the slow files with read threads, and a full disk cache. They take turns. Prints the ratio of the
+# disk cache to the files without delay.
 #   bench/remote_files.sh SHARDS_FOLDER [DELAY_MS] [READ_THREADS] [TURNS]     (20 ms, 64 threads, 3 turns)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"

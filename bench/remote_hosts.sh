@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The cost of a long link: rows/s of `penstock read` over gRPC from a worker at DELAY_MS of round trip, against the same worker
-# without delay, all through the same kind of proxy (link_proxy), in turns. The worker's cache has the finished rows, so that the
-# link is measured. First prints the rate of the proxy itself.
+# The cost of a long link: rows/s of `penstock read` over gRPC from a worker behind a link with a round trip of DELAY_MS, against the
+# same worker without delay, in turns. Both are behind a proxy (link_proxy). The worker's cache has the finished rows, so that the
+# link determines the rate. First prints the rate of the proxy itself.
 #   bench/remote_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 800 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -45,7 +45,7 @@ batch { size: 64 last: DROP }
 END
 start_coordinator
 
-# rate DELAY_MS: prints the rate of the worker at that distance.
+# rate DELAY_MS: prints the rate of the worker with that delay, and sets rate.
 rate() {
   local result
   start_linked_worker "$1" 0 "$work/rows" --row-cache 1GiB

@@ -2,7 +2,7 @@
 # The rates of a trainer on the worker's host: through shared memory, over gRPC, and from the loader in its own process, in
 # turns, with ratios and the CPU time of each side.
 #   bench/same_host.sh SHARDS_FOLDER [ROUNDS] [SECONDS]   the standard recipe; TFRecord shards of photographs
-#   bench/same_host.sh --prepared [ROUNDS] [SECONDS]      finished rows of 150,528 bytes, from the cache of rows, next to memcpy
+#   bench/same_host.sh --prepared [ROUNDS] [SECONDS]      finished rows of 150,528 bytes from the row cache, next to memcpy
 # All sides have as many threads as there are CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && { [ -d "$1" ] || [ "$1" = --prepared ]; } || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -1,8 +1,8 @@
-// The cost of a row, from 10^3 to 10^8 records and from 1 to 10,000 shards: the real loader and data set reader with
-// one thread, on simulated files and indexes, because no disk here has that many bytes. The reader parses a shard's
-// index, as from its sidecar, whenever it opens the shard. Repeats all cases in turn and measures the CPU time of the
-// process: once while shards are touched for the first time, which reads their indexes, and then after all have been
-// touched (up to 10^6 records).
+// The CPU time of a row, for 10^3 to 10^8 records and 1 to 10,000 shards. The real loader and data set reader run with
+// one thread on simulated files and indexes, because no disk here has enough space. The reader parses a shard's index,
+// as from its sidecar, whenever it opens the shard. Runs all cases in turns and measures the CPU time of the process:
+// first while the reader opens shards for the first time and reads their indexes, and then after it has read all
+// records once (up to 10^6 records).
 //
 //   scale_bench [--rounds=5] [--rows=200000] [--record_bytes=1000] [--index_mib=1024] [--records=0 --shards=0]
 //
@@ -124,7 +124,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// One data set, with a session that continues from measurement to measurement.
+// One data set. Its session continues from measurement to measurement.
 class Case {
  public:
   Case(uint64_t records, uint64_t shards, const std::string* frame, uint64_t index_bytes)

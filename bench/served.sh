@@ -2,7 +2,7 @@
 # Rows/s served over gRPC on this machine against rows/s of the loader in one process, in turns, with the ratio.
 #   bench/served.sh SHARDS_FOLDER [PAIRS] [SECONDS]
 # SHARDS_FOLDER has TFRecord shards with image/encoded and image/class/label. Both sides have as many threads as there are CPUs.
-# The client of the served side uses its share of them.
+# The client of the served side uses some of these CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 shards=$(readlink -f "$1") pairs=${2:-5} seconds=${3:-8}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The cost of caches that the worker chooses for a job that ends before they pay, and their gain for a longer one: rows/s of jobs of
-# 1, 2, 3, 4 and 6 epochs, each read once by a fresh daemon, against the same jobs with the default sizes set by flags. The sides
-# take turns.
+# The cost of cache sizes that the worker chooses for a short job, and their gain for a longer one: rows/s of jobs of 1, 2, 3, 4 and
+# 6 epochs, against the same jobs with the default sizes as flags. Each read has a new daemon. The sides take
+# turns.
 #   bench/short_jobs.sh SHARDS_FOLDER [ROUNDS] [EPOCHS...]    the standard recipe (3 rounds)
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }

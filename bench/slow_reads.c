@@ -1,4 +1,4 @@
-// Makes reads of files below $SLOW_READS_BELOW take $SLOW_READS_MS longer, like those of a network file system:
+// Makes reads of files below $SLOW_READS_BELOW take $SLOW_READS_MS longer, as on a network file system:
 //   cc -shared -fPIC -O2 -o slow_reads.so slow_reads.c -ldl; LD_PRELOAD=./slow_reads.so ...
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The cost of one slow worker of three for a job: rows/s with one of them stopped 80 of every 100 ms, against three workers that
-# are not slow, and against two alone, in turns.
+# The cost of one slow worker of three for a job: rows/s with one worker at a fifth of the others' speed, against three equal workers,
+# and against two, in turns.
 #   [BATCH=64] bench/slow_worker.sh SHARDS_FOLDER [TURNS] [SECONDS]      (3 turns of 30 s)
-# SHARDS_FOLDER has TFRecord shards with image/encoded and image/class/label. The rate of the slow turn counts from the third
-# second on. It should be at least 0.85 of two workers' rate. Two workers and a fifth of a third one could reach 1.1 times that
-# rate. Rows are the same in all turns: the script compares their digests.
+# SHARDS_FOLDER has TFRecord shards with image/encoded and image/class/label. A turn measures the rate from the third second on.
+# Two workers and a fifth of a third could reach 1.1 times the rate of two: the script prints the ratio to this possible rate.
+# Rows are the same in all turns: the script compares their digests.
 #
-# A stopped worker leaves its CPU to the others. So every worker has one thread and is stopped 40 of every 100 ms: three of them
-# fit two CPUs. The slow one is stopped 88 ms, a fifth of the rest. The ratio is worthless if other programs use the CPUs.
+# A stopped worker leaves its CPU to the others. So every worker has one thread and runs for 60 of every 100 ms: two CPUs are then
+# enough for three workers. The slow worker runs for 12 ms. The ratio has no meaning if other programs use the CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 shards=$(readlink -f "$1") turns=${2:-3} seconds=${3:-30} settle=2
@@ -26,7 +26,7 @@ end_workers() {
 }
 trap 'end_workers; rm -rf "$work"' EXIT
 
-# until_there FILE: waits for a port file.
+# until_there FILE: waits until a port file exists.
 until_there() {
   local waited=0
   until [ -s "$1" ]; do
@@ -35,12 +35,12 @@ until_there() {
   done
 }
 
-# stutter PID RUNS STOPS: alternately runs and stops it, for RUNS and STOPS milliseconds, until it has ended.
+# stutter PID RUNS STOPS: alternately continues the process for RUNS ms and stops it for STOPS ms, until it has ended.
 stutter() {
   while kill -CONT "$1" 2>/dev/null && sleep "0.0$2" && kill -STOP "$1" 2>/dev/null; do sleep "0.0$3"; done
 }
 
-# turn NAME RUNS...: starts a worker for each of RUNS, milliseconds of every 100. Prints "rows/s digest".
+# turn NAME RUNS...: starts a worker for each of RUNS, the milliseconds of every 100 that it runs. Prints "rows/s digest".
 turn() {
   local name=$1 i=0 runs
   shift

@@ -6,10 +6,10 @@
 
 SHARDS_FOLDER: TFRecords of photographs, with image/encoded and image/class/label. `penstock read` reads six jobs (JPEG to
 uint8, to normalized float32, an evaluation, mixup and cutmix, 10^6 small records, rows that need no work) in random parts:
-whole, by two ranks, by a slow trainer, by a trainer that is killed, by one that stops for a while. A repeated part must have
+whole, by two ranks, by a slow trainer, by a trainer that the script kills or stops for a while. A repeated part must have
 the digest of its first read. Every half second the script samples the daemon's own memory (anonymous and shared pages), its
 file descriptors and its threads. Prints a line per minute and a summary. Fails if a digest differs, a reader fails, or memory
-was ever above 1.05 times the budget. The daemon chooses its caches, unless that of decoded images is set. Standard library
+was ever above 1.05 times the budget. The daemon chooses its cache sizes, unless --decoded-cache-mib sets one. Standard library
 only. PENSTOCK_BIN names the programs' folder.
 """
 
@@ -86,7 +86,7 @@ class Daemon:
         os.environ["PENSTOCK_COORDINATOR"] = f"127.0.0.1:{port.read_text().strip()}"
 
     def memory(self):
-        """Returns the bytes of its own pages, without those of files."""
+        """Returns the size of the process's own pages, without pages of files."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return sum(int(n) << 10 for n in re.findall(r"^Rss(?:Anon|Shmem):\s*(\d+) kB", status, re.MULTILINE))
 

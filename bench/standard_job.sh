@@ -1,4 +1,4 @@
-# Sourced by the benchmarks: standard_job NAME SHARDS_FOLDER BATCH prints a job of the standard recipe, uint8, on shards with
+# A function for the benchmarks: standard_job NAME SHARDS_FOLDER BATCH prints a job of the standard recipe, uint8, on shards with
 # image/encoded and image/class/label.
 standard_job() {
   cat <<END

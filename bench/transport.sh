@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The rate from a worker to a trainer on the same machine: batches of 64 x 224 x 224 x 3 that the worker has in memory, repeated.
-# Penstock through shared memory and over gRPC, tf.data service over its own gRPC, in turns. GB/s, and CPU seconds per GB of each
-# side. TensorFlow is that of bench/peers.
-#   bench/transport.sh [ROUNDS] [BATCHES]     (3 rounds, 400 batches of 9.6 MB; Penstock, being faster, four times as many)
+# The rate from a worker to a trainer on the same machine, for repeated batches of 64 x 224 x 224 x 3 in the worker's memory. The sides
+# are Penstock through shared memory, Penstock over gRPC, and tf.data service over its own gRPC, in turns. Prints GB/s, and CPU
+# seconds per GB of worker and trainer. Uses TensorFlow of bench/peers.
+#   bench/transport.sh [ROUNDS] [BATCHES]     (3 rounds, 400 batches of 9.6 MB; Penstock is faster and reads four times as many)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/peers/environments.sh"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The rate of a worker that finds its own settings, against the best settings by hand, in rows/s of a trainer in another process on
-# the same host, from 10 s after the first row on. Prints a line for each scenario: the rate without flags, the best of a small grid
-# of --threads and --read-threads, which one that was, and the ratio (wanted: 0.95).
+# The rate of a worker that tunes its own settings, against the best settings by hand, in rows/s of a trainer in another process on
+# the same host, after 10 s (SETTLE) of reading; 4 s by hand. Prints a line for each scenario: the rate without flags, the best rate
+# of a small grid of --threads and --read-threads with its flags, and the ratio (wanted: 0.95).
 #   bench/tuning.sh SHARDS_FOLDER [SECONDS] [TURNS] [SCENARIO...]     (6 s, 1 turn, all)
-#   near     files of this machine, a trainer that takes every row at once
-#   far      the same with 20 ms per read (slow_reads.c adds them)
+#   near     local files, a trainer that takes every row at once
+#   far      as near, with 20 ms more per read (slow_reads.c)
 #   slow     a trainer that computes elsewhere for 0.5 s per batch; the files have slow reads
 #   beside   a trainer that needs a CPU of this host for 55 ms per batch
 #   two      two jobs with a trainer each

@@ -1,4 +1,4 @@
-// The cost of watchers for the coordinator: a real one in a separate process, real RPCs, and that process's CPU time.
+// The CPU time of a coordinator with many watchers. The coordinator runs in a separate process, and the RPCs are real.
 //
 //   watch_bench [--watchers=10000] [--connections=1000] [--seconds=60] [--changes_per_second=0] [--shards=1000]
 #include <algorithm>

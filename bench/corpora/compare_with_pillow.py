@@ -5,18 +5,18 @@
     cmake --build build/release --target decode_files
     compare_with_pillow.py build/release/bin/decode_files FOLDER...
 
-It fetches nothing: the folders are yours, for example other projects' test images (docs/dev/image-corpora.md has the results
-for 16 projects). It reads every file with the content or the name of a JPEG, PNG, WebP, BMP or GIF file. A file is
+It downloads no images. FOLDER may have, for example, the test images of another project (docs/dev/image-corpora.md has the
+results for 16 projects). It reads every file with the content or the name of a JPEG, PNG, WebP, BMP or GIF file. A file is
 
     equal           both read it, to the same pixels of convert("RGB") (of 16-bit gray: Pillow's high byte)
     both refuse     both reject it
     penstock only   Pillow rejects it
-    pillow only     Penstock rejects it, with its message; "damaged": whether the picture that `lenient` reads is Pillow's
+    pillow only     Penstock rejects it, with its message; "damaged": whether `lenient` reads the pixels that Pillow reads
     pixels          both read it, to different pixels
     upright         the orientation option and ImageOps.exif_transpose turn it differently
     indexed         restart indexing (penstock import) changes Pillow's result: pixels, number of frames, ICC profile
 
-Exits with 1 if there is a "pixels", "upright" or "indexed".
+Exits with 1 if any file is "pixels", "upright" or "indexed".
 """
 
 import argparse
@@ -51,7 +51,7 @@ def files_of(folder):
 
 
 class Penstock:
-    """decode_files as a function."""
+    """Calls decode_files as a function."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

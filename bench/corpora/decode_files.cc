@@ -1,5 +1,5 @@
-// Penstock's side of compare_with_pillow.py. Each input line is the path of a file. The answer has the results of
-// decoding and restart-indexing the file.
+// Penstock's side of compare_with_pillow.py. Each input line is the path of a file. The answer has the results of the
+// decoder and of restart indexing.
 //
 //   decode_files [--no-index]
 //

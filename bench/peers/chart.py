@@ -1,6 +1,6 @@
 """Charts of table.py's results: chart.py --out NAME RESULT.json ... writes NAME.json and NAME.png.
 
-Each workload has a panel. A bar ends at the median; the mark on it is the best round.
+Each workload has a panel. A bar ends at the median, and a mark shows the best round.
 """
 
 import argparse

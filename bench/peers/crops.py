@@ -4,7 +4,7 @@ import math
 
 
 def random_crop(rng, width, height, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
-    """Returns (left, top, width, height). `rng` is a random.Random, or has its uniform and randint, both ends included."""
+    """Returns (left, top, width, height). `rng` has uniform and randint of random.Random, which include both ends."""
     for _ in range(10):
         area = width * height * rng.uniform(*scale)
         aspect = math.exp(rng.uniform(math.log(ratio[0]), math.log(ratio[1])))

@@ -1,8 +1,8 @@
 """DALI's CPU pipeline on TFRecord shards: dali_cpu.py SHARDS_FOLDER THREADS [--torch] (see turns.py).
 
 Built as in its documentation of ImageNet training: readers.tfrecord, decoders.image_random_crop, resize with antialias, flip;
-uint8 NHWC. The pipeline has no GPU at all (device_id None). With --torch, DALI's PyTorch iterator returns batches as tensors,
-its copy included. Without it the pipeline itself returns them.
+uint8 NHWC. The pipeline uses no GPU (device_id None). With --torch, DALI's PyTorch iterator copies batches into tensors.
+Without it the pipeline itself returns them.
 """
 
 import glob
@@ -17,8 +17,8 @@ from nvidia.dali import fn, pipeline_def, tfrecord, types
 
 
 def write_index(shard, path):
-    """Writes the index of DALI's tfrecord2idx: a line "offset size" for each record. TFRecord's frame is: length, CRC of
-    the length, data, CRC of the data."""
+    """Writes an index like DALI's tfrecord2idx: a line "offset size" for each record. A TFRecord frame has the length, the
+    CRC of the length, the data, and the CRC of the data."""
     records = 0
     with open(shard, "rb") as data, open(path, "w") as index:
         offset = 0

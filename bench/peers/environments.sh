@@ -1,12 +1,12 @@
-# Sourced by run: the places of the peers' programs and data. Needs $root and die().
+# Functions for run: they find or create the peers' programs and data. Need $root and die().
 #
-# Each peer has its own virtual environment under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, made on first use. The environment
-# of `./run test-frameworks` has PyTorch and TensorFlow. If it exists, both use it unchanged.
+# Each peer has its own virtual environment in ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, which its first use creates. The
+# environment of `./run test-frameworks` has PyTorch and TensorFlow. If it exists, both peers use it unchanged.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 frameworks=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/frameworks/$(sha256sum <"$root/tests/frameworks/requirements.txt" | cut -c1-16)
 [ -e "$frameworks/complete" ] || frameworks=
 
-# environment NAME MODULE PACKAGE...: prints its Python. If pip cannot install, it reports the reason and fails.
+# environment NAME MODULE PACKAGE...: prints the Python of an environment. If pip cannot install, reports the reason and fails.
 environment() {
   local folder=$cache/$1 module=$2; shift 2
   if ! "$folder/bin/python" -c "import $module" 2>/dev/null; then
@@ -19,7 +19,7 @@ environment() {
   echo "$folder/bin/python"
 }
 
-# The same, with PyTorch importable: the frameworks' environment if it exists, otherwise a separate one.
+# Like environment, with PyTorch: that of the frameworks' environment if it exists, otherwise a separate one.
 environment_with_torch() {
   if [ -n "$frameworks" ]; then
     beside=$("$frameworks/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') environment "$@"

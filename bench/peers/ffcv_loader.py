@@ -3,9 +3,9 @@
 Writes FILE first if it does not exist: JPEGs ("jpg", quality 90, FFCV's default) of the photographs, repeated up to RECORDS.
 The other loaders read the photographs' own bytes. Reads as FFCV's ImageNet example does: RandomResizedCropRGBImageDecoder
 (decodes the whole image, resizes with OpenCV's INTER_AREA), RandomHorizontalFlip, ToTensor, a random order, os_cache because
-the file fits in memory, and a thread for each CPU. Batches stay NHWC, and none is sent to a device.
+the file fits in memory, and a thread for each CPU. Batches stay NHWC and on the host.
 
---raw: the file has uncompressed images of 224x224, which need no further work.
+--raw: the file has uncompressed images of 224x224, which need no work.
 """
 
 import glob

@@ -1,8 +1,8 @@
 """Grain: grain_loader.py PHOTOS_FOLDER WORKERS RECORDS (see turns.py).
 
-grain.MapDataset: source, shuffle, random_map, batch, and mp_prefetch with a worker process for each CPU, batches in its shared
-memory. Grain has no decoder: Pillow opens, and crops and resizes (bilinear, antialiased) in one call. NHWC. The photographs
-are files in the page cache, repeated up to RECORDS.
+grain.MapDataset: source, shuffle, random_map, batch, and mp_prefetch with a worker process for each CPU, which puts batches
+into shared memory. Grain has no decoder: Pillow decodes, and crops and resizes (bilinear, antialiased) in one call. NHWC. The
+photographs are files in the page cache, repeated up to RECORDS.
 """
 
 import glob
@@ -19,7 +19,7 @@ SIZE = (turns.IMAGE_SIDE, turns.IMAGE_SIDE)
 
 
 class Draws:
-    """numpy.random.Generator with the methods' names of random.Random."""
+    """A numpy.random.Generator with the methods of random.Random."""
 
     def __init__(self, generator):
         self.uniform = generator.uniform

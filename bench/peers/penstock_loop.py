@@ -1,7 +1,7 @@
 """A loop over penstock.Loader (see turns.py) with default settings, except for caches.
 
-  penstock_loop.py JOB.textproto      no daemon: the loader's own child process makes the rows, and keeps none
-  penstock_loop.py JOB                served by PENSTOCK_COORDINATOR, which has the job
+  penstock_loop.py JOB.textproto      no daemon: the loader's child process makes the rows, and caches none
+  penstock_loop.py JOB                PENSTOCK_COORDINATOR serves the job
 """
 
 import os

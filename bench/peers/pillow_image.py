@@ -2,9 +2,9 @@
 
   pillow_image.py CROPS      CROPS: lines of "x y width height path"
 
-  crops                open, convert, crop, resize to 224x224 (bilinear) of every line
-  resize FILTER MODE   a 350x350 image to 224x224, in MODE RGB or L
-  version              of Pillow
+  crops                opens, converts, crops and resizes to 224x224 (bilinear) the image of every line
+  resize FILTER MODE   resizes a 350x350 image to 224x224, in MODE RGB or L
+  version              prints Pillow's version
 """
 
 import io

@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 class Peer:
-    """A program that turns.py serves. The constructor returns after its warm-up. Its messages are in the folder PEER_LOGS.
-    `environment` extends ours."""
+    """A program that uses turns.py. The constructor returns after its warm-up. Its messages are in the folder PEER_LOGS.
+    `environment` extends the environment of this process."""
 
     def __init__(self, name, command, environment=None):
         self.name = name
@@ -46,7 +46,7 @@ class Peer:
 
 
 class Command:
-    """A command that ends with a line of JSON with rows and rows_per_second. Its CPU time includes that of the processes PIDS
+    """A command whose last line is JSON with rows and rows_per_second. Its CPU time includes that of the processes `pids`
     during the run."""
 
     def __init__(self, name, command, pids=()):
@@ -82,8 +82,8 @@ def _cpu_seconds(pids):
 
 
 def take_turns(sides, turns, minutes=None):
-    """Returns two dicts by name: rows/s and CPU milliseconds per row of each turn. All sides have ended on return. No turn
-    begins that would end later than `minutes` from now if it took as long as the longest so far."""
+    """Runs the turns and ends all sides. Returns two dicts by name: rows/s and CPU milliseconds per row of each turn. Begins
+    no turn, except the first, that would end after `minutes` if it took as long as the longest previous one."""
     begin, longest = time.monotonic(), 0.0
     rates = {side.name: [] for side in sides}
     cpus = {side.name: [] for side in sides}

@@ -1,7 +1,7 @@
 """SPDL: spdl_loader.py PHOTOS_FOLDER THREADS RECORDS (see turns.py).
 
-A pipeline as in its documentation: reading, decoding (FFmpeg: crop, bilinear scale, flip and rgb24 in one filter graph) and
-batching are stages; as many decoding threads as CPUs; a buffer of batches at the end. NHWC. The photographs are files in the
+A pipeline as in its documentation. Its stages are reading, decoding (FFmpeg: crop, bilinear scale, flip and rgb24 in one
+filter graph) and batching. It has a decoding thread for each CPU, and a buffer of batches at the end. NHWC. The photographs are files in the
 page cache, repeated up to RECORDS.
 """
 

@@ -3,8 +3,8 @@
   table.py --work NAME --title TEXT --out FILE.json --daemon PID --served COMMAND [--served-cpp COMMAND] [--local COMMAND]
            [--local-cpp COMMAND] [--peer NAME=COMMAND ...] [--wanted NAME=SERVED,LOCAL ...] [--rounds N] [--minutes M]
 
-Loops answer as turns.py describes. The two C++ programs print one line of JSON and end. --wanted: the least ratio of the rates
-of served Penstock, and of Penstock without a daemon, to that peer's rate.
+Loops answer as turns.py describes. The two C++ programs print one line of JSON and end. --wanted: the wanted minimum of
+the ratios of served Penstock, and of Penstock without a daemon, to that peer.
 """
 
 import argparse

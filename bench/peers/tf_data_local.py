@@ -1,7 +1,7 @@
 """tf.data in the trainer's process on TFRecord shards: tf_data_local.py SHARDS_FOLDER THREADS [--cache] (see turns.py).
 
-The map of tf_data_service.py (decode_and_crop_jpeg with TensorFlow's default, fast DCT; resize without antialias), its
-num_parallel_calls and the size of the thread pool set by hand, rows in any order. --cache keeps decoded images in memory.
+Uses the map of tf_data_service.py (decode_and_crop_jpeg with TensorFlow's default, fast DCT; resize without antialias), with
+num_parallel_calls and the size of the thread pool set by hand. Rows come in any order. --cache keeps decoded images in memory.
 """
 
 import glob

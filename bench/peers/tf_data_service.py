@@ -6,11 +6,11 @@
 `serve` starts a dispatcher and a worker in separate processes, as TensorFlow's documentation describes for a real
 service (https://www.tensorflow.org/api_docs/python/tf/data/experimental/service), and reads from them in this process.
 The pipeline is the usual one of ImageNet training: parse, sample_distorted_bounding_box, decode_and_crop_jpeg, resize
-to 224x224, flip, uint8, with every number of threads left to AUTOTUNE. This is TensorFlow at its best:
-rows travel as uint8, uncompressed, in any order, and the JPEG decoder is TensorFlow's default (the fast, lossier DCT).
+to 224x224, flip, uint8. AUTOTUNE chooses every number of threads. The setup favors TensorFlow: rows are uint8,
+uncompressed, in any order, and the JPEG decoder is TensorFlow's default (the fast, less exact DCT).
 
---antialias: the resize of Penstock and DALI. --cache: decoded images stay in the worker's memory, and one iteration never ends,
-because each new iteration of the service has its own cache. --raw: shards of `penstock bake`, whose rows need no work.
+--antialias: resizes as Penstock and DALI do. --cache: decoded images stay in the worker's memory. The only iteration is then
+endless, because each new iteration of the service has its own cache. --raw: shards of `penstock bake`, whose rows need no work.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import turns
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-# Without this, TensorFlow would use a proxy. All processes are on this machine.
+# Prevents the use of a proxy, because all processes are on this machine.
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1"
 
 
 def make(args):
-    """Writes args.records records of the photographs, repeated if necessary, to args.shards shards, one after the other."""
+    """Writes args.records records of the photographs, repeated if necessary, to args.shards shards in turn."""
     import tensorflow as tf
 
     photos = sorted(glob.glob(os.path.join(args.photos, "*.JPEG")))
@@ -122,7 +122,7 @@ def prepare(serialized, antialias=False):
 
 
 def decode(serialized):
-    """Returns the element that --cache keeps."""
+    """Returns the element that --cache stores."""
     import tensorflow as tf
 
     encoded, label = parse(serialized)
@@ -137,7 +137,7 @@ def prepare_decoded(image, label):
 
 
 def unpack(serialized):
-    """A row of `penstock bake`."""
+    """Returns a row of `penstock bake`."""
     import tensorflow as tf
 
     features = tf.io.parse_single_example(
@@ -173,8 +173,8 @@ def serve(args):
             work = unpack if args.raw else lambda serialized: prepare(serialized, args.antialias)
         dataset = dataset.map(work, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
         dataset = dataset.batch(turns.BATCH, drop_remainder=True)
-        # No prefetch before distribute(): the service itself buffers, and with a prefetch AUTOTUNE settled at half the rate
-        # in half of our runs (370 or 780 rows/s on two cores; without it 790 each time).
+        # No prefetch before distribute(): the service itself buffers. With a prefetch, AUTOTUNE chose half the rate in half
+        # of the runs (370 or 780 rows/s on two cores; 790 each time without it).
         dataset = dataset.apply(
             tf.data.experimental.service.distribute(
                 processing_mode=sharding,

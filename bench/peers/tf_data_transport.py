@@ -1,5 +1,5 @@
-"""The rate from a worker of tf.data service to a trainer on this machine: one batch of 64 x 224 x 224 x 3, which the
-worker has in memory, repeated, uncompressed, over its gRPC. For bench/transport.sh.
+"""Measures the rate from a worker of tf.data service to a trainer on this machine. The worker repeats one uncompressed batch
+of 64 x 224 x 224 x 3 from its memory, over the service's gRPC. For bench/transport.sh.
 
   tf_data_transport.py BATCHES     prints GB/s, and CPU seconds per GB of the worker's process and of this one
 """

@@ -1,9 +1,9 @@
 """torch's DataLoader: torch_loader.py PHOTOS_FOLDER WORKERS RECORDS [--tensors] (see turns.py).
 
-A worker process for each CPU, kept over the epochs. The photographs are files in the page cache, repeated up to RECORDS.
+It has a persistent worker process for each CPU. The photographs are files in the page cache, repeated up to RECORDS.
 RandomResizedCrop (bilinear, antialiased), RandomHorizontalFlip, uint8 tensors. Without --tensors it follows torchvision's usual
-ImageNet training: Pillow and transforms. With it, it follows torchvision's advice for speed: decode_image, and transforms.v2 on
-uint8 tensors.
+ImageNet training: Pillow and transforms. With --tensors it follows torchvision's advice for speed: decode_image, and
+transforms.v2 on uint8 tensors.
 """
 
 import glob

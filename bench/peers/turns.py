@@ -3,9 +3,9 @@ object, {"rows", "rows_per_second", "cpu_ms_per_row"}. No rate includes an epoch
 without a report. Environment variables:
 
   PEER_BATCH   rows of a batch (256)
-  PEER_TOUCH   1: the loop reads every byte of each batch once with `touch`, which is the same for all
-  PEER_SECONDS the peer repeats epochs for this time, so that work of milliseconds can be measured (2)
-  PEER_PIDS    processes whose CPU time counts too, besides this one and its children (a daemon)
+  PEER_TOUCH   1: the loop reads every byte of each batch once with `touch`
+  PEER_SECONDS the peer repeats epochs for this time, because an epoch may take only milliseconds (2)
+  PEER_PIDS    processes whose CPU time counts too, in addition to this one and its children (a daemon)
 """
 
 import json
@@ -24,7 +24,7 @@ _PIDS = [int(pid) for pid in os.environ.get("PEER_PIDS", "").split()]
 
 
 def _read(path):
-    """Returns the times of proc(5), or nothing if the thread or process has ended meanwhile."""
+    """Returns a file of proc(5), or "" if the thread or process has ended meanwhile."""
     try:
         with open(path) as file:
             return file.read()
@@ -46,12 +46,12 @@ def _cpu_seconds():
 
 
 def touch(images):
-    """Reads every byte once, eight at a time: one pass at the speed of memory for the batches of any framework."""
+    """Reads every byte once, as words of eight bytes: one pass at the speed of memory for the batches of any framework."""
     return int(images.reshape(-1).view(np.uint64).sum())
 
 
 def parts_of(batches, records):
-    """Makes an `epoch` for `serve` of endless batches."""
+    """Returns an `epoch` for `serve` that takes `records` rows of endless batches."""
 
     def epoch():
         for _ in range(records // BATCH):
@@ -61,11 +61,11 @@ def parts_of(batches, records):
 
 
 def serve(name, epoch):
-    """`epoch()` yields an epoch's batches of images, each after its rows have arrived: uint8 NumPy arrays that view the
-    loader's own memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
+    """Answers each line of standard input with a measurement. `epoch()` yields an epoch's batches of images as they arrive:
+    uint8 NumPy arrays that are views of the loader's memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
 
     def one():
-        """Returns the rows after the first batch, their seconds, and the number of all rows."""
+        """Returns the number of rows after the first batch, their seconds, and the number of all rows."""
         first, rows, all_rows = None, 0, 0
         for images in epoch():
             if images.dtype != np.uint8 or images.shape[0] != BATCH or images.size != BATCH * IMAGE_SIDE**2 * 3:

@@ -4,11 +4,11 @@
     rates.py [--bin DIR] [--records N] [--rounds N] [--seconds S] [--shards DIR] [--only rates|costs]
 
 Rates: the standard recipe (random_resized_crop 224, flip, uint8, batch 64) on generated photographs, or on --shards. It
-compares the loop in this process with `penstock bench`, and served by one `penstockd standalone` with `penstock read`. The
-loop takes each batch and reads a byte of every row. The CPU time per row is that of trainer and feeder, or of the program,
-without the daemon.
-Costs: batches of 4 numbers, so that a trainer's CPU time is the interpreter's own and it hardly ever waits. For NumPy and
-each of torch, jax and tensorflow that can be imported: the time of the looping thread, and of the whole process.
+compares a loop in this process with `penstock bench`, and a loop served by one `penstockd standalone` with `penstock read`.
+The loop takes each batch and reads a byte of every row. The CPU time per row is that of trainer and feeder, or of the
+program, without the daemon.
+Costs: batches of 4 numbers, so that a trainer's CPU time is the interpreter's own and it rarely waits. It measures the time
+of the looping thread, and of the whole process, for NumPy and each of torch, jax and tensorflow that Python can import.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def cpu_seconds(pid):
 
 
 def loop_rate(arguments, batches, seconds):
-    """Returns a loop's rows/s after its first batches, over some batches or seconds. Also CPU seconds per row, with the feeder."""
+    """Returns a loop's rows/s after its first batches, over some batches or seconds, and CPU seconds per row, with the feeder."""
     import penstock
     from penstock._feeder import current_feeder
 
@@ -70,9 +70,9 @@ def loop_rate(arguments, batches, seconds):
 
 
 def loop_cost(framework, job, batches):
-    """Returns microseconds of CPU time per batch, of parts of 25 batches, sorted: of the looping thread, and of the process.
+    """Returns the CPU microseconds per batch of parts of 25 batches, sorted, for the looping thread and for the process.
 
-    Parts are short, so that in some of them no other process uses the CPU's caches.
+    Parts are short, so that during some of them no other process uses the CPU's caches.
     """
     import importlib
 
@@ -121,7 +121,7 @@ def client_rate(*command):
 
 
 def rounds(what, number, loop, client):
-    """Runs both in turns, each first in half of them. Returns the loop's median rate."""
+    """Runs both sides in turns. Each is first in half of the turns. Returns the loop's median rate."""
     pairs = []
     for turn in range(number):
         order = (loop, client) if turn % 2 else (client, loop)
