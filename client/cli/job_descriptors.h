@@ -14,10 +14,11 @@ inline constexpr char kJobPackage[] = "penstock.v1.";
 // Returns a pool with JobSpec and all messages that it can contain. Lives until the process exits.
 const google::protobuf::DescriptorPool& JobDescriptorPool();
 
-// Returns the lines of a comment as one text.
+// Returns the comments of a declaration, before and after it, as one line.
 std::string CommentText(const google::protobuf::SourceLocation& location);
 
-// Returns the comment of a message, a field, an enum or a value. Only the block directly above a declaration counts.
+// Returns the comments of a message, a field, an enum or a value. Ignores comments that an empty line separates from
+// it.
 template <typename Descriptor>
 std::string CommentOf(const Descriptor& descriptor) {
   google::protobuf::SourceLocation location;

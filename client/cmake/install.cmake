@@ -1,4 +1,4 @@
-# The client library as a package: headers, static libraries, and what find_package(Penstock) reads. Alone:
+# Installs the client library as a package: headers, static libraries, and the files of find_package(Penstock). Alone:
 #   cmake --install BUILD --component penstock_client --prefix DIR
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Penstock")

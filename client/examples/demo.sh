@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The demo: a coordinator and two workers as processes of their own on this machine, a trainer that reads from them over
-# gRPC for two epochs, and the second epoch again with one worker killed in the middle.
-#   demo.sh          on made-up photographs (made once, kept in build/demo or $PENSTOCK_DEMO_DIR)
+# The demo: starts a coordinator and two workers on this machine. A trainer reads two epochs from them over gRPC. It then
+# reads the second epoch again, while the script kills one worker.
+#   demo.sh          on generated photographs (in build/demo or $PENSTOCK_DEMO_DIR, generated once)
 #   demo.sh DIR      on the TFRecord files in DIR, which have an image and an integer label
-# Started by ./run demo, which builds the programs first.
+# ./run demo builds the programs and starts this script.
 set -euo pipefail
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 bin=${PENSTOCK_BIN:-$root/build/release/bin}

@@ -1,5 +1,5 @@
-// A small trainer on Penstock's public API: softmax regression on images made 16x16, from a job that has the columns
-// "image" (uint8, height x width x 3) and "label" (one int64 each). Prints what a run of it is compared by.
+// A small trainer on Penstock's public API: softmax regression on images that are reduced to 16x16. The job has the
+// columns "image" (uint8, height x width x 3) and "label" (one int64 each). Prints numbers that compare two runs.
 //
 //   trainer --job NAME [--coordinator HOST:PORT] [--epochs N] [--epoch FIRST] [--rank R --world-size W]
 //           [--batch-size N] [--state FILE] [--classes N|auto] [--pace MS]
@@ -102,7 +102,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Written beside the file and moved there, so that a crash leaves the old state or the new one.
+// Writes a temporary file and renames it to `path`, so that a crash leaves the old state or the new one.
 void WriteState(const std::string& path, const std::string& state) {
   const std::string temporary = path + ".new";
   std::ofstream out(temporary, std::ios::trunc);
@@ -111,8 +111,8 @@ void WriteState(const std::string& path, const std::string& state) {
   if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) Fail("cannot write " + path);
 }
 
-// Over ids, labels and pixels in the order of their delivery: equal for equal runs. FNV-1a by words of 64 bits, with
-// the high bits folded back, which the multiplication alone never does.
+// A checksum of ids, labels and pixels in the order of their delivery, which is equal for equal runs. FNV-1a on words
+// of 64 bits. Folds the high bits back, which the multiplication alone does not do.
 class Digest {
  public:
   void Add(int64_t value) {
@@ -136,7 +136,7 @@ class Digest {
 
 double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
 
-// What one epoch came to.
+// The results of one epoch.
 struct Epoch {
   SoftmaxModel::Result result;
   Digest digest;
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
     const double waited = Seconds(reader->Stats().waited) - waited_before;
     waited_before += waited;
     epoch.waited += waited;
-    // The first wait of a run is for connecting, not for data.
+    // The first wait of a run includes the connection.
     if (reader->Stats().batches > 1 && waited > epoch.longest_wait) epoch.longest_wait = waited;
 
     const auto begin = std::chrono::steady_clock::now();

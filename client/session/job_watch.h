@@ -45,7 +45,7 @@ class JobWatch {
 
   // Returns the known state, for another call whose reply contains the job.
   v1::HeldJob Held() const;
-  // Applies the job from the reply of that call, if the job is READY.
+  // Applies the job from the reply of that call. Passes on a READY job.
   void Take(const v1::JobUpdate& update, uint64_t revision);
 
  private:

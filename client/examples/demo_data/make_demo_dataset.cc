@@ -1,9 +1,9 @@
-// make_demo_dataset DIR [IMAGES [SHARDS]]: a made-up data set for the demo and for trying things out.
+// make_demo_dataset DIR [IMAGES [SHARDS]]: generates a data set for the demo and for experiments.
 //
-// Writes class-sorted TFRecord shards of JPEGs, one class per shard (ten classes; shard s holds class s * 10 / SHARDS):
-// sizes and bytes per pixel like photographs (long side 375 to 600, about 0.6 bytes a pixel), noise at every scale,
-// colors and shapes that identify the class, so that a linear model on small pixels learns. Shards that are already
-// there are kept. The content depends only on the numbers given.
+// Writes class-sorted TFRecord shards of JPEGs, one class per shard (ten classes; shard s has class s * 10 / SHARDS).
+// Images have the sizes and the bytes per pixel of photographs (long side 375 to 600, about 0.6 bytes per pixel), and
+// noise at every scale. Their colors and shapes identify the class, so that a linear model on small images learns.
+// Existing shards stay. The content depends only on the arguments.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -36,12 +36,12 @@ constexpr int kClasses = 10;
 constexpr int kTextureSide = 1024;
 constexpr uint64_t kSeed = 20;
 
-// Together these give 0.59 bytes a pixel on average, as photographs for the web have.
+// These values result in 0.59 bytes per pixel on average, as in photographs for the web.
 constexpr double kGrain = 9.0;
 constexpr int kQuality = 94;
 
 // Noise with equal contrast per octave, as natural images have (D. Field, 1987), about 0 with deviation about 1.
-// Computed once: images are cut from it.
+// Computed once. Each image is a part of it.
 cv::Mat MakeTexture(uint64_t number) {
   cv::RNG rng(kSeed * 1000 + number);
   cv::Mat sum = cv::Mat::zeros(kTextureSide, kTextureSide, CV_32FC3);
@@ -62,7 +62,7 @@ cv::Scalar ClassColor(int label, double value) {
   return {double(color[0]), double(color[1]), double(color[2])};
 }
 
-// Shapes of the class's kind in the class's next color.
+// Draws shapes of the class in the class's next color.
 void DrawShapes(int label, SampleRandom* random, cv::Mat* image) {
   const int count = 2 + static_cast<int>(random->Below(4));
   for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-"""The errors of this package. The class names the side that must act. The daemon, the loader or the feeder writes the message."""
+"""The errors of this package. The class names the side that must act. Daemon, loader or feeder write the message."""
 
 from __future__ import annotations
 
