@@ -32,7 +32,8 @@ class Table {
   std::vector<bool> right_;
 };
 
-// Redraws a line on stderr in place. Prints nothing if stderr is not a terminal. Finish or destruction ends the line.
+// A progress line on stderr, redrawn in place. Prints nothing if stderr is not a terminal. Finish or destruction ends
+// the line.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);

@@ -30,7 +30,7 @@ struct RowAsk {
 struct RowRefusals {
   std::vector<uint32_t> workers;
   Nanos since = 0;
-  absl::Status first;  // the first error, with its worker's name
+  absl::Status first;  // the first worker's error
 };
 
 // A record that the row needs and that has damaged copies or is decided to be bad.

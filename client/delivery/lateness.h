@@ -33,7 +33,7 @@ class RecentWaits {
   static constexpr Nanos kOften = 200 * kMillisecond;
 
   void Add(Nanos now, Nanos wait);
-  // Returns at most about 0.7 s for a trainer that always waits, or more just after a longer wait.
+  // Returns up to about 0.7 s for short waits. A long wait counts in full when it ends.
   Nanos At(Nanos now) const;
   // Returns true if the trainer waits for about a quarter of the time or more. `wait` is the length of the current
   // wait.

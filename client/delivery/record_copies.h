@@ -28,7 +28,7 @@ class RecordCopies {
   static constexpr Nanos kWaitForCoordinator = 30 * kSecond;
   // Maximum time that a lost worker, or one whose storage fails, delays a decision of this class.
   static constexpr Nanos kWaitForWorker = 30 * kSecond;
-  // Time after which the core asks a worker whose storage failed again.
+  // Time after which the core repeats a request to a worker whose storage failed.
   static constexpr Nanos kAskAgainAfter = kSecond;
 
   enum class Copy : uint8_t {

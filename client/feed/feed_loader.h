@@ -58,7 +58,7 @@ class FeedLoader {
   // Starts the loader. Calls `ended` once, as the last action of the loader's thread, or here if the thread cannot
   // start.
   FeedLoader(FeedShared* shared, PacketSocket socket, v1::FeedOpen open, std::function<void()> ended);
-  // Stops and joins the thread. Blocks unless `ended` was called.
+  // Stops the loader and blocks until the thread has ended.
   ~FeedLoader();
 
   int fd() const { return socket_.fd(); }

@@ -20,9 +20,8 @@ namespace penstock::client {
 
 // Returns the effect of a job's update on a session that reads it.
 //   a view   the job's current view
-//   null     the update has no valid view, and the session keeps the previous one: a mistake of the coordinator does
-//   not
-//            stop the trainer
+//   null     no valid view; the session keeps the previous one, so that a mistake of the coordinator does not stop the
+//            trainer
 //   error    the job has ended: replaced, failed or cancelled
 absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, const net::WatchedJob& news);
 

@@ -12,8 +12,8 @@
 
 namespace penstock::client {
 
-// Each function starts a call, which ends within `timeout`, and returns. Every call ends with exactly one call of
-// `done`, on any thread. `done` must not block. Errors name the coordinator's address:
+// Each function starts an RPC and returns. The RPC ends within `timeout` and calls `done` exactly once, on any thread,
+// even after Cancel. `done` must not block. Errors name the coordinator's address:
 //   Unavailable        the coordinator cannot be reached
 //   DeadlineExceeded   it did not answer in time
 //   Cancelled          Cancel was called
@@ -42,7 +42,7 @@ class CoordinatorClient {
   virtual void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
     std::move(done)(absl::UnimplementedError("this coordinator client uploads no traces"));
   }
-  // Ends the calls in flight.
+  // Ends the RPCs in flight.
   virtual void Cancel() = 0;
 };
 
