@@ -30,8 +30,8 @@ class Normalize(NamedTuple):
 
 
 class Batch(Dict[str, Any]):
-    """A dict of tensors, `Ragged` and lists of bytes by column, with the origin of its rows. As of a dict, a plain dict
-    can be its argument: the copy has no origin.
+    """A dict of tensors, `Ragged` and lists of bytes by column, with the origin of its rows. Batch(other) copies the
+    columns of another dict, without the origin.
     """
 
     ids: Optional[torch.Tensor] = None
