@@ -24,9 +24,9 @@ struct FeatureSummary {
   uint64_t least_count = 0, most_count = 0;
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
-  bool looks_like_image = false;  // by the first bytes
-  bool looks_like_text = true;    // no control characters in the first bytes
-  bool same_byte_length = true;   // all values have the same length
+  bool looks_like_image = false;  // the records' first values begin as images do
+  bool looks_like_text = true;    // the records' first values have no control characters
+  bool same_byte_length = true;   // the records' first values have one length
   uint64_t byte_length = 0;
 };
 
