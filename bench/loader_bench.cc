@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "pipeline/loader/local_steps.h"
 #include "pipeline/loader/open_dataset.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/sources/index_store.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
@@ -102,8 +104,10 @@ T ValueOrExit(absl::StatusOr<T> value) {
 
 std::shared_ptr<const loader::LoadJob> OpenJob(const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots,
                                                const std::string& index_dir, int threads) {
+  std::optional<sources::IndexStore> indexes;
+  if (!index_dir.empty()) indexes = sources::IndexStore::InStateDir(storage::LocalFiles(), index_dir);
   return ValueOrExit(loader::LoadJob::Create(
-      spec, ValueOrExit(loader::OpenDataset(storage::LocalFiles(), spec, roots, index_dir, threads))));
+      spec, ValueOrExit(loader::OpenDataset(storage::LocalFiles(), spec, roots, indexes, threads))));
 }
 
 // Returns the sum of all rows' pixels if `sum_up` is set, and 0 otherwise.

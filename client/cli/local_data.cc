@@ -86,10 +86,10 @@ absl::StatusOr<std::string> LocalData::IndexDir() const {
   return dir;
 }
 
-absl::StatusOr<sources::IndexStore> LocalData::Indexes() const {
-  if (beside_) return sources::IndexStore::BesideShards(storage());
+absl::StatusOr<sources::IndexStore> LocalData::Indexes(storage::Storage* storage) const {
+  if (beside_) return sources::IndexStore::BesideShards(storage);
   PS_ASSIGN_OR_RETURN(const std::string dir, IndexDir());
-  return sources::IndexStore::InStateDir(storage(), dir);
+  return sources::IndexStore::InStateDir(storage, dir);
 }
 
 }  // namespace penstock::cli

@@ -44,7 +44,9 @@ class LocalData {
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if
   // necessary.
   absl::StatusOr<std::string> IndexDir() const;
-  absl::StatusOr<sources::IndexStore> Indexes() const;
+  // Returns the indexes in that folder or, with --index-beside, beside the shards. `storage` holds shards and indexes.
+  absl::StatusOr<sources::IndexStore> Indexes(storage::Storage* storage) const;
+  absl::StatusOr<sources::IndexStore> Indexes() const { return Indexes(storage_); }
 
  private:
   storage::Storage* const storage_;

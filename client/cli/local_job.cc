@@ -4,6 +4,7 @@
 #include "client/cli/job_argument.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/open_dataset.h"
+#include "pipeline/sources/index_store.h"
 
 namespace penstock::cli {
 
@@ -19,9 +20,9 @@ absl::StatusOr<v1::JobSpec> LocalJob::Load(const std::string& argument) const {
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> LocalJob::Open(storage::Storage* storage,
                                                                       const v1::JobSpec& spec, int threads) const {
   PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-  PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+  PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes(storage));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> dataset,
-                      loader::OpenDataset(storage, spec, roots, index_dir, threads));
+                      loader::OpenDataset(storage, spec, roots, indexes, threads));
   if (!allow_missing_) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, dataset.get()));
   return loader::LoadJob::Create(spec, std::move(dataset));
 }

@@ -9,6 +9,7 @@
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/open_dataset.h"
+#include "pipeline/sources/index_store.h"
 
 namespace penstock::feed {
 namespace {
@@ -51,9 +52,11 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, this->host());
   auto loaded = std::make_shared<LoadedJob>();
   loaded->file_errors = file_errors_;
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
-                      loader::OpenDataset(host->storage(), spec, roots, options_.index_dir,
-                                          options_.host.loader.threads, file_errors_));
+  std::optional<sources::IndexStore> indexes;
+  if (!options_.index_dir.empty()) indexes = sources::IndexStore::InStateDir(host->storage(), options_.index_dir);
+  PS_ASSIGN_OR_RETURN(
+      std::shared_ptr<loader::DatasetReader> reader,
+      loader::OpenDataset(host->storage(), spec, roots, indexes, options_.host.loader.threads, file_errors_));
   if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());

@@ -1,6 +1,7 @@
 #include "pipeline/loader/open_dataset.h"
 
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -12,12 +13,14 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
+#include "pipeline/sources/index_store.h"
 
 namespace penstock::loader {
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
-                                                           const std::string& index_dir, int threads,
+                                                           const std::optional<sources::IndexStore>& indexes,
+                                                           int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
@@ -29,7 +32,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
   const sources::IndexOptions options = sources::IndexOptionsOf(job);
 
   std::map<std::string, std::shared_ptr<const sources::ShardIndex>> built;  // by path
-  if (index_dir.empty()) {
+  if (!indexes.has_value()) {
     for (const sources::DatasetFile& file : files) {
       PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> opened, storage->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(sources::ShardIndex index, sources::BuildShardIndex(*opened, options));
@@ -38,8 +41,8 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
   } else {
     std::vector<std::string> paths;
     for (const sources::DatasetFile& file : files) paths.push_back(file.path);
-    std::vector<absl::StatusOr<sources::LoadedIndex>> loaded = sources::BuildIndexes(
-        sources::IndexStore::InStateDir(storage, index_dir), paths, options, threads > 0 ? threads : AvailableCpus());
+    std::vector<absl::StatusOr<sources::LoadedIndex>> loaded =
+        sources::BuildIndexes(*indexes, paths, options, threads > 0 ? threads : AvailableCpus());
     for (size_t i = 0; i < files.size(); ++i) {
       if (!loaded[i].ok()) return loaded[i].status();
       built[files[i].path] = loaded[i]->index;

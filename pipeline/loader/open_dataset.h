@@ -3,26 +3,28 @@
 #define PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
 
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/sources/dataset_files.h"
+#include "pipeline/sources/index_store.h"
 #include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock::loader {
 
 // Opens the job's shards as they are now: expands globs, loads or builds the indexes, freezes a snapshot and returns a
-// reader of it. The job must have one data set. With an `index_dir`, loads indexes from there, and builds and stores
-// missing ones, on `threads` threads (0: the CPUs of the cgroup's quota). Without one, builds all of them on the
-// calling thread. `file_errors` may be null. It receives the errors of files that fail while records are read.
-// `storage` holds the records and must outlive the reader.
+// reader of it. The job must have one data set. With `indexes`, loads indexes from there, and builds and stores missing
+// ones, on `threads` threads (0: the CPUs of the cgroup's quota). Without it, builds all of them on the calling thread.
+// `file_errors` may be null. It receives the errors of files that fail while records are read. `storage` holds the
+// records and must outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
-                                                           const std::string& index_dir, int threads,
+                                                           const std::optional<sources::IndexStore>& indexes,
+                                                           int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors = nullptr);
 
 }  // namespace penstock::loader

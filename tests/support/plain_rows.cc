@@ -76,7 +76,8 @@ absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochPlan
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> OpenJob(const v1::JobSpec& job,
                                                                const std::vector<sources::DataRoot>& roots,
                                                                storage::Storage* storage) {
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader, loader::OpenDataset(storage, job, roots, "", 1));
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
+                      loader::OpenDataset(storage, job, roots, std::nullopt, 1));
   return loader::LoadJob::Create(job, std::move(reader));
 }
 

@@ -24,6 +24,7 @@
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/open_dataset.h"
+#include "pipeline/sources/index_store.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
@@ -270,9 +271,9 @@ class Import final : public Command {
     v1::Dataset& all = *job.add_dataset();
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+    PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());
     PS_ASSIGN_OR_RETURN(const auto reader,
-                        loader::OpenDataset(data_.storage(), job, roots, index_dir, output_.threads()));
+                        loader::OpenDataset(data_.storage(), job, roots, indexes, output_.threads()));
     std::optional<imports::PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
     const auto source = imports::NewRecordFilesSource(reader, prepare, image_key_);

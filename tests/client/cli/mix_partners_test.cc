@@ -17,7 +17,7 @@ std::shared_ptr<const loader::LoadJob> Mixing(const support::TempFolder& folder)
   set.job.mutable_mix()->set_mixup_alpha(1);
   set.job.mutable_mix()->set_classes(10);
   set.job.mutable_mix()->set_group(3);
-  auto dataset = loader::OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  auto dataset = loader::OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   PS_CHECK(dataset.ok());
   auto job = loader::LoadJob::Create(set.job, *dataset);
   PS_CHECK(job.ok());

@@ -87,6 +87,11 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
   const std::string made = ReadWholeFile(home_.File("job.textproto")).value();
   EXPECT_THAT(made, HasSubstr("\"shards/*.tfrecord\""));
   const std::string job = absl::StrReplaceAll(made, {{"\"shards/", "\"mem://bucket/shards/"}});
+  const std::string local = absl::StrReplaceAll(made, {{"\"shards/", absl::StrCat("\"", home_.File("shards"), "/")}});
+  ASSERT_TRUE(WriteFileAtomically(home_.File("local.textproto"), local).ok());
+  EXPECT_EQ(Run(cli::NewBench(files_.get()), {home_.File("local.textproto"), "--seconds", "0", "--index-beside"}),
+            absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::exists(home_.File("shards/train-00000.tfrecord.psidx")));
 
   support::InProcessCluster cluster({.storage = files_.get()}, sources::ParseDataRoots(files_.get(), {root}).value());
   ASSERT_TRUE(Memory()->Put("mem://bucket/train.textproto", job).ok());

@@ -248,7 +248,7 @@ TEST(FileSource, BadFilesAreNamed) {
 absl::StatusOr<std::shared_ptr<loader::DatasetReader>> OpenShards(const std::string& folder) {
   v1::JobSpec job;
   job.add_dataset()->add_files(folder + "/*");
-  return loader::OpenDataset(storage::LocalFiles(), job, {{"local", "/"}}, "", 1);
+  return loader::OpenDataset(storage::LocalFiles(), job, {{"local", "/"}}, std::nullopt, 1);
 }
 
 TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {

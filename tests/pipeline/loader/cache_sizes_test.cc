@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -101,7 +102,7 @@ HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob
 }
 
 std::shared_ptr<const LoadJob> LoadedJob(const support::TestDataset& set) {
-  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 2);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 2);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *std::move(reader));
   PS_CHECK(job.ok());

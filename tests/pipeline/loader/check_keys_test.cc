@@ -31,7 +31,7 @@ support::TestDataset Tagged(const std::string& folder, int with_tag) {
 }
 
 absl::Status Check(const support::TestDataset& set) {
-  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   PS_CHECK(reader.ok());
   return CheckKeys(set.job, reader->get());
 }

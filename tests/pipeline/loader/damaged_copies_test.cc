@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,7 +89,7 @@ class DamagedCopiesTest : public ::testing::Test {
   }
   std::shared_ptr<const LoadJob> Job(DamageVerdict verdict = DamageVerdict::kOwn,
                                      storage::Storage* storage = storage::LocalFiles()) {
-    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, std::nullopt, 1);
     PS_CHECK(frozen.ok());
     if (!snapshot_.has_value()) snapshot_ = (*frozen)->snapshot();
     DatasetReader::Options options;

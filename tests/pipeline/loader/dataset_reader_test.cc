@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +20,7 @@ namespace penstock::loader {
 namespace {
 
 std::shared_ptr<DatasetReader> OpenOrDie(const support::TestDataset& set) {
-  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   PS_CHECK(reader.ok());
   return *reader;
 }

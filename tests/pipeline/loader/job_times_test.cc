@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -222,7 +223,7 @@ TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
 TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
   support::TempFolder folder;
   const support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 40}, folder.path());
-  const auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  const auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   ASSERT_TRUE(reader.ok()) << reader.status();
   const auto job = LoadJob::Create(set.job, *reader);
   ASSERT_TRUE(job.ok()) << job.status();

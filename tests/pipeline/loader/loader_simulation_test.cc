@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,7 +194,7 @@ class LoaderSimulation : public ::testing::Test {
       }
       support::WriteShard(set_.files[shard], records);
     }
-    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
+    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, std::nullopt, 1);
     PS_CHECK(frozen.ok());
     snapshot_ = std::make_unique<sources::Snapshot>((*frozen)->snapshot());
     const auto job = JobIn(nullptr, storage::LocalFiles());

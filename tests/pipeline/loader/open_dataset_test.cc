@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 
+#include "pipeline/sources/index_store.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
@@ -13,11 +15,12 @@ namespace {
 TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
   support::TempFolder folder, state;
   const support::TestDataset set = support::MakeNumberDataset({}, folder.path());
-  const auto first = OpenDataset(storage::LocalFiles(), set.job, set.roots, state.path(), 1);
+  const auto in_folder = sources::IndexStore::InStateDir(storage::LocalFiles(), state.path());
+  const auto first = OpenDataset(storage::LocalFiles(), set.job, set.roots, in_folder, 1);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_FALSE(std::filesystem::is_empty(state.path()));
-  for (const std::string& dir : {state.path(), std::string()}) {
-    const auto again = OpenDataset(storage::LocalFiles(), set.job, set.roots, dir, 1);
+  for (const auto& indexes : {std::optional(in_folder), std::optional<sources::IndexStore>()}) {
+    const auto again = OpenDataset(storage::LocalFiles(), set.job, set.roots, indexes, 1);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ((*again)->snapshot().Fingerprint(), (*first)->snapshot().Fingerprint());
   }
@@ -27,7 +30,8 @@ TEST(OpenDataset, AGlobWithoutFilesIsNotFound) {
   support::TempFolder folder;
   support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   set.job.mutable_dataset(0)->set_files(0, folder.path() + "/none-*");
-  EXPECT_EQ(OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 }  // namespace

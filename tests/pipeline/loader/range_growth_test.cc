@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -232,7 +233,7 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   // Small images in long records, so that the memory of decoding does not matter here.
   std::string record;
   {
-    const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
     ASSERT_TRUE(frozen.ok());
     auto reader = DatasetReader::Create(
         storage::LocalFiles(), (*frozen)->snapshot(), set.roots,
@@ -248,7 +249,7 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   // The server does not hold the read of a single record.
   const HoldingServer server(folder.path(), 2 * kRecordBytes, kRanges);
   ServedFiles storage(server.url());
-  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   ASSERT_TRUE(frozen.ok());
   DatasetReader::Options options;
   auto reader = DatasetReader::Create(

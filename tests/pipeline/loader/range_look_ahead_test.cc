@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -81,7 +82,7 @@ class RangeLookAheadTest : public ::testing::Test {
   std::shared_ptr<const LoadJob> Job(v1::Order::Shuffle shuffle) {
     set_.job.mutable_order()->set_shuffle(shuffle);
     set_.job.mutable_order()->set_window_chunks(1024);
-    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, std::nullopt, 1);
     PS_CHECK(frozen.ok());
     for (const bool read : {true, false}) {
       DatasetReader::Options options;

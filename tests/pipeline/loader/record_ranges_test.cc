@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ class RecordRangesTest : public ::testing::Test {
 
   // `executor` opens the shards; null: threads.
   std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, Executor* executor = nullptr) {
-    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, std::nullopt, 1);
     PS_CHECK(frozen.ok());
     DatasetReader::Options options;
     options.executor = executor;

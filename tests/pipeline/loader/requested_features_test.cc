@@ -134,7 +134,7 @@ void LoadInto(const std::shared_ptr<const LoadJob>& job, int threads, Epoch* epo
 
 Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots) {
   Epoch epoch;
-  auto dataset = OpenDataset(storage, job, roots, "", 1);
+  auto dataset = OpenDataset(storage, job, roots, std::nullopt, 1);
   PS_CHECK(dataset.ok());
   const auto load = LoadJob::Create(job, *std::move(dataset));
   PS_CHECK(load.ok());
@@ -180,11 +180,11 @@ TEST(RequestedFeaturesOfAJob, RangesOfWholeSamplesServeJobsThatReadMostOfThem) {
   const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage storage(false);
   std::string record;
-  const auto labels = OpenDataset(&storage, LabelsOf(set.job), set.roots, "", 1).value();
+  const auto labels = OpenDataset(&storage, LabelsOf(set.job), set.roots, std::nullopt, 1).value();
   ASSERT_EQ(labels->ReadRecord(3, &record), absl::OkStatus());
   EXPECT_EQ(labels->ReaderOfRanges(0), nullptr) << "a label is a small part of its sample";
 
-  const auto most = OpenDataset(&storage, set.job, set.roots, "", 1).value();
+  const auto most = OpenDataset(&storage, set.job, set.roots, std::nullopt, 1).value();
   ASSERT_EQ(most->ReadRecord(3, &record), absl::OkStatus());
   EXPECT_EQ(most->RecordBytes(3).value(), record.size());
   const auto reader = most->ReaderOfRanges(0);
@@ -239,7 +239,7 @@ TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
   const support::TestDataset set = MakeSamples(folder.path());
   v1::JobSpec job = LabelsOf(set.job);
   job.mutable_features(0)->set_key("cls2");
-  const auto dataset = OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value();
+  const auto dataset = OpenDataset(storage::LocalFiles(), job, set.roots, std::nullopt, 1).value();
   const std::string message(CheckKeys(job, dataset.get()).message());
   for (const char* member : {"cls", "jpg", "json"}) EXPECT_THAT(message, HasSubstr(member));
 }
@@ -248,7 +248,8 @@ TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
   const auto space = [&](const v1::JobSpec& job) {
-    const auto load = LoadJob::Create(job, OpenDataset(storage::LocalFiles(), job, set.roots, "", 1).value()).value();
+    const auto load =
+        LoadJob::Create(job, OpenDataset(storage::LocalFiles(), job, set.roots, std::nullopt, 1).value()).value();
     return std::pair(load->record_space(), load->order_fingerprint());
   };
   v1::JobSpec reordered = set.job;
@@ -269,7 +270,7 @@ class RequestedFeaturesOfObjects : public storage::ObjectStorageTest {
   }
   Epoch Read(storage::Storage* storage, v1::JobSpec job, const std::vector<sources::DataRoot>& roots) {
     job.mutable_dataset(0)->set_files(0, absl::StrCat(roots[0].path, "/data-*"));
-    auto dataset = OpenDataset(storage, job, roots, "", 1);
+    auto dataset = OpenDataset(storage, job, roots, std::nullopt, 1);
     Epoch epoch;
     epoch.status = dataset.status();
     if (!dataset.ok()) return epoch;

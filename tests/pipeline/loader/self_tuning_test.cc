@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -31,7 +32,7 @@ std::unique_ptr<Loader> TunedLoader(int threads) {
 }
 
 std::shared_ptr<const LoadJob> OpenJobOn(storage::Storage* storage, const support::TestDataset& set) {
-  auto reader = OpenDataset(storage, set.job, set.roots, "", 1);
+  auto reader = OpenDataset(storage, set.job, set.roots, std::nullopt, 1);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
   PS_CHECK(job.ok());

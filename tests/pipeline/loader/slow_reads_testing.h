@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,7 +142,7 @@ class HeldStorage final : public LocalBehind {
 
 inline std::shared_ptr<const LoadJob> JobOn(storage::Storage* storage, const support::TestDataset& set,
                                             const std::string& state) {
-  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, "", 1);
+  const auto frozen = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
   PS_CHECK(frozen.ok());
   DatasetReader::Options options;
   auto reader = DatasetReader::Create(

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ class SlowShardsTest : public ::testing::Test {
     numbers.records_per_shard = 10;
     set_ = support::MakeNumberDataset(numbers, folder_.path());
     set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
-    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, "", 1);
+    auto frozen = OpenDataset(storage::LocalFiles(), set_.job, set_.roots, std::nullopt, 1);
     PS_CHECK(frozen.ok());
     IndexProvider build =
         IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), state_.path()), sources::IndexOptions());
