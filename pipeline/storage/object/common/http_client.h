@@ -31,7 +31,9 @@ struct HttpRequest {
   Method method = Method::kGet;
   std::string url;
   std::vector<std::string> headers;  // "name: value"; may hold secrets
-  std::string body;                  // for POST and PUT
+  // Secrets besides those that SecretsOf() finds by their names (request_secrets.h).
+  std::vector<std::string> secrets = {};
+  std::string body;  // for POST and PUT
   // Destination of the body of a 2xx answer, filled in order. The parts must stay valid until the call ends. They have
   // at least `capacity` bytes together, which is the limit of the body. Without parts the body goes to `body` of the
   // response, at most kMostBody bytes.

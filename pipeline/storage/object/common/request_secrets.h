@@ -9,8 +9,8 @@
 
 namespace penstock::storage {
 
-// Returns the values of the headers authorization and x-amz-security-token, and the signature (sig) in the URL, in each
-// form in which they may be written, longest first.
+// Returns the values of headers that hold a key or a token, the values of such fields of the URL and of a form, and
+// HttpRequest::secrets. Returns each in every form in which it may be written, longest first.
 std::vector<std::string> SecretsOf(const HttpRequest& request);
 
 // Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.

@@ -52,9 +52,7 @@ class GcsUploads final : public ObjectUploads {
   }
 
   HttpRequest Send(const ObjectName& name, const std::string& id, const UploadPart& part, std::string body) override {
-    HttpRequest request;
-    request.method = HttpRequest::Method::kPut;
-    request.url = id;
+    HttpRequest request = OfSession(HttpRequest::Method::kPut, id);
     // The storage ignores bytes that it already has, so a part can be sent again.
     request.headers = {absl::StrCat("Content-Range: bytes ", part.offset, "-", part.offset + part.size - 1, "/",
                                     part.last ? absl::StrCat(part.offset + part.size) : "*")};
@@ -77,13 +75,20 @@ class GcsUploads final : public ObjectUploads {
   }
 
   std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) override {
-    HttpRequest request;
-    request.method = HttpRequest::Method::kDelete;
-    request.url = id;
-    return request;
+    return OfSession(HttpRequest::Method::kDelete, id);
   }
 
  private:
+  static HttpRequest OfSession(HttpRequest::Method method, const std::string& url) {
+    HttpRequest request;
+    request.method = method;
+    request.url = url;
+    request.secrets = {url};
+    const size_t host = url.find("://"), path = url.find('/', host == std::string::npos ? 0 : host + 3);
+    if (path != std::string::npos) request.secrets.push_back(url.substr(path));  // as in a line of HTTP
+    return request;
+  }
+
   HttpRequest New(const ObjectName& name, const char* type, const WriteCondition& condition) {
     std::vector<std::pair<std::string, std::string>> query = {{"uploadType", type}, {"name", name.key}};
     if (condition.is_new) query.emplace_back("ifGenerationMatch", "0");

@@ -172,7 +172,9 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
     request.url = url;
     if (source.contains("headers") && source["headers"].is_object()) {
       for (const auto& [name, value] : source["headers"].items()) {
-        if (value.is_string()) request.headers.push_back(absl::StrCat(name, ": ", value.get<std::string>()));
+        if (!value.is_string()) continue;
+        request.headers.push_back(absl::StrCat(name, ": ", value.get<std::string>()));
+        request.secrets.push_back(value.get<std::string>());
       }
     }
     return http_->Send(std::move(request), Urgent(), [take, done](absl::StatusOr<HttpResponse> response) {

@@ -87,6 +87,18 @@ TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
   EXPECT_EQ(clouds_.Content("bucket", "a"), "0123456789abcdef");
 }
 
+TEST_F(ObjectWriterTest, NoErrorContainsTheUrlOfAnUpload) {
+  fault_ = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
+    if (!absl::StartsWith(request.path, "/session/")) return std::nullopt;
+    return support::ServedAnswer{.status = 403,
+                                 .body = absl::StrCat("refused: ", request.method, " ", request.path, " of http://",
+                                                      request.headers.at("host"), request.path)};
+  };
+  const absl::Status status = Write("gs://bucket/a", std::string(100, 'x'));
+  EXPECT_TRUE(absl::StrContains(status.message(), "refused: PUT")) << status;
+  EXPECT_FALSE(absl::StrContains(status.message(), "session")) << status;
+}
+
 TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
   fault_ = [](const support::ServedRequest& request) {
     return absl::StrContains(request.query, "partNumber=3")

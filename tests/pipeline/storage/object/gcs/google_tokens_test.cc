@@ -242,6 +242,15 @@ TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
         .status = 400, .body = "{\"error\": \"invalid_grant\", \"error_description\": \"Invalid JWT Signature.\"}"};
   };
   EXPECT_TRUE(absl::StrContains(message(), "train@project.iam: HTTP 400: invalid_grant: Invalid JWT Signature."));
+
+  // A service that returns what it received.
+  Use({{"type", "external_account"},
+       {"credential_source", {{"url", server_.url()}, {"headers", {{"X-Key", "hunter2"}}}}}});
+  answer_ = [](const support::ServedRequest& request) {
+    return support::ServedAnswer{.status = 400,
+                                 .body = absl::StrCat("{\"error\": \"wrong key: ", request.headers.at("x-key"), "\"}")};
+  };
+  EXPECT_TRUE(absl::StrContains(message(), "HTTP 400: wrong key: (hidden)"));
 }
 
 }  // namespace
