@@ -237,7 +237,7 @@ struct ObjectStorage::Listing {
 ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
   const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
   const Environment environment = Environment::Process();
-  return {.s3 = S3Options::FromEnvironment(),
+  return {.s3 = S3Options::FromEnvironment(environment),
           .gcs = GcsOptions::FromEnvironment(environment),
           .environment = environment,
           .http_authorization = authorization == nullptr ? "" : authorization};

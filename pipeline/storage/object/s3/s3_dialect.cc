@@ -1,7 +1,5 @@
 #include "pipeline/storage/object/s3/s3_dialect.h"
 
-#include <chrono>
-#include <cstdlib>
 #include <pugixml.hpp>
 
 #include "absl/strings/match.h"
@@ -16,11 +14,6 @@ namespace {
 
 constexpr char kFirstRegion[] = "us-east-1";
 
-std::string Variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::string TextOf(const pugi::xml_document& document, const char* field) {
   return document.document_element().child(field).text().as_string();
 }
@@ -29,20 +22,16 @@ bool IsPlainName(const std::string& bucket) { return bucket.find_first_of("._") 
 
 }  // namespace
 
-S3Options S3Options::FromEnvironment() {
+S3Options S3Options::FromEnvironment(const Environment& environment) {
   S3Options options;
-  options.endpoint = Variable("AWS_ENDPOINT_URL_S3");
-  if (options.endpoint.empty()) options.endpoint = Variable("AWS_ENDPOINT_URL");
+  options.endpoint = environment.variable("AWS_ENDPOINT_URL_S3");
+  if (options.endpoint.empty()) options.endpoint = environment.variable("AWS_ENDPOINT_URL");
   options.endpoint = WithoutLastSlashes(options.endpoint);
-  options.region = Variable("AWS_REGION");
-  if (options.region.empty()) options.region = Variable("AWS_DEFAULT_REGION");
-  const std::string is_unsigned = Variable("PENSTOCK_S3_UNSIGNED");
-  options.is_signed = is_unsigned.empty() || is_unsigned == "0";
+  options.region = environment.variable("AWS_REGION");
+  if (options.region.empty()) options.region = environment.variable("AWS_DEFAULT_REGION");
+  options.is_signed = !Says(environment, "PENSTOCK_S3_UNSIGNED");
   options.path_style = !options.endpoint.empty();
-  options.now = [] {
-    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-  };
+  options.now = environment.now;
   return options;
 }
 

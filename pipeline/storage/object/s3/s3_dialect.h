@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "pipeline/storage/object/common/environment.h"
 #include "pipeline/storage/object/common/object_dialect.h"
 #include "pipeline/storage/object/common/storage_clock.h"
 #include "pipeline/storage/object/s3/aws_keys.h"
@@ -26,7 +27,7 @@ struct S3Options {
   std::function<int64_t()> now;  // seconds since 1970
 
   // Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION and PENSTOCK_S3_UNSIGNED=1.
-  static S3Options FromEnvironment();
+  static S3Options FromEnvironment(const Environment& environment);
 };
 
 class S3Dialect final : public ObjectDialect {
