@@ -103,12 +103,15 @@ class PosixStorage final : public Storage {
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
+    if (options.stop.stop_requested()) return Stopped(name);
     return Open(name, options.listed, &calls_);
   }
   absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options) override {
+    if (options.stop.stop_requested()) return Stopped(name);
     return Stat(name);
   }
   absl::StatusOr<std::vector<StoredEntry>> ListAndWait(const std::string& folder, const CallOptions& options) override {
+    if (options.stop.stop_requested()) return Stopped(folder);
     return List(folder);
   }
 

@@ -69,6 +69,8 @@ absl::Status CheckHeaders(const ObjectName& name, const HttpResponse& response, 
   return absl::OkStatus();
 }
 
+absl::Status Stopped(const std::string& name) { return absl::CancelledError(absl::StrCat(name, ": cancelled")); }
+
 absl::Status CheckBytes(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length) {
   if (response.bytes == length) return absl::OkStatus();
   return absl::UnavailableError(
@@ -196,14 +198,14 @@ class ObjectStorage::File final : public StoredFile {
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
             CallDone<size_t> done) const override {
-    if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
+    if (options.stop.stop_requested()) return std::move(done)(Stopped(path_));
     const uint64_t left = opened_.size - std::min(offset, opened_.size);
     const auto bytes = static_cast<size_t>(std::min<uint64_t>(length, left));
     storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, WithFileErrors(options), std::move(done));
   }
   void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                  CallDone<size_t> done) const override {
-    if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
+    if (options.stop.stop_requested()) return std::move(done)(Stopped(path_));
     uint64_t bytes = 0;
     for (const ReadPart& part : parts) bytes += part.bytes;
     bytes = std::min(bytes, opened_.size - std::min(offset, opened_.size));
@@ -293,6 +295,7 @@ void ObjectStorage::Open(const std::string& name, const CallOptions& options,
   if (options.listed) {
     absl::StatusOr<ObjectName> parsed = Parse(name);
     if (!parsed.ok()) return std::move(done)(parsed.status());
+    if (options.stop.stop_requested()) return std::move(done)(Stopped(name));
     return std::move(done)(std::make_unique<File>(this, *std::move(parsed), *options.listed, options.file_errors));
   }
   Stat(name, options,
@@ -308,7 +311,7 @@ void ObjectStorage::Open(const std::string& name, const CallOptions& options,
 void ObjectStorage::Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) {
   absl::StatusOr<ObjectName> parsed = Parse(name);
   if (!parsed.ok()) return std::move(done)(parsed.status());
-  if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(name, ": cancelled")));
+  if (options.stop.stop_requested()) return std::move(done)(Stopped(name));
   const ObjectName object = *std::move(parsed);
 
   // If there is no object of the name, it may be a folder.
@@ -340,7 +343,7 @@ void ObjectStorage::List(const std::string& folder, const CallOptions& options,
                          CallDone<std::vector<StoredEntry>> done) {
   const absl::StatusOr<ObjectName> parsed = Parse(folder);
   if (!parsed.ok()) return std::move(done)(parsed.status());
-  if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(folder, ": cancelled")));
+  if (options.stop.stop_requested()) return std::move(done)(Stopped(folder));
   auto listing = std::make_shared<Listing>();
   listing->folder = *parsed;
   listing->options = options;

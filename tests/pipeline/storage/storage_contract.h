@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,13 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   const auto stopped = WaitForCall<size_t>(
       [&](CallDone<size_t> done) { (*file)->Read(0, 1, bytes, {.stop = stop.get_token()}, std::move(done)); });
   EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
+  for (const std::optional<FileInfo>& listed : {std::optional<FileInfo>(), std::optional((*file)->opened())}) {
+    const absl::Status open =
+        storage->OpenAndWait(folder + "/a", {.stop = stop.get_token(), .listed = listed}).status();
+    EXPECT_TRUE(absl::IsCancelled(open)) << open << (listed ? ", listed" : "");
+  }
+  EXPECT_TRUE(absl::IsCancelled(storage->StatAndWait(folder + "/a", {.stop = stop.get_token()}).status()));
+  EXPECT_TRUE(absl::IsCancelled(storage->ListAndWait(folder, {.stop = stop.get_token()}).status()));
 
   // Another state of the file is not the opened one.
   put(folder + "/a", "another content");
