@@ -121,7 +121,7 @@ class RowMaker::Try {
           if (!made_.substituted) Cache();
           return End::kMade;
         case Step::kBadRecord:
-          if (!NextSource()) return End::kMade;
+          if (const std::optional<End> end = NextSource(); end.has_value()) return *end;
           break;
         case Step::kDamagedCopy:
           made_.damaged_record = made_.missing_record;
@@ -181,13 +181,13 @@ class RowMaker::Try {
     }
   }
 
-  // Applies the policy after a bad record. Returns whether a substitute is to be tried. Otherwise the row is done.
-  bool NextSource() {
+  // Applies the policy after a bad record. Returns how the try ends, or nullopt if a substitute is to be tried.
+  std::optional<End> NextSource() {
     const v1::ErrorPolicy policy = job_.spec().errors().policy();
     if (progress_.substitutes == 0) {
       made_.fault = progress_.fault = WithoutPlace(made_.status);
       made_.fault_offset = progress_.fault_offset = job_.reader().OffsetOf(progress_.source);
-      if (policy == v1::FAIL) return false;
+      if (policy == v1::FAIL) return End::kMade;
     }
     if (policy == v1::SUBSTITUTE) {
       const std::vector<uint64_t> substitutes =
@@ -195,15 +195,18 @@ class RowMaker::Try {
       if (progress_.substitutes < substitutes.size()) {
         progress_.source = substitutes[progress_.substitutes++];
         progress_.record_looked_up = progress_.decoded_looked_up = false;
-        return true;
+        return std::nullopt;
       }
     }
+    // Nothing is reserved yet if all records are decided.
+    const Step reserved = Reserve(NeedOf(job_, 0));
+    if (reserved != Step::kNone) return reserved == Step::kPutBack ? End::kPutBack : End::kMade;
     MaskRow(schema(), memory_.Slot());
     made_.status = absl::OkStatus();
     made_.masked = true;
     made_.lenient = false;
     made_.source_record = progress_.key.record_id;
-    return false;
+    return End::kMade;
   }
 
   // Makes the row with the content of the record `source`.

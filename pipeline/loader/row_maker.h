@@ -120,8 +120,7 @@ class RowMaker {
     // Reserves `bytes` in total for the row (record, row, scratch memory beyond the thread's) before the memory is
     // used. A total below an earlier one releases nothing. An error fails the row.
     virtual absl::StatusOr<Answer> Reserve(uint64_t bytes) = 0;
-    // Returns the row's slot, the same one in each call. Called after Reserve(), except to mask a row whose records are
-    // all decided.
+    // Returns the row's slot, the same one in each call. Called after Reserve().
     virtual batch::RowSlot* Slot() = 0;
     // Returns whether the caller uses this cached row, which has only FIXED columns, as it is. Otherwise it is copied
     // into the slot.
