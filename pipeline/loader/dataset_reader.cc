@@ -81,7 +81,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       char* const stored = buffer.Get((*reader)->StoredBytes(ref.record, nullptr));
       absl::StatusOr<std::string_view> bytes = (*reader)->ReadRecord(ref.record, stored);
       if (absl::IsDataLoss(bytes.status())) bytes = (*reader)->ReadRecordPastCaches(ref.record, stored);
-      bytes = Settled(ref, **reader, std::move(bytes));
+      bytes = Settled(ref, **reader, std::move(bytes), nullptr);
       if (bytes.ok()) {
         out->assign(*bytes);
         return absl::OkStatus();
@@ -216,8 +216,14 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   // Converts the result of a read to the errors of the interface, and reports it to the shard table.
   absl::StatusOr<std::string_view> Settled(const sources::RecordRef& ref, const sources::ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
+    return Settled(ref, reader, std::move(bytes), features());
+  }
+  // The same for a read of `read` alone; null: the whole record.
+  absl::StatusOr<std::string_view> Settled(const sources::RecordRef& ref, const sources::ShardReader& reader,
+                                           absl::StatusOr<std::string_view> bytes,
+                                           const sources::RequestedFeatures* read) {
     if (bytes.ok()) {
-      bytes_read_.fetch_add(reader.StoredBytes(ref.record, features()), std::memory_order_relaxed);
+      bytes_read_.fetch_add(reader.StoredBytes(ref.record, read), std::memory_order_relaxed);
       shards_->FoundWell(ref.shard);
       return bytes;
     }

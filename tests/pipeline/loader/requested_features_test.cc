@@ -244,6 +244,19 @@ TEST(RequestedFeaturesOfAJob, CheckOfKeysNamesAllMembers) {
   for (const char* member : {"cls", "jpg", "json"}) EXPECT_THAT(message, HasSubstr(member));
 }
 
+TEST(RequestedFeaturesOfAJob, AReadOfAWholeSampleCountsAllItsBytes) {
+  support::TempFolder folder;
+  const support::TestDataset set = MakeSamples(folder.path());
+  CountedStorage storage(true);
+  const auto dataset = OpenDataset(&storage, LabelsOf(set.job), set.roots, "", 1).value();
+  std::string sample;
+  ASSERT_TRUE(dataset->ReadWholeRecord(1, &sample).ok());
+  const uint64_t whole = dataset->bytes_read();
+  EXPECT_GE(whole, sample.size());
+  ASSERT_TRUE(dataset->ReadRecord(1, &sample).ok());
+  EXPECT_LT(dataset->bytes_read() - whole, whole) << "the label alone";
+}
+
 TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers) {
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
