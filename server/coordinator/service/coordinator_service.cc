@@ -225,6 +225,8 @@ void CoordinatorService::EndTurn(uint64_t key, const absl::Status& status, std::
 void CoordinatorService::PutIndexFile(const v1::PutIndexRequest& request, std::shared_ptr<FileCall> call) {
   FileInfo file;
   const absl::Status put = blobs_->Put(request.content_hash(), request.blob(), &file);
+  // A rejected blob names no file. Its builder ends its own turn (give_up).
+  if (file == FileInfo()) return call->Finish(put);
   EndTurn(IndexTurns::KeyOf(request.content_hash(), file), put, std::move(call));
 }
 

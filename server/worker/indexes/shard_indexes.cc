@@ -151,11 +151,14 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
   const absl::StatusOr<sources::LoadedIndex> built = store_.LoadOrBuild(path, options);
   const absl::Status good =
       built.ok() ? CheckContent(shard, path, built->index->file_info(), *built->index) : built.status();
-  if (!good.ok()) {
-    // Other workers need not wait for an index that will not exist.
+  // Other workers need not wait for an index that the coordinator will not have.
+  const auto release_turn = [&] {
     v1::GetIndexRequest give_up = RequestFor(shard, file, worker_id_);
     give_up.set_give_up(true);
     link_->GetIndex(give_up).status().IgnoreError();
+  };
+  if (!good.ok()) {
+    release_turn();
     return good;
   }
   if (!built->save_status.ok()) {
@@ -164,6 +167,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
   const absl::Status put = link_->PutIndex(shard.content_hash, built->index->Serialize());
   // Otherwise other workers scan it themselves, one after another.
   if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
+  if (absl::IsInvalidArgument(put) || absl::IsResourceExhausted(put)) release_turn();  // the coordinator rejected it
   return built->index;
 }
 

@@ -341,6 +341,26 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
   EXPECT_TRUE(got.build()) << "the first worker released its turn";
 }
 
+TEST_F(CoordinatorServiceTest, ARejectedIndexEndsNoTurn) {
+  Start();
+  v1::GetIndexRequest get;
+  get.set_content_hash(42);
+  get.set_worker_id("a");
+  get.mutable_file();  // the file has neither size nor time
+  v1::GetIndexReply got;
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_TRUE(got.build());
+  v1::PutIndexRequest put;
+  put.set_content_hash(42);
+  put.set_blob("no index");
+  v1::PutIndexReply stored;
+  EXPECT_EQ(client_->Call(&Stub::PutIndex, put, &stored).code(), absl::StatusCode::kInvalidArgument);
+  get.set_worker_id("b");
+  got.Clear();
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_EQ(got.builder(), "a");
+}
+
 TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTraces) {
   Mutex mutex;
   std::vector<transport::Act> acts;  // guarded by mutex

@@ -55,6 +55,7 @@ class Coordinator {
   }
   absl::Status Put(uint64_t content_hash, const std::string& blob) {
     if (away.load()) return absl::UnavailableError("connection refused");
+    if (full.load()) return absl::ResourceExhaustedError("an index of this size is not kept");
     FileInfo file;
     MutexLock lock(&mutex_);
     const absl::Status put = blobs_->Put(content_hash, blob, &file);
@@ -63,6 +64,7 @@ class Coordinator {
   }
 
   std::atomic<bool> away{false};
+  std::atomic<bool> full{false};  // rejects blobs
   std::atomic<int> calls{0};
 
  private:
@@ -207,6 +209,21 @@ TEST_F(ShardIndexesTest, ColdWorkersWalkNothingThatTheCoordinatorHasWhileItCanno
   clock_.Advance(10 * kSecond);
   for (size_t shard = 0; shard < files_.size(); ++shard) EXPECT_TRUE(Get(1, shard).ok());
   EXPECT_EQ(walks_.load(), 20);
+}
+
+TEST_F(ShardIndexesTest, AWorkerWhoseIndexIsRejectedReleasesItsTurn) {
+  MakeShards(1);
+  MakeWorkers(2);
+  coordinator_.full = true;
+  EXPECT_TRUE(Get(0, 0).ok());
+  const FileInfo file = storage::LocalFiles()->StatAndWait(files_[0])->info;
+  v1::GetIndexRequest ask;
+  ask.set_content_hash(frozen_[0].content_hash);
+  ask.set_worker_id("worker-1");
+  ask.mutable_file()->set_size(file.size);
+  ask.mutable_file()->set_mtime_ns(file.mtime_ns);
+  ask.mutable_file()->set_tag(file.tag);
+  EXPECT_TRUE(coordinator_.Get(ask)->build());
 }
 
 TEST_F(ShardIndexesTest, ATouchedFileDoesNotStopTheJob) {
