@@ -68,7 +68,7 @@ bool PreparedSteps::RequestStep() {
 absl::StatusOr<std::optional<PreparedStep>> PreparedSteps::Next(Nanos timeout) {
   if (!failure_.ok()) return failure_;
   Fill();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout);
+  const Nanos deadline = options_.clock->Now() + timeout;
   std::unique_ptr<Pending> done;
   {
     MutexLock lock(&mutex_);
@@ -82,14 +82,14 @@ absl::StatusOr<std::optional<PreparedStep>> PreparedSteps::Next(Nanos timeout) {
     }
     session_->SetHead(first_step_);
     while (pending_.front()->missing > 0 && !cancelled_) {
-      const auto left = deadline - std::chrono::steady_clock::now();
-      if (left <= std::chrono::nanoseconds::zero()) {
+      const Nanos left = deadline - options_.clock->Now();
+      if (left <= 0) {
         const Pending& head = *pending_.front();
         return absl::DeadlineExceededError(absl::StrCat(head.missing, " of ", head.step.slice.size(),
                                                         " rows are not made yet of the step at position ",
                                                         head.step.span.begin, " of epoch ", head.step.span.epoch));
       }
-      arrived_.WaitFor(&mutex_, std::chrono::duration_cast<std::chrono::nanoseconds>(left));
+      arrived_.WaitFor(&mutex_, std::chrono::nanoseconds(left));
     }
     if (cancelled_) return absl::CancelledError("reading was cancelled");
     done = std::move(pending_.front());

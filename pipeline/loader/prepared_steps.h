@@ -40,8 +40,9 @@ struct PreparedStep {
 struct PreparedStepsOptions {
   uint64_t rank = 0;
   plan::Cursor start = {};
-  uint64_t epochs = 1;          // number of epochs to begin, including that of `start`; 0: unlimited
-  uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
+  uint64_t epochs = 1;           // number of epochs to begin, including that of `start`; 0: unlimited
+  uint32_t prefetch_steps = 4;   // prepared ahead; at least 1
+  Clock* clock = Clock::Real();  // measures timeouts
 };
 
 // Next is for one thread at a time; the other functions are thread-safe.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -94,6 +95,33 @@ TEST(PreparedSteps, ExpectedRowsAreRequestedForEveryRank) {
       }
     }
   }
+}
+
+// Advances by a minute with each look.
+class FastClock final : public Clock {
+ public:
+  Nanos Now() const override { return now_.fetch_add(60 * kSecond); }
+  void Pause(Nanos) override {}
+
+ private:
+  mutable std::atomic<Nanos> now_{0};
+};
+
+TEST(PreparedSteps, TheTimeoutIsMeasuredByTheClock) {
+  const MemoryJob job = MakeMemoryJob(static_cast<int>(kPreparedRecords), 10, kPreparedRowBytes);
+  SimScheduler sim(1);  // makes no row before it runs
+  const auto loader = Loader::Create(OptionsIn(&sim)).value();
+  const auto steps = plan::Steps::Create(kPreparedRecords, 10, plan::LastBatch::kDrop, 1).value();
+  FastClock clock;
+  const auto reader = PreparedSteps::Open(loader.get(), job.job, steps, {.clock = &clock},
+                                          [](const plan::StepSpan&, const auto& slice) {
+                                            return std::make_unique<PreparedRows>(slice.size());
+                                          })
+                          .value();
+  const absl::Status status = reader->Next(kSecond).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_EQ(clock.Now(), 120 * kSecond) << "the call looked twice: when it began, and when the time was over";
+  sim.RunAll();  // a reader that closes waits for its rows
 }
 
 }  // namespace
