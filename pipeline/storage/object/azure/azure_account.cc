@@ -85,12 +85,13 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
 
 absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& environment) {
   struct Variable {
-    const char* name = "";
+    const char* variable = "";
     std::string value = {};
   };
   const auto first = [&environment](std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      if (std::string value = environment.variable(name); !value.empty()) return Variable{name, std::move(value)};
+    for (const char* variable : names) {
+      if (std::string value = environment.variable(variable); !value.empty())
+        return Variable{variable, std::move(value)};
     }
     return Variable();
   };
@@ -106,7 +107,7 @@ absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& en
     }
     account->endpoint = absl::StrCat("https://", account->name, ".blob.", kSuffix);
     const Variable key = first({"AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"});
-    absl::Status wrong = Open(&*account, key.value, environment.variable("AZURE_STORAGE_SAS_TOKEN"), key.name);
+    absl::Status wrong = Open(&*account, key.value, environment.variable("AZURE_STORAGE_SAS_TOKEN"), key.variable);
     if (!wrong.ok()) return wrong;
   }
   const std::string endpoint = environment.variable(kEndpoint);
