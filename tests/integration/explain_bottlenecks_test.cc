@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,16 +33,22 @@ using ::testing::HasSubstr;
 // The period of an explanation, in seconds: short, so that figures from before a change leave it soon.
 constexpr uint32_t kPeriod = 4;
 
+// Returns a port below those that the system gives to outgoing connections (32768 and more by default), so that no
+// connection of another process takes it before the caller's process listens.
 std::string FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return std::to_string(ntohs(address.sin_port));
+  std::random_device random;
+  std::uniform_int_distribution<int> ports(10'000, 32'000);
+  while (true) {
+    const int port = ports(random);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    close(fd);
+    if (free) return std::to_string(port);
+  }
 }
 
 std::string AllWords(const v1::Explanation& explanation) {
