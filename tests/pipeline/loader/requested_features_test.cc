@@ -248,7 +248,7 @@ TEST(RequestedFeaturesOfAJob, AReadOfAWholeSampleCountsAllItsBytes) {
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage storage(true);
-  const auto dataset = OpenDataset(&storage, LabelsOf(set.job), set.roots, "", 1).value();
+  const auto dataset = OpenDataset(&storage, LabelsOf(set.job), set.roots, std::nullopt, 1).value();
   std::string sample;
   ASSERT_TRUE(dataset->ReadWholeRecord(1, &sample).ok());
   const uint64_t whole = dataset->bytes_read();
