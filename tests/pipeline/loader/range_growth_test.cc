@@ -38,7 +38,8 @@ namespace penstock::loader {
 namespace {
 
 // A web server of a folder's files. It is a separate process, so that its memory does not count as the reader's.
-// Answers of at least `held_from` bytes stop halfway until `most_held` of them have stopped.
+// Answers of at least `held_from` bytes stop halfway until `most_held` of them have stopped. Its port may have belonged
+// to another process a moment ago, whose peers may still call it: a connection that asks for no file is closed.
 class HoldingServer {
  public:
   HoldingServer(std::string folder, uint64_t held_from, size_t most_held)
@@ -88,31 +89,38 @@ class HoldingServer {
     uint64_t left = 0;
   };
 
-  static void Send(Answer* answer, uint64_t bytes) {
+  // False if the peer has closed the connection.
+  static bool Send(Answer* answer, uint64_t bytes) {
     for (uint64_t sent = 0; sent < bytes;) {
       const ssize_t now = sendfile(answer->socket, answer->file, &answer->at, bytes - sent);
-      if (now <= 0) _exit(1);
+      if (now <= 0) return false;
       sent += static_cast<uint64_t>(now);
     }
     answer->left -= bytes;
+    return true;
   }
 
-  // Sends the head of the answer and returns its body.
-  Answer Begin(int socket, const std::string& request) const {
+  // Sends the head of the answer and returns its body; none if `request` asks for no file of the folder.
+  std::optional<Answer> Begin(int socket, const std::string& request) const {
+    if (!request.starts_with("GET /") && !request.starts_with("HEAD /")) return std::nullopt;
     const size_t path = request.find('/') + 1;
     const std::string name = request.substr(path, request.find(' ', path) - path);
     Answer answer{.socket = socket, .file = open(absl::StrCat(folder_, "/", name).c_str(), O_RDONLY)};
     struct stat info {};
-    if (answer.file < 0 || fstat(answer.file, &info) != 0) _exit(1);
+    if (answer.file < 0) return std::nullopt;
+    PS_CHECK(fstat(answer.file, &info) == 0);
     const auto size = static_cast<unsigned long long>(info.st_size);
     unsigned long long first = 0, last = size - 1;
     const size_t range = request.find("bytes=");
     const bool part = range != std::string::npos;
-    if (part && std::sscanf(request.c_str() + range, "bytes=%llu-%llu", &first, &last) != 2) _exit(1);
+    PS_CHECK(!part || std::sscanf(request.c_str() + range, "bytes=%llu-%llu", &first, &last) == 2);
     const std::string place = part ? absl::StrCat("content-range: bytes ", first, "-", last, "/", size, "\r\n") : "";
     const std::string head = absl::StrCat("HTTP/1.1 ", part ? "206 Partial Content" : "200 OK", "\r\netag: \"", size,
                                           "\"\r\n", place, "content-length: ", last + 1 - first, "\r\n\r\n");
-    if (send(socket, head.data(), head.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(head.size())) _exit(1);
+    if (send(socket, head.data(), head.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(head.size())) {
+      close(answer.file);
+      return std::nullopt;
+    }
     answer.at = static_cast<off_t>(first);
     answer.left = request.starts_with("HEAD") ? 0 : last + 1 - first;
     return answer;
@@ -123,28 +131,25 @@ class HoldingServer {
     std::vector<std::string> requests{""};
     std::vector<Answer> held;
     bool holds = true;
+    std::signal(SIGPIPE, SIG_IGN);
     for (;;) {
-      if (poll(waits.data(), waits.size(), -1) < 0) _exit(1);
+      PS_CHECK(poll(waits.data(), waits.size(), -1) >= 0);
       for (size_t i = waits.size(); i-- > 1;) {
         if (waits[i].revents == 0) continue;
         char buffer[4096];
         const ssize_t got = recv(waits[i].fd, buffer, sizeof buffer, 0);
-        if (got <= 0) {
-          close(waits[i].fd);
-          waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(i));
-          requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(i));
-          continue;
-        }
-        requests[i].append(buffer, static_cast<size_t>(got));
-        if (!requests[i].ends_with("\r\n\r\n")) continue;
-        Answer answer = Begin(waits[i].fd, std::exchange(requests[i], ""));
-        if (holds && answer.left >= held_from_) {
-          Send(&answer, answer.left / 2);
-          held.push_back(answer);
-        } else {
-          Send(&answer, answer.left);
-          close(answer.file);
-        }
+        if (got > 0) requests[i].append(buffer, static_cast<size_t>(got));
+        if (got > 0 && !requests[i].ends_with("\r\n\r\n")) continue;
+        std::optional<Answer> answer;
+        if (got > 0) answer = Begin(waits[i].fd, std::exchange(requests[i], ""));
+        const bool holds_this = answer && holds && answer->left >= held_from_;
+        const bool sent = answer && Send(&*answer, holds_this ? answer->left / 2 : answer->left);
+        if (sent && holds_this) held.push_back(*answer);
+        if (answer && !(sent && holds_this)) close(answer->file);
+        if (sent) continue;
+        close(waits[i].fd);
+        waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(i));
+        requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(i));
       }
       if (waits[0].revents != 0) {
         waits.push_back({accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC), POLLIN, 0});
@@ -152,7 +157,7 @@ class HoldingServer {
       }
       if (!holds || held.size() < most_held_) continue;
       char byte = 0;
-      if (write(told, &byte, 1) != 1 || read(go, &byte, 1) != 1) _exit(1);
+      PS_CHECK(write(told, &byte, 1) == 1 && read(go, &byte, 1) == 1);
       holds = false;
       for (Answer& answer : held) {
         Send(&answer, answer.left);
