@@ -1,28 +1,38 @@
 #include "base/version.h"
 
-#include <string>
+#include <algorithm>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
 namespace {
 
-// Returns "0.2" for "0.2.0", and "" for an invalid version.
-std::string_view FirstTwo(std::string_view version) {
-  const size_t first = version.find('.');
-  if (first == std::string_view::npos) return {};
-  return version.substr(0, version.find('.', first + 1));
+std::string Describe(const Release& release) {
+  if (release.protocols == Protocols()) {
+    return absl::StrCat("penstock ", release.version.empty() ? "0.2 or older" : release.version,
+                        ", which sends no protocol numbers");
+  }
+  return absl::StrCat("penstock ", release.version, " with protocol ", release.protocols.ToString());
 }
 
 }  // namespace
 
 std::string_view Version() { return PENSTOCK_VERSION; }
 
-absl::Status CheckRelease(std::string_view who, std::string_view theirs, std::string_view here) {
-  if (!FirstTwo(theirs).empty() && FirstTwo(theirs) == FirstTwo(Version())) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(std::string(who), " is penstock ", theirs.empty() ? "0.1 or older" : std::string(theirs), ", and ",
-                   std::string(here), " is penstock ", std::string(Version()), ": run one release everywhere"));
+std::string Protocols::ToString() const {
+  return oldest == newest ? absl::StrCat(newest) : absl::StrCat(oldest, " to ", newest);
+}
+
+Release ThisRelease() { return {std::string(Version()), kProtocols}; }
+
+absl::StatusOr<uint32_t> CommonProtocol(std::string_view who, const Release& theirs, std::string_view here) {
+  const uint32_t newest = std::min(theirs.protocols.newest, kProtocols.newest);
+  if (theirs.protocols.oldest <= newest && kProtocols.oldest <= newest) return newest;
+  const bool they_are_older = theirs.protocols.newest < kProtocols.oldest;
+  return absl::FailedPreconditionError(absl::StrCat(
+      std::string(who), " is ", Describe(theirs), "; ", std::string(here), " is ", Describe(ThisRelease()), ": upgrade ",
+      std::string(they_are_older ? who : here), ", at most one release at a time (docs/upgrading.md)"));
 }
 
 }  // namespace penstock

@@ -102,7 +102,7 @@ class CoordinatorProcess {
 template <typename Method, typename Req, typename Rep>
 void Call(v1::Coordinator::Stub* stub, Method method, const Req& request, Rep* reply) {
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(20));
+  net::PrepareCall(&context, absl::Seconds(20));
   const grpc::Status status = (stub->*method)(&context, request, reply);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
 }

@@ -46,7 +46,7 @@ class Poll {
     }
     call_ = std::make_unique<Of>();
     call_->request = watched_.NextRequest(kPollMs);
-    net::SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
+    net::PrepareCall(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status status) {
       if (!status.ok() || !watched_.Apply(call_->reply).ok()) watched_.Lost();
       Ask();
@@ -166,14 +166,14 @@ class Fleet {
     if (members_[i].worker) {
       auto call = std::make_shared<Of<v1::HeartbeatRequest, v1::HeartbeatReply>>();
       call->request = MakeBeat(members_[i], now);
-      net::SetDeadline(&call->context, absl::Seconds(2));
+      net::PrepareCall(&call->context, absl::Seconds(2));
       stub->async()->Heartbeat(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
         Answered(i, due, status, call->reply.next_beat_ms());
       });
     } else {
       auto call = std::make_shared<Of<v1::ReportSessionRequest, v1::ReportSessionReply>>();
       call->request = MakeReport(members_[i], now, workers_);
-      net::SetDeadline(&call->context, absl::Seconds(2));
+      net::PrepareCall(&call->context, absl::Seconds(2));
       stub->async()->ReportSession(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
         Answered(i, due, status, call->reply.next_report_ms());
       });

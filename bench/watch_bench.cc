@@ -57,7 +57,7 @@ class Watcher {
       call_ = std::make_unique<Call>();
     }
     call_->request = watched_.NextRequest(kPollMs);
-    net::SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
+    net::PrepareCall(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status s) { Answered(s); });
   }
   // Cancels the call at the end.

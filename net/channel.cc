@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "net/call_release.h"
 
 namespace penstock::net {
 namespace {
@@ -148,8 +149,8 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
   return running;
 }
 
-void SetDeadline(grpc::ClientContext* context, absl::Duration timeout) {
-  if (timeout >= absl::Hours(24 * 365)) return;
+void PrepareCall(grpc::ClientContext* context, absl::Duration timeout) {
+  AddRelease(context);
   context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
 }
 

@@ -57,9 +57,8 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
                                           ChannelUse use = ChannelUse::kCalls,
                                           int max_receive_bytes = kMaxMessageBytes);
 
-// Sets the call's deadline to `timeout` from now. A timeout of a year or more sets no deadline: streams use
-// absl::InfiniteDuration(). Every other call has a deadline.
-void SetDeadline(grpc::ClientContext* context, absl::Duration timeout);
+// Prepares a call to a coordinator: adds this process's release, and sets the deadline to `timeout` from now.
+void PrepareCall(grpc::ClientContext* context, absl::Duration timeout);
 
 }  // namespace penstock::net
 

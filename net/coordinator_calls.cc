@@ -5,6 +5,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/version.h"
+#include "net/call_release.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 
@@ -44,13 +46,18 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
   // Prepares the next attempt and returns true, or releases the context of the last attempt.
   bool Repeats(Call* call, const grpc::Status& status) {
     MutexLock lock(&mutex);
-    if (status.ok()) first = call->address;
+    if (status.ok()) {
+      first = call->address;
+      protocol = CommonProtocol("the coordinator", ReleaseIn(call->context->GetServerInitialMetadata()), "this process")
+                     .value_or(0);
+    }
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE || ++call->failed == peers.size() || call->cancelled) {
       call->context.reset();
       return false;
     }
     call->address = (call->address + 1) % peers.size();
     auto next = std::make_unique<grpc::ClientContext>();
+    AddRelease(next.get());
     next->set_deadline(call->context->deadline());
     call->context = std::move(next);
     return true;
@@ -70,6 +77,7 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
   CondVar ended;
   std::set<std::shared_ptr<Call>> calls ABSL_GUARDED_BY(mutex);
   size_t first ABSL_GUARDED_BY(mutex) = 0;      // address of the next call's first attempt
+  uint32_t protocol ABSL_GUARDED_BY(mutex) = 0;
   absl::Status stopped ABSL_GUARDED_BY(mutex);  // error of later calls
 };
 
@@ -91,7 +99,7 @@ void CoordinatorCalls::Begin(absl::Duration timeout, Send send, absl::AnyInvocab
   auto call = std::make_shared<Call>();
   call->send = std::move(send);
   call->end = std::move(end);
-  SetDeadline(call->context.get(), timeout);
+  PrepareCall(call->context.get(), timeout);
   absl::Status stopped;
   {
     MutexLock lock(&shared_->mutex);
@@ -101,6 +109,11 @@ void CoordinatorCalls::Begin(absl::Duration timeout, Send send, absl::AnyInvocab
   }
   if (!stopped.ok()) return std::move(call->end)(std::move(stopped));
   shared_->Attempt(call);
+}
+
+uint32_t CoordinatorCalls::protocol() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->protocol;
 }
 
 void CoordinatorCalls::Cancel() {

@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -24,7 +25,8 @@ namespace penstock::net {
 // Calls one coordinator at the first of several addresses that answers. Thread-safe. A call starts at the address that
 // last returned a reply. If the call fails with Unavailable, it is repeated at the next address, at most once at each
 // address and within the same deadline. The failed attempt may have taken effect, so a repeated request must be
-// harmless.
+// harmless. Each call sends this process's release and protocols; a coordinator without a common protocol rejects it with
+// FailedPrecondition.
 class CoordinatorCalls {
  public:
   using Rpcs = v1::Coordinator::StubInterface::async_interface;
@@ -72,6 +74,10 @@ class CoordinatorCalls {
           [promise = std::move(promise)](absl::StatusOr<Reply> reply) mutable { promise.set_value(std::move(reply)); });
     return result.get();
   }
+
+  // Returns the highest protocol in common with the coordinator that last replied. 0: none has replied, or it is of
+  // release 0.2 or older, whose replies name no protocols.
+  uint32_t protocol() const;
 
   // Cancels the calls in flight, which end with Cancelled unless their result has arrived. Does not block.
   void Cancel();

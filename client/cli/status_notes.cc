@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/output.h"
 #include "client/cli/quarantine_text.h"
+#include "net/protocols_proto.h"
 
 namespace penstock::cli {
 namespace {
@@ -124,6 +125,18 @@ std::string CacheLines(const v1::StatusReply& status) {
         absl::StrAppend(&out, ", ", load.remote_hedges(), " that were late asked for twice");
       out += "\n";
     }
+  }
+  return out;
+}
+
+std::string ReleaseLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const v1::WorkerStatus& worker : status.workers()) {
+    if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
+    if (worker.version() == status.version()) continue;
+    absl::StrAppend(&out, "  worker ", NameOf(worker), ": penstock ", worker.version(), ", protocol ",
+                    net::ProtocolsOf(worker.protocols()).ToString(), "; the coordinator is penstock ", status.version(),
+                    "\n");
   }
   return out;
 }

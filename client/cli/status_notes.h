@@ -24,6 +24,10 @@ std::string FileErrorLines(const v1::StatusReply& status);
 // GiB, ...", and their requests to remote storage. Returns "" if there is nothing to report.
 std::string CacheLines(const v1::StatusReply& status);
 
+// Returns the workers of another release than the coordinator's, as during an upgrade: lines "  worker w1: penstock
+// 0.3.0, protocol 1; the coordinator is penstock 0.4.0". Returns "" if there are none.
+std::string ReleaseLines(const v1::StatusReply& status);
+
 // Returns the origin of the workers' memory budgets: lines "  worker w1: memory budget 256 MiB (half of 512 MiB, ...)".
 std::string BudgetLines(const v1::StatusReply& status);
 

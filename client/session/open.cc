@@ -118,8 +118,6 @@ void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
   if (reply.ok()) {
     // From here on the coordinator has a session. End closes it if it cannot be used.
     session_ = *std::move(reply);
-    const absl::Status release = CheckRelease(coordinator_->name(), session_.version(), "this client");
-    if (!release.ok()) return End(release);
     const absl::Status sound = watched_.Apply(session_.job(), session_.revision()).status();
     if (!sound.ok()) return End(sound);
     return Look();
@@ -202,7 +200,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   if (absl::IsUnimplemented(view.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job.name, ": ", std::string(view.status().message()), ". ", coordinator_->name(), " is penstock ",
-        session_.version(), ", and this client is penstock ", std::string(Version()), ": run one release everywhere"));
+        session_.version(), ", and this client is penstock ", std::string(Version()), ": upgrade this client"));
   }
   PS_RETURN_IF_ERROR(view.status());
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "net/channel.h"
 #include "transport/frame.h"
 
@@ -17,6 +18,13 @@ namespace {
 
 // Name of the copying threads' tracks in a trace.
 constexpr std::string_view kThreads = "copy";
+
+// Returns FailedPrecondition if the worker chose a protocol that this client does not have.
+absl::Status CheckProtocol(const v1::Accepted& accepted) {
+  return CommonProtocol(absl::StrCat("worker ", accepted.worker_id()),
+                        {accepted.version(), {accepted.protocol(), accepted.protocol()}}, "this client")
+      .status();
+}
 
 // Checks that the payload fits a Rows header, for a data set of `records` records. The content of each row is checked
 // when it is written.
@@ -85,6 +93,9 @@ void Receiver::Receive(WorkerLink* link, transport::SliceList message) {
       }
     } else if (header.has_draining()) {
       window_->WorkerDrains(link->number());
+    } else if (header.has_accepted()) {
+      status = CheckProtocol(header.accepted());
+      if (status.ok()) window_->Heard(link->number());
     } else {
       window_->Heard(link->number());
     }

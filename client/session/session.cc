@@ -5,7 +5,9 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/version.h"
 #include "client/assembly/step_number.h"
+#include "net/protocols_proto.h"
 #include "net/session_label.h"
 
 namespace penstock::client {
@@ -36,6 +38,8 @@ TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& option
 
 v1::Open FirstMessage(const JobInfo& job, const plan::Steps& steps, const SessionOptions& options) {
   v1::Open open;
+  open.set_version(std::string(Version()));
+  *open.mutable_protocols() = net::ToProto(kProtocols);
   open.set_job(job.name);
   open.set_job_uid(job.uid);
   open.set_order_fingerprint(job.order_fingerprint);

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
 namespace penstock::server {
 namespace {
 
@@ -45,6 +48,14 @@ static_assert(IsInOrder());
 }  // namespace
 
 std::span<const RpcLine> RpcTable() { return kRpcTable; }
+
+absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context) const {
+  const transport::Peer peer = transport::Peer::Grpc(context.peer());
+  PS_RETURN_IF_ERROR(CommonProtocol(absl::StrCat("the caller at ", peer.ToString()),
+                                    net::ReleaseIn(context.client_metadata()), "the coordinator")
+                         .status());
+  return rule_ == nullptr ? absl::OkStatus() : rule_(LineOf(rpc), peer);
+}
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   if (rule_ == nullptr) return nullptr;

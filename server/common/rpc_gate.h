@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/version.h"
+#include "net/call_release.h"
 #include "net/grpc_status.h"
 #include "transport/peer.h"
 
@@ -60,17 +62,19 @@ std::span<const RpcLine> RpcTable();
 // not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
 
-// Applies the rule. Thread-safe. Checks a call once, when it starts, and does not check its messages.
+// Checks that the caller has a protocol in common with this process, and applies the rule. Thread-safe. Checks a call
+// once, when it starts, and does not check its messages. A stream's first message has the protocols of its caller
+// (v1::Open), because shared memory carries no metadata.
 class RpcGate {
  public:
   explicit RpcGate(RpcRule rule = nullptr) : rule_(std::move(rule)) {}
 
-  // Applies the rule to a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler`
-  // returns. If the rule rejects the call, ends it with the status of the rule.
+  // Checks a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler` returns. Ends a
+  // rejected call: with FailedPrecondition without a common protocol, else with the status of the rule.
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
-    if (rule_ == nullptr) return handler();
-    const absl::Status status = rule_(LineOf(rpc), transport::Peer::Grpc(context->peer()));
+    net::AddRelease(context);
+    const absl::Status status = Check(rpc, *context);
     if (status.ok()) return handler();
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(net::ToGrpc(status));
@@ -81,6 +85,7 @@ class RpcGate {
   transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
+  absl::Status Check(Rpc rpc, const grpc::CallbackServerContext& context) const;
   static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }
 
   const RpcRule rule_;

@@ -20,7 +20,9 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 #include "base/utf8.h"
+#include "base/version.h"
 #include "net/channel.h"
+#include "net/protocols_proto.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/host/loader_host.h"
@@ -402,6 +404,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_conformance_digest(augment::ConformanceDigest());
   for (const sources::DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);
+  *agent.registration.mutable_protocols() = net::ToProto(kProtocols);
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
   parts->shared.reports = parts->reports.get();
   TaskTools tools;

@@ -227,6 +227,18 @@ TEST(ReaderFaults, AMismatchedJobIsToldAndAnUnknownOneIsTriedAgain) {
   EXPECT_EQ(ReadAll(other.job, early.get()).batches, 12);
 }
 
+TEST(ReaderFaults, AWorkerWithoutACommonProtocolIsNamedWithItsRelease) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.old_release = true});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  const absl::Status status = reader->Next(absl::Seconds(20)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_NE(std::string(status.message()).find("is penstock 0.2 or older, which sends no protocol numbers"),
+            std::string::npos)
+      << status;
+}
+
 TEST(ReaderFaults, AWorkerThatJoinsTakesPart) {
   FakeCluster cluster(2);
   cluster.coordinator.SetView({cluster.workers[0]->view()});

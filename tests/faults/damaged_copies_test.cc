@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
@@ -74,8 +75,9 @@ class DamagedCopies : public ::testing::Test {
   }
 
   v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
-    auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster.address(), grpc::InsecureChannelCredentials()));
+    auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster.address()));
     grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(20));
     v1::QuarantineRequest request;
     request.set_job(dataset_.job.name());
     v1::QuarantineReply reply;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "net/channel.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
@@ -57,8 +58,9 @@ class BadRecordsTest : public ::testing::Test {
   }
 
   v1::QuarantineReply Quarantine(const std::string& address) {
-    auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    auto stub = v1::Coordinator::NewStub(net::MakeChannel(address));
     grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(20));
     v1::QuarantineRequest request;
     request.set_job(dataset_.job.name());
     v1::QuarantineReply reply;

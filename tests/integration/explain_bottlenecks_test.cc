@@ -104,7 +104,7 @@ class ExplainTest : public ::testing::Test {
   absl::StatusOr<v1::Explanation> Ask(const std::string& job = "train") {
     const auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster_->address()));
     grpc::ClientContext context;
-    net::SetDeadline(&context, absl::Seconds(10));
+    net::PrepareCall(&context, absl::Seconds(10));
     v1::ExplainRequest request;
     request.set_job(job);
     request.set_seconds(kPeriod);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
+#include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/temp_folder.h"
@@ -76,7 +77,7 @@ TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
   Start(3);
   const auto reader = Read("reader", {});
   ASSERT_TRUE(support::WaitUntil([&] { return Reading() == 1; })) << Said("reader") << cluster_->Logs();
-  auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster_->address(), grpc::InsecureChannelCredentials()));
+  auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster_->address()));
   std::vector<std::string> sessions;
   for (int i = 0; i < 3; ++i) {
     v1::OpenSessionRequest open;
@@ -85,6 +86,7 @@ TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
     open.set_version(std::string(Version()));
     open.set_process(4711);
     grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(20));
     v1::OpenSessionReply opened;
     ASSERT_TRUE(stub->OpenSession(&context, open, &opened).ok());
     sessions.push_back(opened.session_id());
@@ -95,6 +97,7 @@ TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
       report.set_session_id(session);
       for (int i = 0; i < 3; ++i) report.add_failed_workers(cluster_->worker(i).id);
       grpc::ClientContext context;
+      net::PrepareCall(&context, absl::Seconds(20));
       v1::ReportSessionReply reported;
       ASSERT_TRUE(stub->ReportSession(&context, report, &reported).ok());
       EXPECT_FALSE(reported.unknown_session());

@@ -4,7 +4,9 @@
 
 #include <thread>
 
+#include "base/version.h"
 #include "net/channel.h"
+#include "net/protocols_proto.h"
 #include "penstock/v1/data.grpc.pb.h"
 #include "tests/integration/serving_testing.h"
 #include "tests/support/cluster/in_process_cluster.h"
@@ -309,6 +311,7 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   grpc::ClientContext context;
   const auto idle = stub->Stream(&context);
   v1::ClientMessage open, view;
+  *open.mutable_open()->mutable_protocols() = net::ToProto(kProtocols);
   open.mutable_open()->set_job(job.name());
   open.mutable_open()->set_job_uid(job.uid());
   open.mutable_open()->set_order_fingerprint(job.order_fingerprint());

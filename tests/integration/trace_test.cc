@@ -20,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/wait_until.h"
@@ -253,13 +254,14 @@ TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
 TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
   Start(1);
   StartReader(kSlow);
-  auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster_->address(), grpc::InsecureChannelCredentials()));
+  auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster_->address()));
   v1::StartTraceRequest request;
   request.set_job("train");
   request.set_seconds(2);
   v1::StartTraceReply first;
   {
     grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(20));
     ASSERT_TRUE(stub->StartTrace(&context, request, &first).ok());
   }
   EXPECT_EQ(Trace("train", 1), 1);
@@ -272,6 +274,7 @@ TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
   std::set<std::string> processes;
   ASSERT_TRUE(support::WaitUntil([&] {
     grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(20));
     if (!stub->GetTrace(&context, get, &got).ok()) return false;
     for (const v1::TracePart& part : got.parts()) processes.insert(part.process());
     return got.complete();

@@ -75,7 +75,7 @@ class SilentService : public v1::Coordinator::CallbackService {
 absl::StatusOr<size_t> GetBlob(const std::shared_ptr<grpc::Channel>& channel, uint64_t bytes,
                                absl::Duration timeout = absl::Seconds(20)) {
   grpc::ClientContext context;
-  SetDeadline(&context, timeout);
+  PrepareCall(&context, timeout);
   context.set_wait_for_ready(true);
   v1::GetIndexRequest request;
   request.set_content_hash(bytes);
@@ -148,7 +148,7 @@ TEST(Channel, ACallWhoseDeadlineHasPassedIsCancelledAtTheServer) {
   const auto server = StartServer(kAnyPort, {&service});
   ASSERT_TRUE(server.ok());
   grpc::ClientContext context;
-  SetDeadline(&context, absl::Milliseconds(100));
+  PrepareCall(&context, absl::Milliseconds(100));
   v1::WatchReply reply;
   const auto stub = v1::Coordinator::NewStub(MakeChannel(server->address.ToString()));
   EXPECT_EQ(stub->Watch(&context, v1::WatchRequest(), &reply).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);

@@ -11,12 +11,14 @@
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
 #include "client/cli/status_tables.h"
+#include "net/protocols_proto.h"
 
 namespace penstock::cli {
 namespace {
 
 std::string Overview(const v1::StatusReply& status, const std::string& address) {
-  std::string out = absl::StrFormat("coordinator %s, penstock %s, up %s\n\n", address, status.version(),
+  std::string out = absl::StrFormat("coordinator %s, penstock %s, protocol %s, up %s\n\n", address, status.version(),
+                                    net::ProtocolsOf(status.protocols()).ToString(),
                                     HumanSeconds(static_cast<double>(status.uptime_seconds())));
   absl::StrAppend(&out, JobsTable(status), "\n", WorkersTable(status));
   const std::string sessions = SessionsTable(status);

@@ -12,7 +12,6 @@
 #include "base/near_name.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "base/version.h"
 #include "net/view_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 
@@ -216,8 +215,6 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
     SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
   } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {
-    effects.status = CheckRelease(absl::StrCat("worker ", hello->id()), hello->version(), "the coordinator");
-    if (!effects.status.ok()) return effects;
     auto registered = workers_.Register(now, *hello, out);
     if (!registered.ok()) {
       effects.status = std::move(registered).status();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
+#include "net/protocols_proto.h"
 #include "net/job_mirror.h"
 #include "net/session_label.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -42,6 +43,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
   reply.set_uptime_seconds(static_cast<uint64_t>((now - started_) / kSecond));
   reply.set_term(term_);
   reply.set_version(std::string(Version()));
+  *reply.mutable_protocols() = net::ToProto(kProtocols);
   std::map<std::string, Owned> owned;
   for (const auto& [name, entry] : jobs_) {
     const v1::Job& job = entry.job;
@@ -100,6 +102,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_memory_budget_bytes(worker.info.memory_budget_bytes());
     status->set_memory_budget_source(worker.info.memory_budget_source());
     status->set_version(worker.info.version());
+    *status->mutable_protocols() = worker.info.protocols();
     status->set_name(worker.name);
     status->set_note(workers_.WhyLost(now, worker));
     if (worker.live() && worker.info.conformance_digest() != common) {

@@ -1,6 +1,7 @@
 #include "server/coordinator/store/sqlite_schema.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
@@ -23,7 +25,11 @@ namespace {
 // "PENS": SQLite's application_id, which identifies foreign databases
 // (https://www.sqlite.org/pragma.html#pragma_application_id).
 constexpr int kApplicationId = 0x50454e53;
-constexpr int kSchemaVersion = 4;
+constexpr int64_t kSchemaVersion = 4;
+// The oldest schema whose release reads and writes this file without loss. A release keeps the tables and the fields of
+// jobs (v1::Job) that it does not know, so these may be added; a new column may not. The table meta has the number.
+constexpr int64_t kReadableFrom = 4;
+constexpr char kReadableFromQuery[] = "SELECT value FROM meta WHERE key='readable_from'";
 
 constexpr char kTables[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
@@ -49,11 +55,16 @@ constexpr char kPiecesTables[] =
     "CREATE TABLE job_pieces(job TEXT NOT NULL, number INTEGER NOT NULL, piece TEXT NOT NULL, PRIMARY KEY(job, number))"
     " WITHOUT ROWID;";
 
-std::string SetVersion() { return absl::StrCat("PRAGMA user_version=", kSchemaVersion, ";COMMIT"); }
+std::string SetVersion() {
+  return absl::StrCat("INSERT OR REPLACE INTO meta VALUES('readable_from', ", kReadableFrom,
+                      ");PRAGMA user_version=", kSchemaVersion, ";COMMIT");
+}
 
-// Copies the database, with what its log contains, to `path`.schema-N. Replaces an earlier copy.
+std::string CopyPath(const SqliteFile& file, int64_t version) { return absl::StrCat(file.path(), ".schema-", version); }
+
+// Copies the database, with what its log contains, to CopyPath. Replaces an earlier copy.
 absl::Status CopyAside(SqliteFile* file, int64_t version) {
-  const std::string copy = absl::StrCat(file->path(), ".schema-", version), part = copy + ".part";
+  const std::string copy = CopyPath(*file, version), part = copy + ".part";
   if (unlink(part.c_str()) != 0 && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("removing ", part));
   PS_RETURN_IF_ERROR(file->Run(absl::StrCat("VACUUM INTO '", absl::StrReplaceAll(part, {{"'", "''"}}), "'")));
   const OwnedFd written(open(part.c_str(), O_RDONLY | O_CLOEXEC));
@@ -91,8 +102,34 @@ absl::Status Migrate(SqliteFile* file, int64_t version) {
                                             version < 3 ? kDecisionsTable : "", kPiecesTables)));
   absl::Status migrated = MoveShards(file);
   if (migrated.ok()) migrated = file->Run(SetVersion());
-  if (!migrated.ok()) file->RollBack();
-  return migrated;
+  if (!migrated.ok()) {
+    file->RollBack();
+    return migrated;
+  }
+  spdlog::info("{} is migrated from schema {} to {}; a copy from before is {}", file->path(), version, kSchemaVersion,
+               CopyPath(*file, version));
+  return absl::OkStatus();
+}
+
+// Decides whether this release may use a file that a newer one has written. Otherwise returns FailedPrecondition, which
+// names the newest copy that this release can read.
+absl::Status CheckNewer(SqliteFile* file, int64_t version) {
+  PS_ASSIGN_OR_RETURN(const std::string readable_from, file->Bytes(kReadableFromQuery));
+  int64_t oldest = 0;
+  if (absl::SimpleAtoi(readable_from, &oldest) && oldest <= kSchemaVersion) {
+    spdlog::info("{} has schema {} of a newer release; this release reads and writes its part, schema {}", file->path(),
+                 version, kSchemaVersion);
+    return absl::OkStatus();
+  }
+  std::string copy;
+  for (int64_t old = kSchemaVersion; old > 0 && copy.empty(); --old) {
+    if (access(CopyPath(*file, old).c_str(), R_OK) == 0) copy = CopyPath(*file, old);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      file->path(), " has schema ", version, " of a newer release; this release reads schema ", kSchemaVersion,
+      "; run the newer release, ",
+      copy.empty() ? "or give another state_dir"
+                   : absl::StrCat("or go back to the copy from before its migration, ", copy, " (docs/upgrading.md)")));
 }
 
 }  // namespace
@@ -107,11 +144,7 @@ absl::Status OpenWithSchema(SqliteFile* file) {
     return absl::FailedPreconditionError(absl::StrCat(
         file->path(), " is a database of another program, not the coordinator's store; give another state_dir"));
   }
-  if (version > kSchemaVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(file->path(), " was written by a newer release (schema ", version,
-                                                      ", this one knows ", kSchemaVersion,
-                                                      "); run that release, or give another state_dir"));
-  }
+  if (version > kSchemaVersion) PS_RETURN_IF_ERROR(CheckNewer(file, version));
   // A crash of the machine must not lose acknowledged commits: WAL with FULL syncs each commit.
   PS_RETURN_IF_ERROR(file->Run("PRAGMA journal_mode=WAL"));
   PS_RETURN_IF_ERROR(file->Run("PRAGMA synchronous=FULL"));
@@ -121,7 +154,7 @@ absl::Status OpenWithSchema(SqliteFile* file) {
   }
   PS_ASSIGN_OR_RETURN(const std::string check, file->Bytes("PRAGMA quick_check(1)"));
   if (check != "ok") return file->Damaged(check);
-  return version == kSchemaVersion ? absl::OkStatus() : Migrate(file, version);
+  return version >= kSchemaVersion ? absl::OkStatus() : Migrate(file, version);
 }
 
 }  // namespace penstock::coordinator

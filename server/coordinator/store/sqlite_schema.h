@@ -8,9 +8,11 @@
 namespace penstock::coordinator {
 
 // Opens the file with the tables of this release. Creates them in a new file. Migrates an older file after it has
-// copied it to `path`.schema-N, where N is the version of its tables.
+// copied it to `path`.schema-N, where N is the version of its tables. Uses a newer file as it is if the table meta
+// permits that (readable_from). Logs a migration and the use of a newer file.
 //   DataLoss            it is damaged or not an SQLite file
-//   FailedPrecondition  it belongs to another program or a newer release
+//   FailedPrecondition  it belongs to another program, or this release cannot read its newer tables; the error names the
+//                       copy from before the migration
 //   others              it cannot be opened, copied or migrated; it is unchanged
 absl::Status OpenWithSchema(SqliteFile* file);
 

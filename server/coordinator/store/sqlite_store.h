@@ -15,7 +15,7 @@ namespace penstock::coordinator {
 // block its thread while the disk writes. The executor must outlive the store, and must be stopped before the store is
 // destroyed.
 //   DataLoss            it is damaged or not an SQLite file; the error names the file and the remedy
-//   FailedPrecondition  it belongs to another program or a newer release
+//   FailedPrecondition  it belongs to another program, or to a newer release whose tables this one cannot read
 //   Unavailable         another process is writing to it
 //   others              it cannot be opened
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, Executor* executor);

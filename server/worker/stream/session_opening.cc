@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "net/protocols_proto.h"
 #include "net/session_label.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/plan/job_order.h"
@@ -22,6 +24,11 @@ absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t
 }
 
 }  // namespace
+
+absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& worker_id) {
+  return CommonProtocol("this client", {open.version(), net::ProtocolsOf(open.protocols())},
+                        absl::StrCat("worker ", worker_id));
+}
 
 absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {
   PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job.order_fingerprint(), open.job()));

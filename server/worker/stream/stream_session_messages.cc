@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "net/session_label.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/stream_session.h"
@@ -102,6 +103,7 @@ bool StreamSession::TakeSeat() {
 }
 
 absl::Status StreamSession::HandleOpen(const v1::Open& open) {
+  PS_ASSIGN_OR_RETURN(const uint32_t protocol, ProtocolFor(open, shared_->worker_id));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
   PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
   PS_ASSIGN_OR_RETURN(SessionCore core,
@@ -154,6 +156,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
 
   v1::ServerHeader accepted, draining;
   accepted.mutable_accepted()->set_worker_id(shared_->worker_id);
+  accepted.mutable_accepted()->set_version(std::string(Version()));
+  accepted.mutable_accepted()->set_protocol(protocol);
   control_.push_back(transport::MakeFrame(accepted));
   draining.mutable_draining();
   if (draining_) control_.push_back(transport::MakeFrame(draining));

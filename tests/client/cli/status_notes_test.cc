@@ -195,5 +195,21 @@ TEST(StatusNotes, AReadyJobSaysWhatItWaitsFor) {
   EXPECT_EQ(JobNote(job), "0 of 8 shards indexed");
 }
 
+TEST(StatusNotes, NamesWorkersOfAnotherReleaseThanTheCoordinator) {
+  v1::StatusReply status;
+  status.set_version("0.4.0");
+  for (const std::string& version : {"0.4.0", "0.3.0"}) {
+    v1::WorkerStatus* const worker = status.add_workers();
+    worker->set_id("w-" + version);
+    worker->set_state(v1::WorkerStatus::LIVE);
+    worker->set_version(version);
+    worker->mutable_protocols()->set_oldest(1);
+    worker->mutable_protocols()->set_newest(version == "0.3.0" ? 1 : 2);
+  }
+  EXPECT_EQ(ReleaseLines(status), "  worker w-0.3.0: penstock 0.3.0, protocol 1; the coordinator is penstock 0.4.0\n");
+  status.mutable_workers(1)->set_state(v1::WorkerStatus::LEFT);
+  EXPECT_EQ(ReleaseLines(status), "");
+}
+
 }  // namespace
 }  // namespace penstock::cli

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/version.h"
 #include "penstock/v1/data.pb.h"
 #include "transport/frame.h"
 
@@ -90,6 +91,7 @@ class FakeStreams::Stream final : public transport::StreamEvents {
           open_ = message.open();
           v1::ServerHeader header;
           header.mutable_accepted()->set_worker_id(id_);
+          if (!shared_->how.old_release) header.mutable_accepted()->set_protocol(kProtocols.newest);
           if (!shared_->how.silent) queue_.push_back(transport::MakeFrame(header));
           break;
         }

@@ -20,6 +20,7 @@ namespace penstock::client {
 struct Misbehavior {
   absl::Status refuse = absl::OkStatus();         // ends every session with this error
   int64_t break_after_rows = -1;                  // ends a stream after this number of rows
+  bool old_release = false;                       // accepts without a protocol, as releases up to 0.2 do
   bool silent = false;                            // accepts everything, sends nothing
   bool accepts_only = false;                      // sends only `accepted`
   bool twice = false;                             // sends each message twice

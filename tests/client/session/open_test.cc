@@ -99,7 +99,7 @@ TEST(SessionOpener, RejectsAViewWithAPolicyOfAnotherReleaseAndNamesBoth) {
   const std::string version(Version());
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("the coordinator of a simulation is penstock " + version + ", and this client is penstock " +
-                        version + ": run one release everywhere"));
+                        version + ": upgrade this client"));
   EXPECT_EQ(sim.coordinator->open_sessions(), 0);
 }
 

@@ -1,6 +1,7 @@
 // Every RPC of the proto files, called over real gRPC under a rule.
 #include "server/common/rpc_gate.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,7 +21,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
+#include "base/version.h"
 #include "net/channel.h"
+#include "net/coordinator_calls.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/data.pb.h"
 #include "server/coordinator/service/coordinator.h"
@@ -29,6 +33,8 @@
 
 namespace penstock::coordinator {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Returns "service/method" of each RPC.
 std::set<std::string> DeclaredRpcs() {
@@ -102,12 +108,19 @@ class RpcGateTest : public ::testing::Test {
     std::filesystem::remove_all(state_dir_);
   }
 
-  // Sends one message and returns the call's status. A stream ends with the message.
-  grpc::Status Call(const std::string& method, const std::string& message) {
+  // Sends one message and returns the call's status. A stream ends with the message. `range`: the caller's protocols in
+  // place of this release's; "": none.
+  grpc::Status Call(const std::string& method, const std::string& message,
+                    const std::optional<std::string>& range = std::nullopt) {
     const bool of_worker = method.find(".Worker/") != std::string::npos;
     grpc::GenericStub stub(net::MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
     grpc::ClientContext context;
-    net::SetDeadline(&context, absl::Seconds(60));
+    if (!range.has_value()) {
+      net::PrepareCall(&context, absl::Seconds(60));
+    } else if (!range->empty()) {
+      context.AddMetadata("penstock-release", "9.9.9");
+      context.AddMetadata("penstock-protocols", *range);
+    }
     const grpc::Slice slice(message);
     const grpc::ByteBuffer request(&slice, 1);
     grpc::ByteBuffer reply;
@@ -147,6 +160,32 @@ TEST_F(RpcGateTest, EndsEachCallThatTheRuleRejects) {
   EXPECT_EQ(acceptor_.streams, 0);
 }
 
+TEST_F(RpcGateTest, EndsEachCallWithoutACommonProtocolAndNamesBothReleases) {
+  SetRejects(false);
+  const std::string here = absl::StrCat("penstock ", Version(), " with protocol ", kProtocols.ToString());
+  for (const std::string& method : DeclaredRpcs()) {
+    if (method == "penstock.v1.Worker/Stream") continue;  // its first message has the protocols
+    const grpc::Status newer = Call(method, "", "1000-1001");
+    EXPECT_EQ(newer.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << method << ": " << newer.error_message();
+    EXPECT_THAT(newer.error_message(), HasSubstr("is penstock 9.9.9 with protocol 1000 to 1001"));
+    EXPECT_THAT(newer.error_message(), HasSubstr(here));
+    const grpc::Status older = Call(method, "", "");
+    EXPECT_EQ(older.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << method << ": " << older.error_message();
+    EXPECT_THAT(older.error_message(), HasSubstr("is penstock 0.2 or older"));
+    EXPECT_EQ(Call(method, "", "no range").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  }
+  EXPECT_TRUE(TakeSeen().empty());
+  EXPECT_TRUE(Call("penstock.v1.Coordinator/GetStatus", "", absl::StrCat(kProtocols.newest, "-1001")).ok());
+}
+
+TEST_F(RpcGateTest, NamesTheCoordinatorsProtocolsInItsReplies) {
+  SetRejects(false);
+  net::CoordinatorCalls calls({coordinator_->address()});
+  EXPECT_EQ(calls.protocol(), 0u);
+  EXPECT_TRUE(calls.Wait(&net::CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), absl::Seconds(60)).ok());
+  EXPECT_EQ(calls.protocol(), kProtocols.newest);
+}
+
 TEST_F(RpcGateTest, RunsNoHandlerOfARejectedCall) {
   v1::RegisterWorkerRequest worker;
   worker.set_id("w1");
@@ -154,7 +193,7 @@ TEST_F(RpcGateTest, RunsNoHandlerOfARejectedCall) {
   Call("penstock.v1.Coordinator/RegisterWorker", worker.SerializeAsString());
   SetRejects(false);
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(60));
+  net::PrepareCall(&context, absl::Seconds(60));
   v1::StatusReply status;
   ASSERT_TRUE(v1::Coordinator::NewStub(net::MakeChannel(coordinator_->address()))
                   ->GetStatus(&context, v1::StatusRequest(), &status)

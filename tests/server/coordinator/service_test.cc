@@ -39,7 +39,7 @@ class Client {
   template <typename Method, typename Req, typename Rep>
   absl::Status Call(Method method, const Req& request, Rep* reply) {
     grpc::ClientContext context;
-    net::SetDeadline(&context, absl::Seconds(20));
+    net::PrepareCall(&context, absl::Seconds(20));
     return net::FromGrpc((stub_.get()->*method)(&context, request, reply));
   }
 
@@ -266,7 +266,7 @@ TEST_F(CoordinatorServiceTest, ACancelledWatchIsForgotten) {
   watch.set_known_revision(first.revision());
   watch.set_wait_ms(30'000);
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Milliseconds(50));
+  net::PrepareCall(&context, absl::Milliseconds(50));
   v1::WatchReply reply;
   EXPECT_EQ(client_->stub()->Watch(&context, watch, &reply).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   ASSERT_TRUE(client_->Call(&Stub::Watch, v1::WatchRequest(), &first).ok());

@@ -429,15 +429,6 @@ TEST_F(CoordinatorSessions, WhatATrainerWaitsForIsSaidUnderItsSessionAndItsJob) 
   EXPECT_EQ(h.JobStatus("train").waiting(), "");
 }
 
-TEST_F(CoordinatorSessions, AClientOfAnotherReleaseIsToldBothReleases) {
-  v1::OpenSessionRequest request = SessionOn("train");
-  request.clear_version();
-  const absl::Status refused = h.StatusOf(request);
-  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("0.1 or older"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(std::string(Version())));
-}
-
 TEST_F(CoordinatorSessions, OneThatOpensAgainIsNotSentWhatItHas) {
   net::JobMirror watched("train");
   v1::OpenSessionRequest request = SessionOn("train");

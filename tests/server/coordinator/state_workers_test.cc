@@ -39,17 +39,6 @@ TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
 }
 
-TEST(CoordinatorWorkers, AWorkerOfAnotherReleaseIsToldBothReleases) {
-  StateHarness h;
-  v1::RegisterWorkerRequest old = WorkerCalled("a");
-  old.set_version("0.1.0");
-  const absl::Status refused = h.StatusOf(old);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  for (const std::string& part : {std::string("worker a"), std::string("0.1.0"), std::string(Version())}) {
-    EXPECT_THAT(std::string(refused.message()), HasSubstr(part));
-  }
-}
-
 TEST(CoordinatorWorkers, WhatKeepsAWorkerFromMakingRowsIsShownAndBounded) {
   StateHarness h;
   h.Register("a");

@@ -7,11 +7,13 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/runtime/thread_pool.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/store/sqlite_store.h"
+#include "tests/server/coordinator/apply_and_store.h"
 #include "tests/support/commit_facts.h"
 #include "tests/support/temp_folder.h"
 
@@ -138,6 +140,62 @@ TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreAsItWas) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_EQ(Query(path_, "PRAGMA user_version"), "3");
   EXPECT_EQ(Query(path_, "SELECT count(*) FROM sqlite_master WHERE name='pieces'"), "0");
+}
+
+// A later release may write a higher schema, another table, and fields of a Job that are unknown here. This release then
+// runs on that store, and leaves it for the later one.
+TEST_F(StoreMigration, ANewerStoreThatPermitsItIsUsedAndKeepsTheUnknownParts) {
+  {
+    auto store = OpenSqliteStore(path_, &disk_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    auto stored = (*store)->Load();
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    std::vector<v1::StoreEvent> puts;
+    for (const v1::StoredJob& job : stored->jobs()) {
+      *puts.emplace_back().mutable_put_job() = job;
+      v1::Job* const newer = puts.back().mutable_put_job()->mutable_job();
+      *newer->GetReflection()->MutableUnknownFields(newer)->AddLengthDelimited(2000) = "new";
+    }
+    EXPECT_EQ(support::CommitFacts(store->get(), puts, stored->revision()).kind, CommitOutcome::kStored);
+  }
+  Run(path_, "CREATE TABLE events(id INTEGER PRIMARY KEY, data BLOB); INSERT INTO events VALUES(7, x'01');"
+             "PRAGMA user_version=5;");
+  {
+    auto store = OpenSqliteStore(path_, &disk_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    auto stored = (*store)->Load();
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    auto state = CoordinatorState::Restore({}, 0, 4, *stored);
+    ASSERT_TRUE(state.ok()) << state.status();
+    v1::CancelRequest cancel;
+    cancel.set_job("train");
+    std::vector<v1::StoreEvent> facts;
+    Event event;
+    event.request = cancel;
+    ASSERT_TRUE(ApplyAndStore(&*state, event, &facts).status.ok());
+    EXPECT_EQ(support::CommitFacts(store->get(), facts, stored->revision()).kind, CommitOutcome::kStored);
+  }
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "5");
+  EXPECT_EQ(Query(path_, "SELECT hex(data) FROM events WHERE id=7"), "01");
+  // Field 2000, 3 bytes, "new".
+  EXPECT_EQ(Query(path_, "SELECT count(*) FROM jobs WHERE instr(data, x'827d036e6577') > 0"), "2");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".schema-5"));
+  auto store = OpenSqliteStore(path_, &disk_);
+  const auto after = CoordinatorState::Restore({}, 0, 5, *(*store)->Load());
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->FindJob("train").value_or(v1::Job()).state(), v1::CANCELLED);
+}
+
+TEST_F(StoreMigration, ANewerStoreThatIsNotReadableNamesTheCopyFromBefore) {
+  ASSERT_TRUE(OpenSqliteStore(path_, &disk_).ok());
+  Run(path_, "UPDATE meta SET value=6 WHERE key='readable_from'; PRAGMA user_version=6;");
+  const absl::Status status = OpenSqliteStore(path_, &disk_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema 6 of a newer release; this release reads schema 4"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("go back to the copy from before its migration, " + copy_));
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "6");
+  std::filesystem::remove(copy_);
+  EXPECT_THAT(std::string(OpenSqliteStore(path_, &disk_).status().message()), HasSubstr("give another state_dir"));
 }
 
 }  // namespace

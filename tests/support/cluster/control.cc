@@ -14,7 +14,7 @@ Control::Control(const std::string& address)
 
 absl::StatusOr<v1::StatusReply> Control::Status() {
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(5));
+  net::PrepareCall(&context, absl::Seconds(5));
   v1::StatusReply reply;
   const grpc::Status status = stub_->GetStatus(&context, {}, &reply);
   if (!status.ok()) return net::FromGrpc(status, address_);
@@ -23,7 +23,7 @@ absl::StatusOr<v1::StatusReply> Control::Status() {
 
 absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(5));
+  net::PrepareCall(&context, absl::Seconds(5));
   net::JobMirror watched(name);
   v1::WatchReply reply;
   const grpc::Status status = stub_->Watch(&context, watched.NextRequest(1000), &reply);
@@ -40,7 +40,7 @@ absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace)
   *request.mutable_spec() = job;
   request.set_replace(replace);
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(5));
+  net::PrepareCall(&context, absl::Seconds(5));
   v1::SubmitReply reply;
   const grpc::Status status = stub_->Submit(&context, request, &reply);
   if (!status.ok()) return net::FromGrpc(status, address_);
@@ -69,7 +69,7 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
 
 absl::Status Control::Drain(const std::string& worker) {
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(5));
+  net::PrepareCall(&context, absl::Seconds(5));
   v1::DrainRequest request;
   request.set_worker(worker);
   v1::DrainReply reply;
@@ -78,7 +78,7 @@ absl::Status Control::Drain(const std::string& worker) {
 
 absl::Status Control::Cancel(const std::string& job) {
   grpc::ClientContext context;
-  net::SetDeadline(&context, absl::Seconds(5));
+  net::PrepareCall(&context, absl::Seconds(5));
   v1::CancelRequest request;
   request.set_job(job);
   v1::CancelReply reply;

@@ -1,3 +1,5 @@
+#include "base/version.h"
+#include "net/protocols_proto.h"
 #include "tests/support/cluster/deaf_client.h"
 
 #include <utility>
@@ -65,6 +67,7 @@ void DeafClient::WriteNext() {
 v1::ClientMessage OpenMessage(const v1::Job& job, const std::string& session) {
   v1::ClientMessage message;
   v1::Open* const open = message.mutable_open();
+  *open->mutable_protocols() = net::ToProto(kProtocols);
   open->set_session_id(session);
   open->set_job(job.name());
   open->set_job_uid(job.uid());

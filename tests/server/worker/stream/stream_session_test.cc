@@ -141,6 +141,30 @@ TEST_F(StreamSessionTest, RefusesASessionThatDoesNotFitTheBudgetWithTheNumbers) 
   EXPECT_THAT(std::string(status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
 }
 
+TEST_F(StreamSessionTest, AcceptsTheHighestCommonProtocolAndNamesBothRangesWithoutOne) {
+  v1::ClientMessage message = OpenMessage();
+  message.mutable_open()->mutable_protocols()->set_newest(1001);
+  const Client newer = NewClient();
+  Send(newer, message);
+  ASSERT_TRUE(newer.stream->WaitUntilWriting());
+  EXPECT_EQ(newer.stream->headers()[0].accepted().protocol(), kProtocols.newest);
+  newer.stream->Take();
+
+  message.mutable_open()->set_version("9.9.9");
+  message.mutable_open()->mutable_protocols()->set_oldest(1000);
+  const Client stranger = NewClient();
+  stranger.stream->Send(message);
+  const absl::Status status = stranger.stream->WaitUntilFinished();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("this client is penstock 9.9.9 with protocol 1000 to 1001"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("with protocol " + kProtocols.ToString()));
+
+  message.mutable_open()->clear_protocols();
+  const Client old = NewClient();
+  old.stream->Send(message);
+  EXPECT_EQ(old.stream->WaitUntilFinished().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(StreamSessionTest, HostileMessagesEndTheStream) {
   const auto ends_with = [&](const std::vector<v1::ClientMessage>& messages) {
     const Client client = NewClient();

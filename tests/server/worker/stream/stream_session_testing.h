@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/runtime/thread_pool.h"
+#include "base/version.h"
+#include "net/protocols_proto.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "server/worker/stream/stream_session.h"
 #include "tests/server/worker/prepared_job.h"
@@ -65,6 +67,7 @@ class StreamSessionTest : public PreparedJobTest {
   v1::ClientMessage OpenMessage() {
     v1::ClientMessage message;
     v1::Open* open = message.mutable_open();
+    *open->mutable_protocols() = net::ToProto(kProtocols);
     open->set_job(job_.name());
     open->set_job_uid(99);
     open->set_order_fingerprint(job_.order_fingerprint());
