@@ -1,4 +1,4 @@
-"""What the site of docs/ needs beyond MkDocs.
+"""Prepares docs/ for its site, beyond what MkDocs does.
 
 - CHANGELOG.md is a page.
 - A link to a file outside of docs/ (a README, an example, a header) becomes its text, because the site does not contain the file.
