@@ -183,8 +183,8 @@ std::string WhatIsIn(storage::Storage* storage, const std::string& folder, const
       files ? "" : ", which are folders; `penstock import` makes shards of folders of images");
 }
 
-// Describes why nothing below the root matches: the existing part of the glob, and the content of that folder. Returns
-// "" if it cannot be determined.
+// Describes why the glob matches nothing below the root. Names the deepest folder of the glob that exists, and lists what
+// the folder contains. Returns "" if the cause cannot be determined.
 std::string WhereItEnds(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
@@ -210,8 +210,8 @@ std::string WhereItEnds(storage::Storage* storage, const DataRoot& root, const s
   return absl::StrCat(folder, " is a folder; '", folder, "/*' stands for the files in it");
 }
 
-// Returns the glob's components below the root, or nullopt if an absolute glob is outside it. The root's own path is
-// literal, in its resolved form or in the operator's spelling.
+// Returns the glob's components below the root. Returns nullopt if the glob is absolute and outside of the root. An
+// absolute glob begins with the root's path, resolved or in the operator's spelling; that part has no wildcards.
 std::optional<std::vector<std::string>> PartsBelow(const storage::Storage& storage, const DataRoot& root,
                                                    const std::string& glob) {
   std::vector<std::string> parts = Components(storage, glob);
@@ -246,7 +246,7 @@ absl::Status CheckGlob(const storage::Storage& storage, const std::string& glob)
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
-  // '?' is the only wildcard with another meaning in URLs.
+  // CheckName() rejects a '?' in a URL, where it starts the query. URLs may contain the other wildcards.
   PS_RETURN_IF_ERROR(storage.CheckName(glob));
   for (const std::string& part : Components(storage, glob)) {
     if (part == "..") {

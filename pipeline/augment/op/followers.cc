@@ -111,15 +111,15 @@ void Followers::MoveBox(const ImageMove& move, Box* box) const {
     return;
   }
   const std::array<double, 9> m = Inverse(move.map);
-  // The sign at the image's center. A map that shows any of the image keeps the center in front of the horizon.
+  // The value of w at the image's center, which is in front of the horizon if the map shows any part of the image.
   const double middle = m[6] * (width_ * 0.5) + m[7] * (height_ * 0.5) + m[8];
   Box moved{INFINITY, INFINITY, -INFINITY, -INFINITY, box->visible};
   for (const double x : {box->x0, box->x1}) {
     for (const double y : {box->y0, box->y1}) {
       const double w = m[6] * x + m[7] * y + m[8];
       const double u = (m[0] * x + m[1] * y + m[2]) / w, v = (m[3] * x + m[4] * y + m[5]) / w;
-      // The corner is behind the horizon, or the map collapses pixels to a line, so its position is unknown. The whole
-      // image contains it.
+      // The corner is behind the horizon, or the map collapses the image to a line. The corner then has no position, so
+      // the box becomes the whole image.
       if (!(w * middle > 0) || !std::isfinite(u) || !std::isfinite(v)) {
         *box = {0, 0, 1.0 * move.width, 1.0 * move.height, box->visible};
         return;
