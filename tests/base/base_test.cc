@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-TEST(Clock, TheRealOneNeverGoesBackAndTheManualOneMovesWhenTold) {
+TEST(Clock, TheRealClockNeverGoesBackAndTheManualClockMovesOnlyByAdvance) {
   const Nanos before = Clock::Real()->Now();
   EXPECT_GE(Clock::Real()->Now(), before);
   ManualClock clock;
@@ -28,7 +28,7 @@ struct Guarded {
   int value ABSL_GUARDED_BY(mutex) = 0;
 };
 
-TEST(Mutex, ExcludesAndWakes) {
+TEST(Mutex, ProtectsItsDataAndNotifiesWaiters) {
   Guarded guarded;
   std::thread other([&] {
     for (int i = 0; i < 1000; ++i) {
@@ -57,13 +57,13 @@ absl::StatusOr<int> Quarter(int x) {
   return Half(half);
 }
 
-TEST(StatusMacros, ReturnTheFirstErrorAndElseGoOn) {
+TEST(StatusMacros, ReturnTheFirstErrorAndOtherwiseContinue) {
   EXPECT_EQ(Quarter(12).value(), 3);
   EXPECT_EQ(Quarter(7).status(), absl::InvalidArgumentError("odd"));
   EXPECT_EQ(Quarter(6).status(), absl::InvalidArgumentError("odd"));
 }
 
-TEST(CheckDeathTest, ABrokenInvariantEndsTheProcessAndNamesItself) {
+TEST(CheckDeathTest, ABrokenInvariantEndsTheProcessAndIsNamed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const int x = 1;
   PS_CHECK(x == 1);

@@ -51,8 +51,8 @@ TEST(Cgroup, WithoutGroupsTheMachineIsTheLimit) {
   EXPECT_FALSE(LeastTaskLimit("/nowhere").has_value());
 }
 
-// As with systemd and SLURM, the limit is neither the root's nor that of the process's own group.
-TEST(Cgroup, TheLeastLimitOnTheWayToTheRootCounts) {
+// As with systemd and SLURM, a group between the root and the process's own group sets the limit.
+TEST(Cgroup, TheSmallestLimitOfAllParentGroupsCounts) {
   const std::vector<std::string> names = {"memory.max", "memory.high"};
   for (const std::string& name : names) {
     FakeSystem system;
@@ -81,7 +81,7 @@ TEST(Cgroup, Version1LimitsOfNestedGroupsCount) {
 }
 
 // In a container without a namespace of groups, /proc names the host's group, and the mount begins at that group.
-TEST(Cgroup, AContainersMountBeginsAtItsOwnGroup) {
+TEST(Cgroup, AMountMayBeginAtTheContainersGroup) {
   const std::pair<const char*, const char*> cases[] = {{"/docker/1f2e", "/docker/1f2e"},
                                                        {"/docker/1f2e/inner", "/docker/1f2e"},
                                                        {"/docker/1f2e", "/other"},
@@ -130,7 +130,7 @@ TEST(Cgroup, Version1QuotaIsRoundedUp) {
   EXPECT_EQ(AvailableCpus(system.proc()), AllCpus());
 }
 
-TEST(Cgroup, UnreadableQuotasAreNone) {
+TEST(Cgroup, InvalidQuotasSetNoLimit) {
   for (const char* text : {"", "\n", "max", "a b", "-5 100000", "100000 0", "1 2 3"}) {
     FakeSystem system;
     system.AddVersion2("/");

@@ -59,8 +59,8 @@ TEST(DistributionsTest, BetaLiesBetweenZeroAndOneWithItsMean) {
   }
 }
 
-// Values of the first run: a change here changes every row that such a draw made.
-TEST(DistributionsTest, DrawsStayWhatTheyAre) {
+// The values of the first run. If they change, every row that such a draw made changes.
+TEST(DistributionsTest, DrawsNeverChange) {
   SampleRandom random(1, 2, 3);
   EXPECT_EQ(DrawNormal(&random), 0x1.eca280125a2cdp-1);
   EXPECT_EQ(DrawGamma(0.5, &random), 0x1.428ec710e3279p-13);

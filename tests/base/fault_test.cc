@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-TEST(Fault, TravelsWithItsStatusAndStaysUnderPrefixes) {
+TEST(Fault, StaysWithItsStatusThroughPrefixes) {
   const absl::Status bare = absl::DataLossError("ends early");
   EXPECT_EQ(FaultOf(bare), Fault::kOther);
   EXPECT_EQ(FaultOf(absl::OkStatus()), Fault::kOther);
@@ -19,13 +19,13 @@ TEST(Fault, TravelsWithItsStatusAndStaysUnderPrefixes) {
   EXPECT_EQ(FaultOf(placed), Fault::kTruncatedImage);
 }
 
-TEST(Fault, OfTheOneNearestToItIsKept) {
+TEST(Fault, TheFirstFaultOfAStatusIsKept) {
   const absl::Status cut = WithFault(Fault::kTruncatedImage, absl::DataLossError("ends early"));
   EXPECT_EQ(FaultOf(WithFault(Fault::kDamagedImage, cut)), Fault::kTruncatedImage);
   EXPECT_EQ(FaultOf(WithFault(Fault::kOther, cut)), Fault::kTruncatedImage);
 }
 
-TEST(Fault, EachHasANameOfItsOwn) {
+TEST(Fault, EachFaultHasAUniqueName) {
   std::set<std::string_view> names;
   for (int i = 0; i <= static_cast<int>(Fault::kOverLimit); ++i) names.insert(FaultName(static_cast<Fault>(i)));
   EXPECT_EQ(names.size(), static_cast<size_t>(Fault::kOverLimit) + 1);

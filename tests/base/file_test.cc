@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-TEST(File, ReadsAtAnyOffsetAndShortOnlyAtTheEnd) {
+TEST(File, ReadsAtAnyOffsetAndReturnsFewerBytesOnlyAtTheEnd) {
   TempDir dir;
   dir.Write("a", "0123456789");
   auto file = OpenFile(dir.File("a")).value();
@@ -32,8 +32,8 @@ TEST(File, ReadsAtAnyOffsetAndShortOnlyAtTheEnd) {
   EXPECT_EQ(file->ReadAt(0, 0, out.data()).value(), 0u);
 }
 
-// More parts than one call accepts, and long ones without a destination.
-TEST(File, PartsHaveTheBytesThatLieThereAndNoOthers) {
+// Reads more parts than one system call accepts. Some parts are long and have no destination.
+TEST(File, ReadPartsReceiveExactlyTheirBytes) {
   TempDir dir;
   std::string content;
   for (int i = 0; i < 400'000; ++i) content += static_cast<char>(i * 7 + i / 251);
@@ -70,7 +70,7 @@ class PlainFile final : public RandomAccessFile {
   const std::string content_, path_ = "plain";
 };
 
-TEST(File, SkippedPartsCountUpToTheEndOfTheFile) {
+TEST(File, SkippedBytesCountUpToTheEndOfTheFile) {
   TempDir dir;
   dir.Write("a", "0123456789");
   const auto posix = OpenFile(dir.File("a")).value();
@@ -126,7 +126,7 @@ TEST(File, ErrorsNameThePathAndTheCause) {
   EXPECT_NE(ErrnoStatus(ENOSPC, "writing x").message().find("writing x"), std::string::npos);
 }
 
-TEST(File, ReadWholeFileRefusesWhatIsOverItsLimit) {
+TEST(File, ReadWholeFileRejectsAFileAboveTheLimit) {
   TempDir dir;
   dir.Write("a", std::string(1000, 'x'));
   EXPECT_EQ(ReadWholeFile(dir.File("a"), 1000).value(), std::string(1000, 'x'));
@@ -137,7 +137,7 @@ TEST(File, ReadWholeFileRefusesWhatIsOverItsLimit) {
   EXPECT_EQ(ReadWholeFile(dir.File("empty")).value(), "");
 }
 
-TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNothingElse) {
+TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNoOtherFile) {
   TempDir dir;
   const std::string path = dir.File("state");
   ASSERT_TRUE(WriteFileAtomically(path, "one").ok());
@@ -164,7 +164,7 @@ TEST(WriteFileAtomically, AFailureLeavesTheOldFileAndNoTemporary) {
   EXPECT_NE(missing.message().find("none/x"), std::string::npos);
 }
 
-// Readers see the old or the new content whole, at any time.
+// At any time, a reader sees either the whole old content or the whole new content.
 TEST(WriteFileAtomically, ReadersNeverSeeAPartOfAFile) {
   TempDir dir;
   const std::string path = dir.File("a");

@@ -20,7 +20,7 @@ double ValueOf(uint16_t half) {
 
 bool IsFinite(uint16_t half) { return (half >> 10 & 0x1F) != 0x1F; }
 
-TEST(Half, EveryFloat16HasItsValueAndComesBack) {
+TEST(Half, EveryFloat16HasItsIeeeValueAndSurvivesTheRoundTrip) {
   for (uint32_t i = 0; i <= 0xFFFF; ++i) {
     const uint16_t half = static_cast<uint16_t>(i);
     const float value = HalfToFloat(half);
@@ -38,7 +38,7 @@ TEST(Half, EveryFloat16HasItsValueAndComesBack) {
   }
 }
 
-// Between two neighbors the nearer one, in the middle the even one.
+// A value between two float16 neighbors rounds to the nearer one. The middle rounds to the even one.
 TEST(Half, RoundsToNearestTiesToEven) {
   SampleRandom random(1, 0, 0);
   for (uint16_t half = 0; half < 0x7BFF; ++half) {
@@ -58,13 +58,13 @@ TEST(Half, RoundsToNearestTiesToEven) {
     if (to_low != to_high) expect(static_cast<double>(some), to_low < to_high ? half : next);
   }
   EXPECT_EQ(FloatToHalf(65519.99f), 0x7BFF);
-  EXPECT_EQ(FloatToHalf(65520.0f), 0x7C00);  // the middle to 65536, which is infinity
+  EXPECT_EQ(FloatToHalf(65520.0f), 0x7C00);  // the middle between 65504 and 65536 rounds to infinity
   EXPECT_EQ(FloatToHalf(1e30f), 0x7C00);
   EXPECT_EQ(FloatToHalf(-std::numeric_limits<float>::infinity()), 0xFC00);
   EXPECT_EQ(FloatToHalf(std::numeric_limits<float>::denorm_min()), 0);
 }
 
-TEST(Half, Bfloat16IsTheUpperHalfOfAFloatRounded) {
+TEST(Half, Bfloat16IsTheRoundedUpperHalfOfAFloat) {
   for (uint32_t i = 0; i <= 0xFFFF; ++i) {
     const uint16_t upper = static_cast<uint16_t>(i);
     const float value = Bfloat16ToFloat(upper);

@@ -24,7 +24,7 @@ TEST(HashWords, HashesLittleEndianBytes) {
   EXPECT_NE(HashWords({1, 2}), HashWords({2, 1}));
 }
 
-TEST(Fingerprint, FieldBordersAndOrderCount) {
+TEST(Fingerprint, DependsOnFieldBordersAndOrder) {
   const auto of = [](std::initializer_list<std::string_view> fields) {
     Fingerprint fingerprint;
     for (const std::string_view field : fields) fingerprint.Add(field);

@@ -40,7 +40,7 @@ long FaultsOf(int blocks) {
   return faults;
 }
 
-TEST(OwnMemory, CountsWhatIsTouchedOnTheHeapAndInMemoryFiles) {
+TEST(OwnMemory, CountsTouchedPagesOfTheHeapAndOfMemoryFiles) {
   constexpr size_t kBytes = size_t{48} << 20;
   const uint64_t before = OwnMemory();
   ASSERT_GT(before, 0u);
@@ -57,7 +57,7 @@ TEST(OwnMemory, CountsWhatIsTouchedOnTheHeapAndInMemoryFiles) {
   close(file);
 }
 
-TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {
+TEST(KeepFreedMemory, BlocksThatAreAllocatedAgainCauseFewPageFaults) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) {
     GTEST_SKIP() << "the environment tunes this heap";

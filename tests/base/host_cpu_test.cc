@@ -10,14 +10,14 @@
 namespace penstock {
 namespace {
 
-TEST(HostCpu, OthersHaveWhatTheHostUsedAndThisProcessDidNot) {
+TEST(HostCpu, TimeOfOthersIsTheHostsTimeWithoutThisProcess) {
   TempDir dir;
   const std::string stat = dir.path() + "/stat";
   const auto with = [&stat](const std::string& line) {
     std::ofstream(stat) << line << "\ncpu0 1 2 3\n";
     return UsedCpu(stat);
   };
-  // Time idle or waiting for I/O does not count as used. Time that a hypervisor gave to other guests does.
+  // Idle time and time that waits for I/O do not count as used. Time that a hypervisor gave to other guests counts.
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   const HostCpu before = with("cpu  1000000 10 500 7000 80 1 2 3 0 0");
   const HostCpu after = with("cpu  1000400 20 600 9000 99 2 3 14 0 0");

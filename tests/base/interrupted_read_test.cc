@@ -38,7 +38,7 @@ extern "C" ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) 
 namespace penstock {
 namespace {
 
-TEST(InterruptedRead, Continues) {
+TEST(InterruptedRead, ContinuesAfterASignal) {
   TempDir dir;
   dir.Write("a", "0123456789");
   const auto file = OpenFile(dir.File("a")).value();

@@ -8,12 +8,12 @@
 namespace penstock {
 namespace {
 
-TEST(JsonEscaped, QuotesWhatJsonMustQuote) {
+TEST(JsonEscaped, EscapesQuotesBackslashesAndControlCharacters) {
   EXPECT_EQ(JsonEscaped("a \"b\"\\\n\r\t\x01"), "a \\\"b\\\"\\\\\\n\\r\\t\\u0001");
   EXPECT_EQ(JsonEscaped(std::string("\0", 1)), "\\u0000");
 }
 
-TEST(JsonEscaped, Utf8StaysAndOtherBytesAreReplaced) {
+TEST(JsonEscaped, KeepsUtf8AndReplacesOtherBytes) {
   const std::string good = "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x90\x95 \x7F";
   EXPECT_EQ(JsonEscaped(good), good);
   EXPECT_EQ(JsonEscaped("\xFF"), "\\ufffd");
@@ -24,7 +24,7 @@ TEST(JsonEscaped, Utf8StaysAndOtherBytesAreReplaced) {
   EXPECT_EQ(JsonEscaped("a\x80z"), "a\\ufffdz");
 }
 
-TEST(Json, IsAnObjectOfMembersInTheirOrder) {
+TEST(Json, ObjectsKeepTheOrderOfTheirMembers) {
   EXPECT_EQ(Json().Object(), "{}");
   EXPECT_EQ(Json().Field("a\"b", "x\n\x01").Field("n", uint64_t{18446744073709551615u}).Field("i", -1).Object(),
             "{\"a\\\"b\": \"x\\n\\u0001\", \"n\": 18446744073709551615, \"i\": -1}");
@@ -33,12 +33,12 @@ TEST(Json, IsAnObjectOfMembersInTheirOrder) {
   EXPECT_EQ(Json().Raw("list", "[1]").Field("again", false).Object(), "{\"list\": [1], \"again\": false}");
 }
 
-TEST(Json, HasNoNumberWhereThereIsNone) {
+TEST(Json, InfinityAndNanAreNull) {
   EXPECT_EQ(Json().Field("rate", std::numeric_limits<double>::infinity()).Object(), "{\"rate\": null}");
   EXPECT_EQ(Json().Field("rate", std::numeric_limits<double>::quiet_NaN()).Object(), "{\"rate\": null}");
 }
 
-TEST(Json, ArraysAreOfValuesOrOfTexts) {
+TEST(Json, ArraysContainRawValuesOrQuotedTexts) {
   EXPECT_EQ(Json::Array({}), "[]");
   EXPECT_EQ(Json::Array({"1", "{}"}), "[1, {}]");
   EXPECT_EQ(Json::QuotedArray({"1", "a\"b"}), "[\"1\", \"a\\\"b\"]");

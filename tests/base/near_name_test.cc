@@ -22,7 +22,7 @@ TEST(NearName, FindsANameByAPartOfIt) {
   EXPECT_EQ(NearName("siz", names), "");  // no whole word
 }
 
-TEST(NearName, IsSilentWhenNothingIsNear) {
+TEST(NearName, IsEmptyIfNoNameIsNear) {
   EXPECT_EQ(NearName("banana", {"random_resized_crop", "resize"}), "");
   EXPECT_EQ(NearName("", {"a"}), "");
   EXPECT_EQ(DidYouMean("banana", {"resize"}), "");

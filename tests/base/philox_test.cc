@@ -14,7 +14,7 @@ using Words4 = std::array<uint32_t, 4>;
 using Words2 = std::array<uint32_t, 2>;
 
 // "philox4x32 10" of kat_vectors in the authors' Random123 library.
-TEST(Philox, GivesTheKnownAnswersOfItsAuthors) {
+TEST(Philox, MatchesTheTestVectorsOfItsAuthors) {
   EXPECT_EQ(Philox4x32(Words4{0, 0, 0, 0}, Words2{0, 0}), (Words4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox4x32(Words4{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, Words2{0xffffffff, 0xffffffff}),
             (Words4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
@@ -22,7 +22,7 @@ TEST(Philox, GivesTheKnownAnswersOfItsAuthors) {
             (Words4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(SampleRandom, LaysItsCounterOutAsDesigned) {
+TEST(SampleRandom, TheCounterConsistsOfRecordBlockAndRepeat) {
   const uint64_t key = 0x299f31d0a4093822, record = 0x85a308d3243f6a88;
   SampleRandom random(key, record, 0x4567);
   for (uint32_t block = 0; block < 3; ++block) {
@@ -31,7 +31,7 @@ TEST(SampleRandom, LaysItsCounterOutAsDesigned) {
   }
 }
 
-TEST(SampleRandom, KeyRecordAndRepeatEachGiveOtherDraws) {
+TEST(SampleRandom, DrawsDifferByKeyRecordAndRepeat) {
   std::set<uint32_t> first;
   for (uint64_t key = 0; key < 10; ++key) {
     for (uint64_t record = 0; record < 10; ++record) {
@@ -43,7 +43,7 @@ TEST(SampleRandom, KeyRecordAndRepeatEachGiveOtherDraws) {
   EXPECT_EQ(first.size(), 1000u);
 }
 
-TEST(SampleRandom, UniformStaysBelowOneAndIsEven) {
+TEST(SampleRandom, UniformIsBelowOneAndEvenlyDistributed) {
   SampleRandom random(1, 2, 3);
   std::vector<int> bins(10), bins_double(10);
   for (int i = 0; i < 100'000; ++i) {
@@ -80,7 +80,7 @@ TEST(SampleRandom, BelowIsUnbiasedForEveryN) {
   EXPECT_NEAR(low, 25'000, 600);
 }
 
-TEST(SampleRandom, ChanceHonorsItsEndsAndItsMiddle) {
+TEST(SampleRandom, ChanceIsExactAtZeroAndOneAndProportionalBetween) {
   SampleRandom random(7, 8, 9);
   int hits = 0;
   for (int i = 0; i < 20'000; ++i) {

@@ -31,7 +31,7 @@ TEST(PortableMath, IsCloseToTheTrueValue) {
   }
 }
 
-TEST(PortableMath, Borders) {
+TEST(PortableMath, HasTheExpectedValuesAtTheEndsOfTheRange) {
   EXPECT_EQ(PortableExp(0), 1);
   EXPECT_EQ(PortableLog(1), 0);
   EXPECT_EQ(PortableSin(0), 0);
@@ -42,7 +42,7 @@ TEST(PortableMath, Borders) {
 }
 
 // The exact bits: draws and filter weights depend on them, so they must never change.
-TEST(PortableMath, GoldenBits) {
+TEST(PortableMath, BitsNeverChange) {
   uint64_t bits = 0;
   for (int i = 1; i <= 1000; ++i) {
     for (const double value :

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-TEST(StatusMark, IsOnTheStatusThatGotItAndInNoMessage) {
+TEST(StatusMark, IsOnItsStatusAndNotInTheMessage) {
   const absl::Status marked = Marked("penstock.cold", absl::DataLossError("it is cold"));
   EXPECT_TRUE(HasMark(marked, "penstock.cold"));
   EXPECT_FALSE(HasMark(marked, "penstock.warm"));
@@ -17,7 +17,7 @@ TEST(StatusMark, IsOnTheStatusThatGotItAndInNoMessage) {
   EXPECT_EQ(marked.message(), "it is cold");
 }
 
-TEST(StatusMark, StaysWhereAPrefixIsAdded) {
+TEST(StatusMark, SurvivesPrefixes) {
   const absl::Status marked = Marked("penstock.cold", WithFault(Fault::kNoImage, absl::DataLossError("it is cold")));
   const absl::Status prefixed = Prefixed("outside", Prefixed("at night", marked));
   EXPECT_EQ(prefixed.message(), "outside: at night: it is cold");

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-TEST(StatusPlace, IsInTheMessageAndCanBeTakenOutAgain) {
+TEST(StatusPlace, IsInTheMessageAndCanBeRemoved) {
   const absl::Status status = WithFault(Fault::kWrongCrc, absl::DataLossError("the CRC is wrong"));
   const absl::Status placed = AtPlace("a, record 3", Marked("penstock.cold", status));
   EXPECT_EQ(placed.message(), "a, record 3: the CRC is wrong");
@@ -18,7 +18,7 @@ TEST(StatusPlace, IsInTheMessageAndCanBeTakenOutAgain) {
   EXPECT_EQ(WithoutPlace(Prefixed("worker 1", placed)), status);
 }
 
-TEST(StatusPlace, AStatusWithoutOneStaysAsItIs) {
+TEST(StatusPlace, AStatusWithoutAPlaceIsUnchanged) {
   const absl::Status status = absl::DataLossError("a, record 3: the CRC is wrong");
   EXPECT_EQ(WithoutPlace(status), status);
 }

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-TEST(Temporaries, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
+TEST(Temporaries, OnlyTheTemporariesOfAKilledWriterAreRemoved) {
   TempDir dir;
   const auto kept = {"f",
                      "f.tmp.backup",
@@ -26,7 +26,7 @@ TEST(Temporaries, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
   RemoveTemporariesOf(dir.File("none/f"));
 }
 
-TEST(Temporaries, AFolderOfOnesOwnIsClearedOfAllOfThem) {
+TEST(Temporaries, RemoveTemporariesInRemovesAllTemporariesOfOneFolder) {
   TempDir dir;
   dir.Write("f.penstock-tmp.a1B2c3", "half");
   dir.Write(".g.penstock-tmp.a1B2c3", "half");

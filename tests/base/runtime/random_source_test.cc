@@ -23,7 +23,7 @@ TEST(RandomSourceTest, HexIdsHave128Bits) {
   EXPECT_EQ(second_halves.size(), 100u);
 }
 
-TEST(RandomSourceTest, ASeedGivesTheSameNumbersAgain) {
+TEST(RandomSourceTest, TheSameSeedGivesTheSameNumbers) {
   SeededRandom a(7), b(7), other(8);
   std::set<uint64_t> seen;
   for (int i = 0; i < 1000; ++i) {

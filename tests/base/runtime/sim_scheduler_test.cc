@@ -18,7 +18,7 @@ std::vector<int> OrderOfThree(uint64_t seed, uint64_t* hash) {
   return order;
 }
 
-TEST(SimScheduler, OneSeedIsOneRunAndSeedsTryAllOrders) {
+TEST(SimScheduler, ASeedDeterminesTheRunAndSeedsCoverAllOrders) {
   std::set<std::vector<int>> orders;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     uint64_t first, again;
@@ -42,7 +42,7 @@ TEST(SimScheduler, TimeStandsStillInATaskAndJumpsBetweenTasks) {
   EXPECT_EQ(times, (std::vector<Nanos>{3600 * kSecond, 3600 * kSecond, 7200 * kSecond}));
 }
 
-TEST(SimScheduler, RunUntilStopsAtItsTimeOrWhenDone) {
+TEST(SimScheduler, RunUntilStopsAtTheDeadlineOrWhenTheConditionHolds) {
   SimScheduler sim(1);
   int ran = 0;
   for (int i = 1; i <= 5; ++i) sim.PostAt(i * kSecond, [&] { ++ran; });

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-TEST(Strand, TasksOfManyThreadsNeverRunTwoAtATimeAndKeepEachThreadsOrder) {
+TEST(Strand, TasksRunOneAtATimeAndKeepEachThreadsOrder) {
   constexpr int kThreads = 4, kTasks = 2000;
   ThreadPool pool(4, "test");
   Strand strand(&pool);
@@ -40,7 +40,7 @@ TEST(Strand, TasksOfManyThreadsNeverRunTwoAtATimeAndKeepEachThreadsOrder) {
   EXPECT_FALSE(strand.RunsHere());
 }
 
-TEST(Strand, ManyTasksOfOneStrandLeaveAnotherItsTurn) {
+TEST(Strand, ABusyStrandDoesNotStarveAnother) {
   SimScheduler sim(1);
   Strand busy(&sim), other(&sim);
   int ran = 0, ran_before = -1;
@@ -51,7 +51,7 @@ TEST(Strand, ManyTasksOfOneStrandLeaveAnotherItsTurn) {
   EXPECT_LT(ran_before, 1000);
 }
 
-TEST(Strand, MayGoInsideATaskOfItsOwnAndDropsTheRest) {
+TEST(Strand, MayBeDestroyedInItsOwnTaskAndDropsTheOtherTasks) {
   SimScheduler sim(1);
   auto strand = std::make_unique<Strand>(&sim);
   auto held = std::make_shared<int>(0);
@@ -67,7 +67,7 @@ TEST(Strand, MayGoInsideATaskOfItsOwnAndDropsTheRest) {
 }
 
 // A session's tasks hold the session, which holds its strand.
-TEST(Strand, TasksThatHoldTheirStrandAreLetGoWhenTheExecutorStops) {
+TEST(Strand, TasksThatOwnTheirStrandAreDestroyedWhenTheExecutorStops) {
   struct Session {
     explicit Session(Executor* executor) : strand(executor) {}
     Strand strand;
@@ -113,7 +113,7 @@ TEST(StrandTimer, RunsOnceAtItsTimeOnTheStrand) {
   EXPECT_EQ(ran_at, 5 * kSecond);
 }
 
-TEST(StrandTimer, SetAgainForgetsWhatWasSetBefore) {
+TEST(StrandTimer, ASecondSetReplacesTheFirst) {
   SimScheduler sim(1);
   Strand strand(&sim);
   StrandTimer timer(&strand);
@@ -125,7 +125,7 @@ TEST(StrandTimer, SetAgainForgetsWhatWasSetBefore) {
 }
 
 // The timer is due, but its turn on the strand has not come: Cancel() still takes effect.
-TEST(StrandTimer, CancelledBeforeItsTurnItDoesNotRunForAnySeed) {
+TEST(StrandTimer, NeverRunsIfCancelledBeforeItsTurn) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SimScheduler sim(seed);
     Strand strand(&sim);

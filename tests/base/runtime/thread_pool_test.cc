@@ -58,12 +58,12 @@ TEST(ThreadPool, GrowsWhileItWorks) {
   pool.Post([&second] { second.Set(); });
   EXPECT_EQ(pool.GrowTo(2), 2);
   first.Wait();
-  EXPECT_EQ(pool.GrowTo(1), 2) << "they stay";
+  EXPECT_EQ(pool.GrowTo(1), 2) << "threads stay";
   pool.Stop();
   EXPECT_EQ(pool.GrowTo(8), 2);
 }
 
-TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
+TEST(ThreadPool, OneThreadRunsTasksInTheOrderOfPosting) {
   Log log;
   Event done;
   ThreadPool pool(1, "test");
@@ -75,7 +75,7 @@ TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
   EXPECT_EQ(log.all(), expected);
 }
 
-TEST(ThreadPool, ADueTimerIsNotKeptWaitingByWorkThatCameLater) {
+TEST(ThreadPool, ADueTimerDoesNotWaitForTasksPostedLater) {
   Log log;
   Event held, go, done;
   ThreadPool pool(1, "test");
@@ -92,7 +92,7 @@ TEST(ThreadPool, ADueTimerIsNotKeptWaitingByWorkThatCameLater) {
   EXPECT_EQ(log.all(), (std::vector<int>{0, 1, 2, 3}));
 }
 
-TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
+TEST(ThreadPool, ATimerFiresWhileTheThreadThatWatchedItIsBusy) {
   Event fired, busy, free;
   ThreadPool pool(2, "test");
   pool.PostAt(pool.clock()->Now() + 30 * kMillisecond, [&] { fired.Set(); });
@@ -105,7 +105,7 @@ TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
   free.Set();
 }
 
-TEST(ThreadPool, TasksRunOnAllThreadsAtOnceTheOneThatWatchesTimersIncluded) {
+TEST(ThreadPool, AllThreadsRunTasksIncludingTheOneThatWatchesTimers) {
   ThreadPool pool(3, "test");
   pool.PostAt(pool.clock()->Now() + 3600 * kSecond, [] { FAIL(); });
   for (int round = 0; round < 200; ++round) {
@@ -121,7 +121,7 @@ TEST(ThreadPool, TasksRunOnAllThreadsAtOnceTheOneThatWatchesTimersIncluded) {
   }
 }
 
-TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
+TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNeverEarly) {
   Log log;
   Event held, go, done;
   Nanos last_at = 0;
@@ -155,7 +155,7 @@ TEST(ThreadPool, ACancelledTimerIsDestroyedAndNeverRuns) {
   EXPECT_FALSE(pool.Cancel(timer));
 }
 
-TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
+TEST(ThreadPool, StopDropsQueuedTasksAndWaitsForRunningTasks) {
   auto dropped = std::make_shared<int>(0);
   Event held, go;
   bool ended = false;
@@ -178,7 +178,7 @@ TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
   EXPECT_EQ(dropped.use_count(), 1);
 }
 
-TEST(ThreadPool, TryPostRefusesWhatIsTooMuch) {
+TEST(ThreadPool, TryPostRejectsATaskAboveTheLimit) {
   Event held, go;
   ThreadPool pool(1, "test");
   pool.Post([&] {

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Threads, ARefusedThreadIsAnErrorThatNamesIt) {
+TEST(Threads, ARefusedThreadGivesAnErrorWithItsName) {
   {
     const support::RefusedThreads refused;
     const absl::Status status = StartThread("ps-test", [] {}).status();
@@ -30,7 +30,7 @@ TEST(Threads, ARefusedThreadIsAnErrorThatNamesIt) {
   EXPECT_TRUE(ran);
 }
 
-TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
+TEST(Threads, TheCheckReportsNeededAndGrantedThreads) {
   EXPECT_TRUE(CheckThreads(8, "a worker").ok());
   const support::RefusedThreads refused;
   const absl::Status status = CheckThreads(8, "a worker");
@@ -39,7 +39,7 @@ TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(ThreadLimits()));
 }
 
-TEST(Threads, APoolWithoutThreadsWorksWhenTheSystemGrantsOne) {
+TEST(Threads, APoolWithoutThreadsRunsTasksOnceTheSystemGrantsAThread) {
   std::optional<support::RefusedThreads> refused;
   refused.emplace();
   support::Counter ran;

@@ -14,7 +14,7 @@ TEST(WaitedTime, PiecesAddUp) {
   }
 }
 
-TEST(WaitedTime, AProcessThatWasStoppedDidNotWait) {
+TEST(WaitedTime, OneIntervalCountsAtMostTwoPieces) {
   Nanos now = 0;
   WaitedTime waited(now);
   EXPECT_EQ(waited.At(now += kSecond), kSecond);

@@ -23,7 +23,7 @@ uint64_t EventsOf(const TraceRecording& recording) {
   return events;
 }
 
-TEST(TraceRecorder, RecordsBetweenBeginAndEndAlone) {
+TEST(TraceRecorder, RecordsOnlyBetweenBeginAndEnd) {
   TraceRecorder recorder;
   ManualClock clock;
   { const TraceSpan off(&recorder, &clock, "copy", "receive"); }
@@ -44,7 +44,7 @@ TEST(TraceRecorder, RecordsBetweenBeginAndEndAlone) {
   EXPECT_TRUE(recorder.End(22).tracks.empty());
 }
 
-TEST(TraceRecorder, SpansOfAThreadLieInsideEachOtherAndHaveNames) {
+TEST(TraceRecorder, SpansOfAThreadNestAndHaveNames) {
   TraceRecorder recorder;
   ManualClock clock;
   recorder.Begin("train", 1000, 0);
@@ -72,7 +72,7 @@ TEST(TraceRecorder, SpansOfAThreadLieInsideEachOtherAndHaveNames) {
   EXPECT_EQ(events[1].bytes, 77u);
 }
 
-TEST(TraceRecorder, ATrackThatIsFullForgetsTheOldestAndCountsThem) {
+TEST(TraceRecorder, AFullTrackDropsAndCountsItsOldestEvents) {
   TraceRecorder recorder;
   recorder.Begin("train", 10 * TraceRecorder::kMostTrackEvents, 0);
   const auto track = recorder.Track("x");
@@ -86,7 +86,7 @@ TEST(TraceRecorder, ATrackThatIsFullForgetsTheOldestAndCountsThem) {
   for (size_t i = 0; i < events.size(); ++i) ASSERT_EQ(events[i].begin, static_cast<Nanos>(i) + 100);
 }
 
-TEST(TraceRecorder, AllTracksTogetherStayWithinWhatWasAllowed) {
+TEST(TraceRecorder, AllTracksTogetherStayWithinTheLimit) {
   TraceRecorder recorder;
   constexpr size_t kMost = 5000;
   recorder.Begin("train", kMost, 0);
@@ -103,7 +103,7 @@ TEST(TraceRecorder, AllTracksTogetherStayWithinWhatWasAllowed) {
   EXPECT_EQ(EventsOf(recording) + dropped, added);
 }
 
-TEST(TraceRecorder, ThreadsHaveTracksOfTheirOwnAndMayRecordWhileItEnds) {
+TEST(TraceRecorder, EachThreadHasATrackAndMayRecordDuringEnd) {
   ManualClock clock;
   TraceRecorder recorder;
   recorder.Begin("train", 100000, 0);

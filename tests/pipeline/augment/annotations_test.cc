@@ -184,7 +184,7 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
   }
 }
 
-TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbor) {
+TEST(Annotations, AMaskMovesAsAnImageWithNearestNeighborDoes) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 6; ++id) {
       const Made made = Make(Job(move + kResizeAll), Record(image::Rect{41, 22, 34, 27}), {.record_id = id});
@@ -240,7 +240,7 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   EXPECT_EQ(made.names, std::string(4, '\0'));
 }
 
-TEST(Annotations, TurnsAreThoseOfOrientation) {
+TEST(Annotations, MasksAndBoxesFollowEveryOrientation) {
   const int width = 7, height = 5;
   const std::vector<uint8_t> pixels = image::MakePixels(width, height, 1, 3);
   const image::ImageView stored{pixels.data(), width, height, 1, static_cast<size_t>(width)};
@@ -271,7 +271,7 @@ TEST(Annotations, TurnsAreThoseOfOrientation) {
   }
 }
 
-// Corners are fractions in float32, so their product with the side is up to some 1e-5 beyond the pixel's edge.
+// Corners are fractions in float32, so their product with the side may be about 1e-5 beyond the pixel's edge.
 TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
   Arena arena;
   Followers followers;
@@ -330,7 +330,7 @@ TEST(Annotations, ABoxThatFloat32MakesALineIsDropped) {
   EXPECT_TRUE(plan.Keeps({.x0 = 60000.0, .y0 = 10, .x1 = 60000.01, .y1 = 20}));
 }
 
-TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
+TEST(Annotations, TheJobSetsKeysNamesAndUnitsOfBoxes) {
   v1::JobSpec job = ParseJob(
       "features { key: 'image/encoded' column: 'picture' type: BYTES } ops { column: 'picture' decode_image { } }"
       "ops { column: 'picture' resize { height: 45 width: 60 } }"
@@ -361,7 +361,7 @@ TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
   EXPECT_EQ(row.slot.ragged[1], std::string(4, '\0'));
 }
 
-TEST(Annotations, AMaskMayBecomeNumbers) {
+TEST(Annotations, AMaskMayBeCastToNumbers) {
   const v1::JobSpec job = Job(kResizeAll, "", "ops { column: 'mask' cast { to: INT32 } }");
   const auto pipeline = BuildPipeline(job);
   EXPECT_EQ(pipeline->schema().columns[1].shape, (std::vector<int64_t>{80, 100, 1}));
@@ -374,7 +374,7 @@ TEST(Annotations, AMaskMayBecomeNumbers) {
   EXPECT_EQ(row.As<int32_t>(1)[30 * 100 + 30], 255);
 }
 
-TEST(Annotations, RecordsAtFaultAreNamed) {
+TEST(Annotations, ErrorsOfFaultyRecordsNameTheCause) {
   const v1::JobSpec job = Job(kResizeAll);
   const std::string image = Png(kWidth, kHeight, {0, 0, 1, 1}, 3), mask = Png(kWidth, kHeight, {0, 0, 1, 1}, 1);
   const auto message = [&](const std::string& record) {

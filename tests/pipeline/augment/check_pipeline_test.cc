@@ -70,7 +70,7 @@ TEST(CheckPipeline, OpsNeedTheirKindOfInput) {
   EXPECT_THAT(CheckOps(decoded + "ops { cast { to: FLOAT32 } }" + kResize), ElementsAre(StartsWith("ops[3].resize: ")));
 }
 
-TEST(CheckPipeline, SettingsOfOps) {
+TEST(CheckPipeline, MistakesInSettingsOfOpsAreNamed) {
   const auto one = [](const std::string& op) {
     return CheckOps("ops { decode_image { } } ops { resize { height: 8 width: 8 } } ops { " + op + " }");
   };
@@ -99,13 +99,13 @@ TEST(CheckPipeline, SettingsOfOps) {
   EXPECT_THAT(one("cast { }"), ElementsAre(StartsWith("ops[2].cast.to: ")));
 }
 
-TEST(CheckPipeline, TwoOpsOfOneNameWouldDrawTheSame) {
+TEST(CheckPipeline, TwoOpsMayNotHaveTheSameName) {
   EXPECT_THAT(
       CheckOps(std::string("ops { name: 'a' decode_image { } } ops { name: 'a' resize { height: 8 width: 8 } }")),
       ElementsAre(StartsWith("ops[1].name: ")));
 }
 
-TEST(CheckPipeline, RawRecordsAreOneFeature) {
+TEST(CheckPipeline, AJobOnRawRecordsHasOneFeature) {
   EXPECT_THAT(CheckPipeline(ParseJob("dataset { format: RAW } features { column: 'x' type: BYTES }")), IsEmpty());
   EXPECT_THAT(CheckPipeline(ParseJob("dataset { format: RAW } features { column: 'x' type: INT64 }"
                                      "features { column: 'y' type: BYTES }")),

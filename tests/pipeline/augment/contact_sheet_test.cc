@@ -92,7 +92,7 @@ int CountColor(const std::string& png, uint8_t r, uint8_t g, uint8_t b) {
   return count;
 }
 
-TEST(ContactSheet, RowsThatAreMixedAreShownMixedWithTheirPartners) {
+TEST(ContactSheet, ShowsMixedRowsWithTheirPartners) {
   const v1::JobSpec job = ParseJob(
       "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [20, 20, 3] }"
       "features { key: 'label' type: INT64 } mix { mixup_alpha: 1 cutmix_alpha: 1 classes: 2 }");
@@ -103,15 +103,15 @@ TEST(ContactSheet, RowsThatAreMixedAreShownMixedWithTheirPartners) {
   SheetRecord record{red, {.record_id = 1}, "", {partner(half), partner(box), std::nullopt}};
   const auto sheet = RenderContactSheet(job, {record}, {.draws = 3, .cell = 40});
   ASSERT_TRUE(sheet.ok()) << sheet.status();
-  EXPECT_EQ(CountColor(*sheet, 100, 0, 50), 1600) << "mixup: all of the cell";
-  EXPECT_EQ(CountColor(*sheet, 0, 0, 100), 800) << "cutmix: the partner's half";
+  EXPECT_EQ(CountColor(*sheet, 100, 0, 50), 1600) << "mixup changes the whole cell";
+  EXPECT_EQ(CountColor(*sheet, 0, 0, 100), 800) << "cutmix shows half of the partner";
   EXPECT_EQ(CountColor(*sheet, 200, 0, 0), 1600 + 800 + 1600)
       << "as read, the other half, and the draw without a partner";
   record.partners.pop_back();
-  EXPECT_FALSE(RenderContactSheet(job, {record}, {.draws = 3, .cell = 40}).ok()) << "a partner for each draw";
+  EXPECT_FALSE(RenderContactSheet(job, {record}, {.draws = 3, .cell = 40}).ok()) << "each draw needs a partner";
 }
 
-TEST(ContactSheet, SaysWhyThereIsNone) {
+TEST(ContactSheet, ErrorsSayWhyThereIsNoSheet) {
   const std::string record = ImageRecord("x");
   EXPECT_THAT(std::string(RenderContactSheet(ImageJob(""), {{record, {}, ""}}).status().message()),
               testing::HasSubstr("decode_image"));

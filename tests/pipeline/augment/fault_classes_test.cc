@@ -21,7 +21,7 @@ absl::Status MadeStatus(const std::string& record, const std::string& more = "")
   return pipeline->MakeRow(record, {}, &row.slot, &scratch);
 }
 
-TEST(FaultClasses, OfRecordsAreKnown) {
+TEST(FaultClasses, EveryFaultOfARecordHasItsClass) {
   const std::string jpeg = image::MakeJpeg({.width = 90, .height = 70});
   ASSERT_TRUE(MadeStatus(ImageRecord(jpeg)).ok());
   std::string rotten = jpeg;

@@ -23,7 +23,7 @@ std::string FingerprintOf(const std::string& job) {
   return absl::StrCat(absl::Hex(BuildPipeline(ParseJob(job))->fingerprint(), absl::kZeroPad16));
 }
 
-TEST(PipelineFingerprint, OfJobsWithoutMasksAndBilinearWarpsIsThatOfEarlierReleases) {
+TEST(PipelineFingerprint, MatchesEarlierReleasesForJobsWithoutMasksAndBilinearWarps) {
   const std::pair<std::string, const char*> jobs[] = {
       {kImage + kLabel + kDecode +
            "ops { random_resized_crop { height: 224 width: 224 } } ops { random_horizontal_flip { } } "
@@ -65,7 +65,7 @@ TEST(PipelineFingerprint, OfJobsWithoutMasksAndBilinearWarpsIsThatOfEarlierRelea
 
 // These jobs have new values: masks read palettes as class numbers, and BILINEAR warps are exact where coordinates are
 // whole.
-TEST(PipelineFingerprint, OfJobsWithMasksOrBilinearWarpsIsNotThatOfEarlierReleases) {
+TEST(PipelineFingerprint, DiffersFromEarlierReleasesForJobsWithMasksOrBilinearWarps) {
   const std::pair<std::string, const char*> jobs[] = {
       {kImage + kMask + kDecode + kGoldenResize + kDecodeMask + "annotations { masks: 'mask' }", "a0339c6a060fa0e9"},
       {kImage + kDecode + "ops { rotate { max_degrees: 10 } } " + kGoldenResize, "5dbe9950318bf1d8"},
@@ -82,9 +82,9 @@ TEST(PipelineFingerprint, OfJobsWithMasksOrBilinearWarpsIsNotThatOfEarlierReleas
   for (const auto& [job, earlier] : jobs) EXPECT_NE(FingerprintOf(job), earlier) << job;
 }
 
-// The digest is part of each job's fingerprint on the wire: another value here would keep every state from resuming.
+// The digest is part of each job's fingerprint on the wire. If it changed, no saved state would resume.
 // The value is that of Debian 12's libraries.
-TEST(PipelineFingerprint, TheArithmeticsDigestIsThatOfEarlierReleases) {
+TEST(PipelineFingerprint, TheArithmeticDigestMatchesEarlierReleases) {
   EXPECT_EQ(ConformanceDigest(), "47f0ff30e9ff87c5");
 }
 

@@ -27,7 +27,7 @@ std::vector<std::string> WithFeature(const std::string& feature, const std::stri
       absl::StrCat("features { key: 'image/encoded' column: 'image' type: BYTES } features { ", feature, " } ", rest));
 }
 
-TEST(JobWarnings, BoxesBesideACropAreSaidWithTheCure) {
+TEST(JobWarnings, BoxFeaturesInAJobWithACropGiveAWarningWithTheFix) {
   EXPECT_THAT(WithFeature("key: 'image/object/bbox/xmin' type: FLOAT variable_length: true"),
               ElementsAre(AllOf(StartsWith("features[1]: 'image/object/bbox/xmin' is named like boxes"),
                                 HasSubstr("ops[1] (random_resized_crop) moves the pixels and not it"),
@@ -36,34 +36,34 @@ TEST(JobWarnings, BoxesBesideACropAreSaidWithTheCure) {
               ElementsAre(HasSubstr("gt_boxes")));
 }
 
-TEST(JobWarnings, AllSidesAreOneWarning) {
+TEST(JobWarnings, AllBoxSidesGiveOneWarning) {
   EXPECT_THAT(
       WarningsOf(absl::StrCat("features { key: 'xmin' type: FLOAT } features { key: 'ymin' type: FLOAT } ", kCrop)),
       ElementsAre(HasSubstr("'xmin', 'ymin' are named like boxes")));
 }
 
-TEST(JobWarnings, WhatIsAboutBoxesIsNoBox) {
+TEST(JobWarnings, FeaturesAboutBoxesAreNotBoxes) {
   for (const char* key :
        {"image/object/bbox/label", "bbox_id", "num_boxes", "box/score", "inbox", "image/object/area"}) {
     EXPECT_THAT(WithFeature(absl::StrCat("key: '", key, "' type: INT64 variable_length: true")), IsEmpty()) << key;
   }
-  EXPECT_THAT(WithFeature("key: 'bbox' type: BYTES"), IsEmpty()) << "no numbers";
+  EXPECT_THAT(WithFeature("key: 'bbox' type: BYTES"), IsEmpty()) << "bytes are not numbers";
 }
 
-TEST(JobWarnings, OpsThatMoveNothingAreNoReason) {
+TEST(JobWarnings, OpsThatKeepBoxesValidGiveNoWarning) {
   const std::string box = "key: 'bbox' type: FLOAT variable_length: true";
   EXPECT_THAT(WithFeature(box, "ops { decode_image { } } ops { color_jitter { } }"), IsEmpty());
   EXPECT_THAT(WithFeature(box, "ops { decode_image { } } ops { resize { height: 8 width: 8 } }"), IsEmpty())
-      << "fractions of the sides stay right";
+      << "fractions of the sides stay valid";
   EXPECT_THAT(
       WithFeature("key: 'bbox' type: INT64 shape: 4", "ops { decode_image { } } ops { resize { height: 8 width: 8 } }"),
       ElementsAre(HasSubstr("(resize)")))
-      << "pixels do not";
+      << "pixel coordinates do not stay valid";
   EXPECT_THAT(WithFeature(box, "ops { decode_image { } } ops { random_apply { ops { random_horizontal_flip { } } } }"),
               ElementsAre(HasSubstr("(random_horizontal_flip)")));
 }
 
-TEST(JobWarnings, WhatTheAnnotationsKnowOfIsMeant) {
+TEST(JobWarnings, BoxesOfTheAnnotationsGiveNoWarning) {
   EXPECT_THAT(WithFeature("key: 'image/object/bbox/xmin' type: FLOAT variable_length: true",
                           absl::StrCat(kCrop, " annotations { boxes { } }")),
               IsEmpty());

@@ -38,7 +38,7 @@ std::string Clip() {
   return clip.Serialize();
 }
 
-TEST(KeyCheck, AKeyThatNoRecordHasIsNamedWithThoseThatAreThereAndTheNearest) {
+TEST(KeyCheck, AMissingKeyIsNamedWithTheExistingKeysAndTheNearestOne) {
   EXPECT_THAT(
       MistakesOf("features { key: 'image/encoded' type: BYTES }"
                  "features { key: 'image/clas/label' type: INT64 variable_length: true }",
@@ -49,25 +49,25 @@ TEST(KeyCheck, AKeyThatNoRecordHasIsNamedWithThoseThatAreThereAndTheNearest) {
           "the feature a default, or use --allow-missing"));
 }
 
-TEST(KeyCheck, OneRecordThatHasItIsEnough) {
+TEST(KeyCheck, OneRecordWithTheKeyIsEnough) {
   const std::string job = "features { key: 'rare' type: FLOAT variable_length: true }";
   EXPECT_THAT(MistakesOf(job, {Picture(), records::ExampleBuilder().Float("rare", 1).Serialize()}), IsEmpty());
   EXPECT_THAT(MistakesOf(job, {Picture(), records::ExampleBuilder().Unset("rare").Serialize()}), IsEmpty())
-      << "spelled right";
+      << "the key is spelled correctly";
 }
 
-TEST(KeyCheck, ADefaultSaysThatItIsMeant) {
+TEST(KeyCheck, AFeatureWithADefaultMayBeMissing) {
   EXPECT_THAT(MistakesOf("features { key: 'weight' type: FLOAT default { floats: 1 } }", {Picture()}), IsEmpty());
 }
 
-TEST(KeyCheck, ASequenceExampleReadAsExampleIsSaid) {
+TEST(KeyCheck, ReportsSequenceExamplesThatAreReadAsExamples) {
   EXPECT_THAT(MistakesOf("features { key: 'frames' type: BYTES variable_length: true }", {Clip()}),
               ElementsAre(AllOf(StartsWith("features[0].key: \"frames\" is a feature list"),
                                 HasSubstr("dataset { format: SEQUENCE_EXAMPLE }"), HasSubstr("sequence: true"))));
-  EXPECT_THAT(MistakesOf("features { key: 'label' type: INT64 }", {Clip()}), IsEmpty()) << "the context reads alike";
+  EXPECT_THAT(MistakesOf("features { key: 'label' type: INT64 }", {Clip()}), IsEmpty()) << "a context reads like an Example";
 }
 
-TEST(KeyCheck, VariableLengthWhereSequenceIsMeantIsSaidAndTheOtherWayRound) {
+TEST(KeyCheck, ReportsVariableLengthInPlaceOfSequenceAndTheReverse) {
   EXPECT_THAT(
       MistakesOf("dataset { format: SEQUENCE_EXAMPLE }"
                  "features { key: 'frames' type: BYTES variable_length: true }"
@@ -80,7 +80,7 @@ TEST(KeyCheck, VariableLengthWhereSequenceIsMeantIsSaidAndTheOtherWayRound) {
                   AllOf(HasSubstr("a feature list \"frame\" (did you mean 'frames'?)"))));
 }
 
-TEST(KeyCheck, TheKeysOfBoxesAreAskedForToo) {
+TEST(KeyCheck, ChecksTheKeysOfBoxesToo) {
   EXPECT_THAT(MistakesOf("features { key: 'image/encoded' type: BYTES }"
                          "annotations { boxes { xmin_key: 'a' ymin_key: 'image/encoded' xmax_key: 'image/encoded' "
                          "ymax_key: 'image/encoded' } }",
@@ -88,7 +88,7 @@ TEST(KeyCheck, TheKeysOfBoxesAreAskedForToo) {
               ElementsAre(StartsWith("annotations.boxes.xmin_key: none of")));
 }
 
-TEST(KeyCheck, WhatIsNoRecordSaysNothingAndRawRecordsHaveNoKeys) {
+TEST(KeyCheck, IgnoresInvalidRecordsAndRawRecords) {
   KeyCheck check(JobOf("features { key: 'k' type: BYTES }"));
   check.Add("\xff\xff\xff\xff no example");
   EXPECT_EQ(check.records(), 0u);

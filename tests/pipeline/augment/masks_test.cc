@@ -49,14 +49,14 @@ std::string MaskPng(int color, int depth, const std::vector<uint16_t>& values, c
                         image::ZlibStream(rows, 6), 5000);
 }
 
-// `count` colors, like VOC's: no color is the gray of its number.
+// Returns `count` colors like those of VOC: no color is the gray value of its own index.
 std::string Colors(int count) {
   std::string colors;
   for (int i = 0; i < count; ++i) colors += {static_cast<char>(i * 64 + 128), static_cast<char>(i * 32), '\x40'};
   return image::PngChunk("PLTE", colors);
 }
 
-// White, so that pixels from outside also show in the image.
+// A white image, so that pixels from outside the image are visible in it.
 std::string Image() { return MaskPng(0, 8, std::vector<uint16_t>(kPixels, 255)); }
 
 std::vector<uint16_t> Classes(uint32_t count, uint32_t factor = 1) {
@@ -107,7 +107,7 @@ MadeMask MakeMask(const v1::JobSpec& job, const std::string& record, uint64_t ep
   return made;
 }
 
-TEST(Masks, KeepThePalettesNumbers) {
+TEST(Masks, PaletteMasksKeepTheirIndexes) {
   for (const int depth : {1, 2, 4, 8}) {
     const std::vector<uint16_t> classes = Classes(1u << std::min(depth, 5));
     for (const bool few : {false, true}) {
@@ -120,13 +120,13 @@ TEST(Masks, KeepThePalettesNumbers) {
   }
 }
 
-TEST(Masks, OfGrayAreTheirValues) {
+TEST(Masks, GrayMasksKeepTheirValues) {
   const std::vector<uint16_t> eight = Classes(251), two = Classes(2);
   EXPECT_EQ(MakeMask(MaskJob(kSize), MaskRecord(MaskPng(0, 8, eight))).mask, eight);
   EXPECT_EQ(MakeMask(MaskJob(kSize), MaskRecord(MaskPng(0, 1, two))).mask, two);  // black and white
 }
 
-TEST(Masks, OfSixteenBitsNeedADepth) {
+TEST(Masks, SixteenBitMasksNeedADepth) {
   const std::vector<uint16_t> ids = Classes(100, 641);
   EXPECT_THAT(ids, testing::Contains(26007 / 641 * 641));
   const std::string record = MaskRecord(MaskPng(0, 16, ids));
@@ -154,7 +154,7 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
   EXPECT_EQ(row.As<int32_t>(1), std::vector<int32_t>(ids.begin(), ids.end()));
 }
 
-TEST(Masks, OfSixteenBitColorsAreBadRecords) {
+TEST(Masks, MasksOfSixteenBitColorsAreBadRecords) {
   std::string rows;
   for (uint32_t y = 0; y < kMaskHeight; ++y) rows += '\0' + std::string(size_t{6} * kMaskWidth, '\1');
   const std::string colors =
@@ -185,7 +185,7 @@ std::string With(std::string move, const std::string& text) {
   return at == std::string::npos ? move : move.replace(at, 1, text);
 }
 
-TEST(Masks, TheFillOfTheJobOrOfTheOpComesInFromOutside) {
+TEST(Masks, PixelsFromOutsideHaveTheFillOfTheOpOrOfTheJob) {
   const std::string record = MaskRecord(MaskPng(0, 8, std::vector<uint16_t>(kPixels, 7)));
   for (const std::string& move : kMaskMoves) {
     const std::tuple<const char*, const char*, int> fills[] = {{"", "", 0},
@@ -208,7 +208,7 @@ TEST(Masks, TheFillOfTheJobOrOfTheOpComesInFromOutside) {
   }
 }
 
-TEST(Masks, PoliciesFillToo) {
+TEST(Masks, PolicyOpsUseTheMaskFill) {
   const std::string record = MaskRecord(MaskPng(0, 8, std::vector<uint16_t>(kPixels, 7)));
   for (const char* policy : {"rand_augment { magnitude: 20 mask_fill: 200 }", "trivial_augment_wide { mask_fill: 200 }",
                              "auto_augment { mask_fill: 200 }"}) {
@@ -228,7 +228,7 @@ TEST(Masks, PoliciesFillToo) {
 }
 
 // A 16-bit mask moves as masks of its low and high bytes do.
-TEST(Masks, OfSixteenBitsMoveAsTheirBytesDo) {
+TEST(Masks, SixteenBitMasksMoveAsTheirBytesDo) {
   const std::vector<uint16_t> ids = Classes(60, 1091);
   std::vector<uint16_t> low, high;
   for (const uint16_t id : ids) low.push_back(id & 255), high.push_back(id >> 8);
@@ -250,7 +250,7 @@ TEST(Masks, OfSixteenBitsMoveAsTheirBytesDo) {
   }
 }
 
-TEST(Masks, EachMayHaveItsFill) {
+TEST(Masks, EachMaskMayHaveItsOwnFill) {
   const v1::JobSpec job = ParseJob(
       "features { key: 'image/encoded' column: 'image' type: BYTES } features { key: 'mask' type: BYTES } "
       "features { key: 'other' type: BYTES } ops { decode_image { channels: GRAY } } ops { pad { left: 1 } } "

@@ -41,7 +41,7 @@ std::vector<uint8_t> ImageOf(const Pipeline& pipeline, const std::string& record
   return row.As<uint8_t>(0);
 }
 
-TEST(Pipeline, SchemaSaysWhatEachColumnBecomes) {
+TEST(Pipeline, TheSchemaHasTheFinalTypeAndShapeOfEachColumn) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
   batch::RowSchema expected;
   expected.columns.push_back({"image", batch::DType::kUint8, false, {48, 40, 3}, false});
@@ -49,7 +49,7 @@ TEST(Pipeline, SchemaSaysWhatEachColumnBecomes) {
   EXPECT_EQ(pipeline->schema(), expected);
 }
 
-TEST(Pipeline, ARowIsAFunctionOfRecordAndKeyAlone) {
+TEST(Pipeline, ARowDependsOnlyOnRecordAndKey) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
   const std::string record = ImageRecord(Photo());
   const SampleKey key{.seed = 1, .epoch = 2, .repeat = 0, .record_id = 99};
@@ -74,7 +74,7 @@ TEST(Pipeline, ScratchOfOtherRowsChangesNothing) {
 }
 
 // Compares the fused step byte for byte with decoding everything and then running the ops on pixels.
-TEST(Pipeline, AWarmCacheOfDecodedImagesGivesTheBytesOfNone) {
+TEST(Pipeline, RowsFromDecodedImagesEqualRowsFromRecords) {
   const std::string resizes[] = {"",
                                  "resize: OPENCV_LINEAR",
                                  "resize: OPENCV_AREA",
@@ -150,7 +150,7 @@ TEST(Pipeline, TheDecodedPrefixStopsBeforeTheFirstDraw) {
   EXPECT_EQ(evaluate->size(), 16u + 56 * 56 * 3);
 }
 
-TEST(Pipeline, ADamagedDecodedImageIsRefused) {
+TEST(Pipeline, ADamagedDecodedImageIsRejected) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
   const std::string record = ImageRecord(Photo());
   RowScratch scratch;
@@ -186,7 +186,7 @@ TEST(Pipeline, LenientRowsOfDamagedImagesAreFlagged) {
   const std::string cut = ImageRecord(photo.substr(0, photo.size() * 3 / 4));
   ASSERT_TRUE(pipeline->MakeRow(cut, {}, &row.slot, &scratch).ok());
   EXPECT_TRUE(row.slot.lenient);
-  EXPECT_FALSE(pipeline->MakeDecoded(cut, &scratch).ok());  // damaged images do not enter a cache
+  EXPECT_FALSE(pipeline->MakeDecoded(cut, &scratch).ok());  // a cache holds no damaged image
   ASSERT_TRUE(pipeline->MakeRow(ImageRecord(photo), {}, &row.slot, &scratch).ok());
   EXPECT_FALSE(row.slot.lenient);
 }
@@ -201,7 +201,7 @@ std::string PngWithWrongRowsBelow(uint32_t width, uint32_t height) {
   return image::WrapPng(image::PngHeader(width, height, 2, 8, false), image::ZlibStream(rows, 6), 4000);
 }
 
-TEST(Pipeline, DamageOutsideTheCropIsFoundInEachEpochWhereTheJobChecksWholeImages) {
+TEST(Pipeline, AWholeImageCheckFindsDamageOutsideTheCropInEachEpoch) {
   const std::string crop =
       "ops { decode_image { } } ops { random_resized_crop { height: 24 width: 24 scale_min: 0.02 scale_max: 0.2 } }";
   const std::string check = "errors { policy: MASK check: WHOLE_IMAGE }";
@@ -240,7 +240,7 @@ TEST(Pipeline, DamageOutsideTheCropIsFoundInEachEpochWhereTheJobChecksWholeImage
   }
 }
 
-TEST(Pipeline, LimitsOfTheJobHold) {
+TEST(Pipeline, EnforcesTheLimitsOfTheJob) {
   v1::JobSpec job = ImageJob(kTrain);
   job.mutable_limits()->set_max_image_pixels(1000);
   const auto pipeline = BuildPipeline(job);
@@ -251,7 +251,7 @@ TEST(Pipeline, LimitsOfTheJobHold) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("ops[0].decode_image"));
 }
 
-TEST(Pipeline, ScratchIsBookedFromTheHeaderAndHonest) {
+TEST(Pipeline, ScratchBytesFromTheHeaderBoundTheUsedMemory) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
   EXPECT_LT(pipeline->ScratchBytes("garbage"), size_t{1} << 20);
   EXPECT_LT(pipeline->ScratchBytes(ImageRecord("no image")), size_t{1} << 20);
@@ -264,12 +264,12 @@ TEST(Pipeline, ScratchIsBookedFromTheHeaderAndHonest) {
       ASSERT_TRUE(pipeline->MakeRow(record, {.epoch = draw}, &row.slot, &scratch).ok());
       EXPECT_LE(scratch.held_bytes(), booked);
     }
-    // Proportional to the image, not to the limits.
+    // The bytes are proportional to the image, not to the limits.
     EXPECT_LT(booked, size_t{2} << 20 | static_cast<size_t>(width * height * 12));
   }
 }
 
-TEST(Pipeline, TheSteadyStateHoldsStill) {
+TEST(Pipeline, ScratchStopsGrowingInTheSteadyState) {
   const auto pipeline = BuildPipeline(ImageJob(kTrain));
   const std::string record = ImageRecord(Photo(400, 300));
   RowScratch scratch;
@@ -296,7 +296,7 @@ TEST(Pipeline, ManyThreadsMakeTheSameRows) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Pipeline, TheFingerprintFollowsWhatChangesBytes) {
+TEST(Pipeline, TheFingerprintDependsOnWhatChangesBytes) {
   const uint64_t train = BuildPipeline(ImageJob(kTrain))->fingerprint();
   EXPECT_EQ(train, BuildPipeline(ImageJob(kTrain))->fingerprint());
   EXPECT_NE(train, BuildPipeline(ImageJob(kEvaluate))->fingerprint());
@@ -308,7 +308,7 @@ TEST(Pipeline, TheFingerprintFollowsWhatChangesBytes) {
   EXPECT_NE(train, BuildPipeline(job)->fingerprint());
 }
 
-TEST(Pipeline, ANamedOpKeepsItsDrawsWhenOthersAreAdded) {
+TEST(Pipeline, ANamedOpKeepsItsDrawsWhenOtherOpsAreAdded) {
   const std::string named = "ops { name: 'c' random_resized_crop { height: 32 width: 32 } }";
   const std::string record = ImageRecord(Photo());
   const SampleKey key{.seed = 4, .record_id = 3};

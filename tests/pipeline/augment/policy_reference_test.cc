@@ -40,7 +40,7 @@ bool IsEnhance(PolicyOp op) { return op >= PolicyOp::kBrightness && op <= Policy
 // The largest permitted difference of a value, for ops that do not move pixels.
 int Tolerance(PolicyOp op) { return IsEnhance(op) || op == PolicyOp::kAutoContrast ? 1 : 0; }
 
-TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
+TEST(PolicyReference, OpsMatchTheirDefinitionsOnAGeneratedImage) {
   const image::RgbImage in{60, 40, image::MakePixels(60, 40, 3, 5)};
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kIdentity, 0}, image::WarpSampling::kNearest), in.rgb);
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, image::WarpSampling::kNearest), in.rgb);
@@ -56,7 +56,7 @@ TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
             MakePixelsOf(in, {PolicyOp::kSolarize, 100}, image::WarpSampling::kNearest));
 }
 
-TEST(PolicyReference, EveryOpIsTorchvisions) {
+TEST(PolicyReference, EveryOpMatchesTorchvision) {
   const auto folder = image::ReferenceFolder();
   if (!folder) {
     EXPECT_EQ(Ops().size(), 15u);

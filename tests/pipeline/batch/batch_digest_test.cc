@@ -23,7 +23,7 @@ TEST(BatchDigest, IsTheSha256OfTheDocumentedStream) {
   EXPECT_EQ(digest.rows(), 1u);
 }
 
-TEST(BatchDigest, EncodedAndPlainElementsGiveTheSame) {
+TEST(BatchDigest, EncodedAndPlainElementsGiveTheSameDigest) {
   const float numbers[] = {1.5f, -2.0f};
   const std::string_view number_bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
   std::string encoded_numbers, encoded_strings;
@@ -48,7 +48,7 @@ TEST(BatchDigest, EncodedAndPlainElementsGiveTheSame) {
   EXPECT_EQ(whole.Hex(), encoded.Hex());
 }
 
-TEST(BatchDigest, EveryPartCounts) {
+TEST(BatchDigest, DependsOnEveryPartOfARow) {
   const auto hex = [](int64_t shard, int64_t record, bool valid, std::string_view bytes) {
     BatchDigest digest;
     const std::vector<BatchDigest::Column> columns = {{bytes, false}};

@@ -53,7 +53,7 @@ TEST(MixDraw, LambdaHasTheMomentsOfBeta) {
   }
 }
 
-TEST(MixDraw, KindsComeWithTheirShares) {
+TEST(MixDraw, KindsHaveTheirProbabilities) {
   int none = 0, mixup = 0, cutmix = 0;
   constexpr int kDraws = 20000;
   for (int i = 0; i < kDraws; ++i) {
@@ -68,7 +68,7 @@ TEST(MixDraw, KindsComeWithTheirShares) {
   EXPECT_NEAR(1.0 * cutmix / kDraws, 0.2, 0.015);
 }
 
-TEST(MixDraw, ABoxLiesInsideAndLambdaIsTheShareOutsideIt) {
+TEST(MixDraw, ABoxLiesInTheImageAndLambdaIsTheAreaOutsideTheBox) {
   int empty = 0;
   for (uint64_t row = 0; row < 5000; ++row) {
     const MixDraw draw = Draw({.cutmix_alpha = 1}, row, 31, 47);
@@ -119,14 +119,14 @@ TEST(Blend, BytesAreRoundedToTheNearest) {
     const std::vector<uint8_t> x = a, y = b;
     Blend(DType::kUint8, a.size(), lambda, Bytes(a), Bytes(b));
     for (size_t i = 0; i < a.size(); ++i) {
-      // The weight has 15 bits: at most 2^-16 * 255 from the true value, plus the rounding.
+      // The weight has 15 bits. The error is at most 2^-16 * 255, plus the rounding.
       ASSERT_LE(std::abs(a[i] - (lambda * x[i] + (1 - lambda) * y[i])), 0.504) << lambda << " " << i;
       ASSERT_LE(std::abs(b[i] - (lambda * y[i] + (1 - lambda) * x[i])), 0.504) << lambda << " " << i;
     }
   }
 }
 
-TEST(Blend, BytesByTheFormulaAtAnyLengthAndAlignment) {
+TEST(Blend, BytesFollowTheFormulaAtAnyLengthAndAlignment) {
   for (size_t count = 0; count < 70; ++count) {
     std::vector<uint8_t> a = RandomBytes(count + 1, 1), b = RandomBytes(count + 1, 2);
     const std::vector<uint8_t> x = a, y = b;
@@ -156,7 +156,7 @@ TEST(Blend, FloatsAreTwoProductsAndASum) {
   }
 }
 
-TEST(Blend, HalvesGoThroughFloat) {
+TEST(Blend, HalvesAreBlendedInFloat32) {
   std::vector<uint16_t> a, b;
   for (int i = 0; i < 500; ++i) {
     a.push_back(FloatToHalf(static_cast<float>(i) * 0.37f - 90));
@@ -176,7 +176,7 @@ TEST(Blend, HalvesGoThroughFloat) {
   EXPECT_EQ(y[0], FloatToBfloat16(-7.25f * l + 1.5f * m));
 }
 
-TEST(SwapBox, ChangesThePixelsInsideAndNoOthersInBothLayouts) {
+TEST(SwapBox, SwapsOnlyThePixelsInsideTheBoxInBothLayouts) {
   constexpr int64_t kHeight = 6, kWidth = 9, kChannels = 3;
   const MixBox box{2, 1, 7, 5};
   for (const bool channels_first : {false, true}) {
@@ -226,7 +226,7 @@ TEST(SoftLabel, IntegersOfAllTypesAreRead) {
   EXPECT_EQ(LoadInteger(DType::kUint8, bytes), 254);
 }
 
-TEST(MixGroup, MixesEachRowWithItsMirrorImageAndLabelsStaySoft) {
+TEST(MixGroup, MixesImagesAndLabelsOfEachRowWithItsPartner) {
   for (const size_t group : {2u, 3u, 4u, 5u}) {
     for (const auto kind : {MixDraw::Kind::kMixup, MixDraw::Kind::kCutmix, MixDraw::Kind::kNone}) {
       std::vector<std::vector<uint8_t>> images;
@@ -300,7 +300,7 @@ TEST(MixPlan, AnIntegerLabelBecomesAFloatColumn) {
   EXPECT_THAT(mixed.columns[1].shape, ElementsAre(10));
 }
 
-TEST(MixPlan, ASoftLabelStaysAsItIs) {
+TEST(MixPlan, ASoftLabelKeepsItsType) {
   const RowSchema rows = Schema(kImage, Tensor(DType::kFloat16, {7}));
   const auto plan = MakeMixPlan(Mix("cutmix_alpha: 1 group: 4 probability: 0"), rows);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -326,7 +326,7 @@ TEST(MixPlan, ChannelsAreFoundFirstOrLast) {
   EXPECT_EQ(layout({8, 6}).width, 6);
 }
 
-TEST(MixPlan, MistakesNameTheFieldTheColumnAndTheWayOut) {
+TEST(MixPlan, MistakesNameTheFieldTheColumnAndTheFix) {
   const auto check = [](const std::string& mix, const ColumnSpec& image, const ColumnSpec& label) {
     return CheckMixColumns(Mix(mix), Schema(image, label));
   };

@@ -65,7 +65,7 @@ Wire Encode(const std::vector<Row>& rows, RowEncoder* encoder) {
 
 constexpr size_t kLimit = 1 << 20;
 
-TEST(RowFilter, IsUndoneExactly) {
+TEST(RowFilter, UndoRestoresTheExactBytes) {
   std::mt19937_64 random(1);
   for (const RowSchema& schema : Schemas()) {
     const RowFilter filter(schema);
@@ -80,7 +80,7 @@ TEST(RowFilter, IsUndoneExactly) {
   }
 }
 
-TEST(RowFilter, ASlopeInAllColorsAlikeBecomesOneByte) {
+TEST(RowFilter, AGrayGradientLeavesOneChannelNonzero) {
   const RowSchema schema{{Fixed(DType::kUint8, {4, 2, 3})}};
   std::vector<uint8_t> row, filtered(24);
   for (int line = 0; line < 4; ++line) row.insert(row.end(), 6, static_cast<uint8_t>(10 + 2 * line));
@@ -88,7 +88,7 @@ TEST(RowFilter, ASlopeInAllColorsAlikeBecomesOneByte) {
   EXPECT_EQ(filtered, (std::vector<uint8_t>{0, 10, 0, 0, 10, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0}));
 }
 
-TEST(RowCoding, RowsComeBackAsTheyWere) {
+TEST(RowCoding, RowsSurviveEncodingAndDecoding) {
   std::mt19937_64 random(2);
   int coded = 0;
   for (const RowSchema& schema : Schemas()) {
@@ -107,7 +107,7 @@ TEST(RowCoding, RowsComeBackAsTheyWere) {
   EXPECT_GT(coded, 50);
 }
 
-TEST(RowCoding, NoiseGoesAsItIs) {
+TEST(RowCoding, NoiseIsNotCoded) {
   const RowSchema schema{{Fixed(DType::kUint8, {32, 32, 3})}};
   std::mt19937_64 random(3);
   std::vector<uint8_t> noise(schema.FixedBytes());
@@ -119,7 +119,7 @@ TEST(RowCoding, NoiseGoesAsItIs) {
 }
 
 // Input from a hostile worker. ASan and UBSan check the memory accesses.
-TEST(RowCoding, DamagedBytesAndFalseLengthsAreRefused) {
+TEST(RowCoding, DamagedBytesAndFalseLengthsAreRejected) {
   const RowSchema schema{{Fixed(DType::kUint8, {16, 16, 3}), Ragged()}};
   std::mt19937_64 random(4);
   RowEncoder encoder(schema);
@@ -151,7 +151,7 @@ TEST(RowCoding, DamagedBytesAndFalseLengthsAreRefused) {
   EXPECT_FALSE(decoder.Decode({}, {}, kLimit).ok());
 }
 
-TEST(RowCoding, APromiseOfMoreThanTheLimitTakesNoMemory) {
+TEST(RowCoding, LengthsAboveTheLimitAreRejectedWithoutAllocation) {
   const RowSchema schema{{Ragged()}};
   const std::vector<uint32_t> lengths(100, 0xffffffff);
   const std::vector<uint8_t> nothing(20);

@@ -12,7 +12,7 @@ namespace penstock::batch {
 namespace {
 
 // The wire and saved files contain these numbers.
-TEST(DType, NumbersAndNamesAreTheJobFiles) {
+TEST(DType, NumbersAndNamesMatchTheJobFile) {
   const auto* names = v1::DataType_descriptor();
   for (int i = 0; i < names->value_count(); ++i) {
     const int number = names->value(i)->number();

@@ -17,7 +17,7 @@ std::shared_ptr<const std::string> Value(size_t bytes, char fill) {
 
 uint64_t ChargeOf(size_t bytes) { return std::string(bytes, 'x').capacity() + ByteCache::kEntryOverhead; }
 
-TEST(ByteCache, GivesBackWhatWasInsertedAndCountsHitsAndMisses) {
+TEST(ByteCache, ReturnsInsertedValuesAndCountsHitsAndMisses) {
   ByteCache cache(1 << 20);
   EXPECT_EQ(cache.Find({1, 7}), nullptr);
   EXPECT_TRUE(cache.Insert({1, 7}, Value(100, 'a')));
@@ -79,14 +79,14 @@ TEST(ByteCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
   EXPECT_EQ(held->size(), 100u);  // a reader keeps its value after the eviction
 }
 
-TEST(ByteCache, WithoutALimitKeepsNothing) {
+TEST(ByteCache, ALimitOfZeroKeepsNothing) {
   ByteCache cache(0);
   EXPECT_FALSE(cache.Insert({1, 1}, Value(1, 'a')));
   EXPECT_EQ(cache.Find({1, 1}), nullptr);
   EXPECT_EQ(cache.misses(), 0u);
 }
 
-TEST(ByteCache, ALowerLimitLetsGoOfNoMoreThanIsTooMuchAndAHigherOneAdmits) {
+TEST(ByteCache, ALowerLimitEvictsOnlyTheExcessAndAHigherLimitAdmits) {
   ByteCache cache(100 * ChargeOf(100));
   for (uint64_t record = 0; record < 100; ++record) cache.Insert({1, record}, Value(100, 'a'));
   cache.SetLimit(60 * ChargeOf(100) + 5);
@@ -120,7 +120,7 @@ TEST(ByteCache, StaysWithinALimitThatChangesUnderManyThreads) {
   EXPECT_LE(cache.bytes(), cache.limit());
 }
 
-TEST(ByteCache, ManyThreadsNeverPassTheLimit) {
+TEST(ByteCache, ManyThreadsNeverExceedTheLimit) {
   ByteCache cache(50 * ChargeOf(300));
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

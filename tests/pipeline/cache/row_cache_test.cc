@@ -16,7 +16,7 @@ std::string Row(size_t bytes, char fill) { return std::string(bytes, fill); }
 
 uint64_t RowCharge(size_t bytes) { return std::string(bytes, 'x').capacity() + RowCache::kEntryOverhead; }
 
-TEST(RowCache, GivesBackWhatWasKeptAndSharedAndCounts) {
+TEST(RowCache, ReturnsKeptAndSharedRowsAndCountsHitsAndMisses) {
   RowCache cache(1 << 20);
   EXPECT_EQ(cache.Find({1, 0, 7}), nullptr);
   EXPECT_TRUE(cache.Keep({1, 0, 7}, Row(100, 'a')));
@@ -30,7 +30,7 @@ TEST(RowCache, GivesBackWhatWasKeptAndSharedAndCounts) {
   EXPECT_EQ(cache.bytes(), 2 * RowCharge(100));
 }
 
-TEST(RowCache, TheOldestSharedRowsMakeRoomForNewOnes) {
+TEST(RowCache, NewSharedRowsEvictTheOldestSharedRows) {
   RowCache cache(3 * RowCharge(500));
   for (uint64_t p = 0; p < 10; ++p) {
     EXPECT_TRUE(cache.Share({1, 0, p}, Row(500, 'a'), 1));
@@ -39,7 +39,7 @@ TEST(RowCache, TheOldestSharedRowsMakeRoomForNewOnes) {
   for (uint64_t p = 0; p < 10; ++p) EXPECT_EQ(cache.Find({1, 0, p}) != nullptr, p >= 7) << p;
 }
 
-TEST(RowCache, KeptRowsStayAndDisplaceSharedOnes) {
+TEST(RowCache, KeptRowsStayAndEvictSharedRows) {
   RowCache cache(3 * RowCharge(500));
   EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 1));
   EXPECT_TRUE(cache.Keep({2, 0, 0}, Row(500, 'b')));
@@ -54,14 +54,14 @@ TEST(RowCache, KeptRowsStayAndDisplaceSharedOnes) {
   for (uint64_t record = 0; record < 3; ++record) EXPECT_NE(cache.Find({2, 0, record}), nullptr);
 }
 
-TEST(RowCache, ASharedRowGoesWhenThoseWhoWantItHaveHadItAndAKeptOneStays) {
+TEST(RowCache, ASharedRowIsEvictedAfterItsLastReaderAndAKeptRowStays) {
   RowCache cache(1 << 20);
   ASSERT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 2));
   ASSERT_TRUE(cache.Keep({2, 0, 0}, Row(500, 'b')));
   const auto held = cache.Find({1, 0, 0});
-  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "looking is not taking";
+  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "Find() does not report the row as taken";
   cache.ReportTaken({1, 0, 0});
-  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "one more wants it";
+  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "one more reader wants the row";
   cache.ReportTaken({1, 0, 0});
   EXPECT_EQ(cache.Find({1, 0, 0}), nullptr);
   EXPECT_EQ(held->bytes, std::string(500, 'a')) << "the holder keeps the row";
@@ -71,7 +71,7 @@ TEST(RowCache, ASharedRowGoesWhenThoseWhoWantItHaveHadItAndAKeptOneStays) {
   EXPECT_EQ(cache.bytes(), RowCharge(500));
 }
 
-TEST(RowCache, ARowThatNeverFitsDisplacesNothing) {
+TEST(RowCache, ARowThatNeverFitsEvictsNothing) {
   RowCache cache(3 * RowCharge(500));
   EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 1));
   EXPECT_FALSE(cache.Share({1, 0, 1}, Row(5000, 'a'), 1));
@@ -95,7 +95,7 @@ TEST(RowCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
   EXPECT_EQ(held->bytes.size(), 100u);
 }
 
-TEST(RowCache, WithoutALimitTakesNothing) {
+TEST(RowCache, ALimitOfZeroKeepsNothing) {
   RowCache cache(0);
   EXPECT_FALSE(cache.Keep({1, 0, 1}, Row(1, 'a')));
   EXPECT_FALSE(cache.Share({1, 0, 1}, Row(1, 'a'), 1));
@@ -103,7 +103,7 @@ TEST(RowCache, WithoutALimitTakesNothing) {
   EXPECT_EQ(cache.misses(), 0u);
 }
 
-TEST(RowCache, ManyThreadsNeverPassTheLimit) {
+TEST(RowCache, ManyThreadsNeverExceedTheLimit) {
   RowCache cache(50 * RowCharge(300));
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
@@ -132,7 +132,7 @@ TEST(RowCache, ManyThreadsNeverPassTheLimit) {
 
 constexpr size_t kLarge = 20'000;
 
-TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
+TEST(LentRows, OnlyLargeKeptRowsLieInFilesOfTheirSpace) {
   const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(64 << 20, files);
   ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
@@ -150,13 +150,13 @@ TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
   EXPECT_EQ(file_of({1, 0, 1}), file_of({1, 0, 2}));
   EXPECT_NE(file_of({2, 0, 1}), nullptr);
   EXPECT_NE(file_of({2, 0, 1}), file_of({1, 0, 1})) << "rows of two jobs share no file";
-  EXPECT_EQ(file_of({1, 0, 3}), nullptr) << "small ones are joined in messages anyway";
-  EXPECT_EQ(file_of({3, 0, 1}), nullptr) << "shared ones come and go";
+  EXPECT_EQ(file_of({1, 0, 3}), nullptr) << "small rows are joined in messages anyway";
+  EXPECT_EQ(file_of({3, 0, 1}), nullptr) << "shared rows are short-lived";
   EXPECT_EQ(cache.Find({1, 0, 2})->bytes, Row(kLarge, 'b'));
   EXPECT_EQ(cache.Find({2, 0, 1})->bytes, Row(kLarge, 'c'));
 }
 
-TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
+TEST(LentRows, RowsOfSeveralFilesStayWithinTheLimit) {
   const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(40 << 20, files);
   const size_t row = 3 << 20;
@@ -170,7 +170,7 @@ TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
 }
 
 // A trainer may still read a row after its stream has ended, and receives no notification.
-TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
+TEST(LentRows, ALentRowIsUnchangedAfterItsSpaceIsDropped) {
   const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(8 << 20, files);
   ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
@@ -188,7 +188,7 @@ TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
   }
 }
 
-TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
+TEST(RowCache, ALowerLimitEvictsSharedRowsBeforeKeptRows) {
   RowCache cache(100 * (1000 + RowCache::kEntryOverhead) + 100 * 64);
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(1000, 'a')));
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({2, 0, k}, Row(1000, 'b')));
@@ -196,7 +196,7 @@ TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Share({3, 1, k}, Row(1000, 'c'), 1));
   cache.SetLimit(kept + 5 * (1000 + RowCache::kEntryOverhead) + 500);
   EXPECT_EQ(cache.Find({3, 1, 0}), nullptr);
-  EXPECT_NE(cache.Find({3, 1, 19}), nullptr) << "the latest";
+  EXPECT_NE(cache.Find({3, 1, 19}), nullptr) << "the latest row stays";
   EXPECT_NE(cache.Find({1, 0, 3}), nullptr);
   EXPECT_NE(cache.Find({2, 0, 3}), nullptr);
   cache.SetLimit(kept - 1);
@@ -208,7 +208,7 @@ TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
   EXPECT_TRUE(cache.Keep({4, 0, 1}, Row(1000, 'd')));
 }
 
-TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
+TEST(LentRows, ALowerLimitKeepsItsShareOfRowsAndHits) {
   const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(64 << 20, files);
   const uint64_t rows = 3000;
@@ -230,7 +230,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
   for (const double part : {0.8, 0.5, 0.2}) {
     cache.SetLimit(static_cast<uint64_t>(part * static_cast<double>(full)));
     EXPECT_LE(cache.bytes(), cache.limit());
-    EXPECT_GE(cache.bytes() + (5 << 20), cache.limit()) << "no more than a file too much";
+    EXPECT_GE(cache.bytes() + (5 << 20), cache.limit()) << "evicts at most one file too many";
     const uint64_t hits = cache.hits();
     for (uint64_t k = 0; k < rows; ++k) cache.Find({1 + k % 2, 0, k});
     const double rate = static_cast<double>(cache.hits() - hits) / static_cast<double>(rows);
@@ -243,7 +243,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
   EXPECT_EQ(cache.bytes(), full);
 }
 
-TEST(LentRows, ALowerLimitWhileRowsAreKeptHoldsWhenAllAreThere) {
+TEST(LentRows, ALimitThatIsLoweredDuringInsertionsHoldsAfterwards) {
   RowCache cache(32 << 20, std::make_shared<SharedRowFiles>());
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
@@ -263,7 +263,7 @@ TEST(LentRows, ALowerLimitWhileRowsAreKeptHoldsWhenAllAreThere) {
   EXPECT_LE(cache.bytes(), uint64_t{5} << 20);
 }
 
-TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
+TEST(LentRows, AHeldRowIsUnchangedAfterTheLimitIsLowered) {
   RowCache cache(4 << 20, std::make_shared<SharedRowFiles>());
   for (uint64_t k = 0; k < 50; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(kLarge, 'a')));
   const auto row = cache.Find({1, 0, 7});
@@ -272,7 +272,7 @@ TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
   EXPECT_EQ(row->bytes, Row(kLarge, 'a'));
 }
 
-TEST(LentRows, AreWrittenOnceByManyThreads) {
+TEST(LentRows, ManyThreadsWriteEachRowOnce) {
   const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(4 << 20, files);
   std::vector<std::thread> threads;

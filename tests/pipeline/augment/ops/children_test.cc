@@ -86,7 +86,7 @@ TEST(Children, DrawIndependentlyOfTheirParentAndOfEachOther) {
   EXPECT_NEAR(MirroredShare("ops { random_apply { probability: 1 " + half + half + " } }"), 0.5, Slack(0.5));
 }
 
-TEST(Children, DrawByTheirPathOfNames) {
+TEST(Children, DrawsDependOnThePathOfNames) {
   const auto rows = [](const std::string& ops) {
     const auto pipeline = BuildPipeline(ChildrenJob(ops));
     std::vector<uint8_t> first;
@@ -103,7 +103,7 @@ TEST(Children, DrawByTheirPathOfNames) {
             rows("ops { random_apply { probability: 1 " + nothing + " ops { " + flip + " } } }"));
 }
 
-TEST(Children, WorkOnTensorsToo) {
+TEST(Children, MayWorkOnTensors) {
   const std::string job = "features { key: 'x' type: FLOAT shape: 2 }\n";
   EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { normalize { mean: 1 } } } }")),
               IsEmpty());
@@ -112,7 +112,7 @@ TEST(Children, WorkOnTensorsToo) {
                                     "op must be float32 [2]")));
 }
 
-TEST(Children, MistakesHaveTheirPath) {
+TEST(Children, MistakesNameThePathOfTheOp) {
   const auto mistakes = [](const std::string& ops) {
     return CheckPipeline(ImageJob("ops { decode_image { } }\n" + ops + "ops { resize { height: 4 width: 4 } }"));
   };
@@ -141,7 +141,7 @@ TEST(Children, MistakesHaveTheirPath) {
               ElementsAre(HasSubstr("weights: must be finite and not below 0")));
 }
 
-TEST(Children, KeepTheSizeWhereOneIsKnown) {
+TEST(Children, MustKeepAKnownSize) {
   const auto mistakes = [](const std::string& ops) {
     return CheckPipeline(ImageJob("ops { decode_image { } }\n" + ops));
   };
@@ -157,7 +157,7 @@ TEST(Children, KeepTheSizeWhereOneIsKnown) {
               ElementsAre(HasSubstr("a size that differs from record to record")));
 }
 
-TEST(OneOf, TakesOpsThatLeaveTheSameSize) {
+TEST(OneOf, AcceptsOpsThatLeaveTheSameSize) {
   const std::string crops =
       "ops { name: 'crop' one_of { ops { random_resized_crop { height: 24 width: 32 } }\n"
       "ops { center_crop { height: 24 width: 32 } }\nops { resize { height: 24 width: 32 } } } }\n";
@@ -195,7 +195,7 @@ TEST(OneOf, TakesOpsThatLeaveTheSameSize) {
                                     "leaves uint8 [24, 32, 3]; all ops inside must leave the same size")));
 }
 
-TEST(Children, NestOnlySoDeep) {
+TEST(Children, NestAtMostEightDeep) {
   const auto nested = [](int depth) {
     std::string ops = "ops { random_horizontal_flip { } }";
     for (int i = 0; i < depth; ++i) ops = "ops { random_apply { probability: 1 " + ops + " } }";
@@ -205,8 +205,8 @@ TEST(Children, NestOnlySoDeep) {
   EXPECT_THAT(CheckPipeline(nested(9)), ElementsAre(HasSubstr("ops may be inside others at most 8 deep")));
 }
 
-TEST(Children, AnErrorNamesTheChild) {
-  // A center crop of a huge image's corner cannot fail. A broken JPEG fails where it is decoded, inside the child.
+TEST(Children, DamageThatAChildFindsIsAnErrorOfDecodeImage) {
+  // The pixels of the broken JPEG are first needed inside the child. The error still names decode_image.
   const auto pipeline =
       BuildPipeline(ImageJob("ops { decode_image { } }\n"
                              "ops { random_apply { probability: 1 ops { random_horizontal_flip { probability: 1 } }\n"
@@ -221,7 +221,7 @@ TEST(Children, AnErrorNamesTheChild) {
 }
 
 TEST(Children, ScratchCoversEveryOutcome) {
-  // The booked bytes suffice for every child, and are a little more than the largest child needs.
+  // The reserved bytes suffice for every child, and are a little more than the largest child needs.
   const std::string jpeg = image::MakeJpeg({.width = 300, .height = 200});
   const std::string record = ImageRecord(jpeg);
   const auto scratch_of = [&](const std::string& ops) {
@@ -237,7 +237,7 @@ TEST(Children, ScratchCoversEveryOutcome) {
   EXPECT_LT(both, scratch_of(dear) + scratch_of(cheap) + (size_t{1} << 20));
 }
 
-TEST(Children, OnlyWhatDrawsIsKeptOutOfTheDecodedPrefix) {
+TEST(Children, OnlyRandomOpsAreExcludedFromTheDecodedPrefix) {
   const auto prefix = [](const std::string& op) {
     const auto pipeline = BuildPipeline(ImageJob(op + "ops { resize { height: 4 width: 4 } }"));
     return pipeline->HasDecodedPrefix();

@@ -104,7 +104,7 @@ std::string OpText(const std::string& name, const std::string& arguments) {
   return "ops { " + name + " { " + arguments + " } }";
 }
 
-TEST(ColorOps, SameDrawsAreTheSameBytesAndTheOpsDoSomething) {
+TEST(ColorOps, SameDrawsGiveTheSameBytesAndEachOpChangesTheImage) {
   const Pixels plain = RowOf("");
   for (const auto& [name, arguments] : Examples()) {
     const auto pipeline = Build(OpText(name, arguments));
@@ -121,7 +121,7 @@ TEST(ColorOps, SameDrawsAreTheSameBytesAndTheOpsDoSomething) {
   }
 }
 
-TEST(ColorOps, ProbabilityZeroIsTheImageAndOneHalfIsHalfOfThem) {
+TEST(ColorOps, ProbabilityZeroChangesNoImageAndOneHalfChangesHalf) {
   const Pixels plain = RowOf("");
   for (const auto& [name, arguments] : Examples()) {
     if (name == "autocontrast") continue;
@@ -136,7 +136,7 @@ TEST(ColorOps, ProbabilityZeroIsTheImageAndOneHalfIsHalfOfThem) {
   }
 }
 
-TEST(ColorOps, GrayImagesStayGrayImages) {
+TEST(ColorOps, GrayImagesStayGray) {
   const std::set<std::string> about_color = {"saturation", "hue", "grayscale", "pca_lighting", "channel_shuffle"};
   const Pixels plain = RowOf("", 1);
   EXPECT_EQ(plain.size(), static_cast<size_t>(kColorWidth * kColorHeight));
@@ -150,7 +150,7 @@ TEST(ColorOps, GrayImagesStayGrayImages) {
 }
 
 // A row's bytes include what its scratch keeps after the row.
-TEST(ColorOps, ScratchBytesBoundsWhatARowTakes) {
+TEST(ColorOps, ScratchBytesBoundsTheMemoryOfARow) {
   for (const int channels : {1, 3}) {
     for (const auto& [name, arguments] : Examples()) {
       const auto pipeline = Build(OpText(name, arguments) + OpText("invert", ""), channels);
@@ -165,7 +165,7 @@ TEST(ColorOps, ScratchBytesBoundsWhatARowTakes) {
   }
 }
 
-TEST(ColorOps, AnOpThatIsNotAppliedLeavesFusionAsItIs) {
+TEST(ColorOps, AnOpThatIsNotAppliedDoesNotPreventFusion) {
   // The op is between decode and crop. If it does nothing, only the crop's pixels are decoded, into the same buffers.
   const std::string crop = " ops { name: 'crop' random_resized_crop { height: 16 width: 16 scale_max: 0.2 } }";
   const std::string decode = "ops { decode_image { } } ";
@@ -219,7 +219,7 @@ TEST(ColorOps, ChannelShuffleDrawsEveryOrder) {
   for (const auto& [pixels, count] : seen) EXPECT_NEAR(count, 100, 40);
 }
 
-TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
+TEST(ColorOps, ColorJitterDrawsTheOrderOfItsOps) {
   // The factors are so near each other that only the order of brightness and contrast makes a difference.
   const auto pipeline = Build("ops { color_jitter { brightness: 0.9 contrast: 0.9 } }");
   const std::string record = Record(3);
@@ -240,7 +240,7 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   EXPECT_TRUE(found);
 }
 
-TEST(ColorOps, PcaLightingMovesAllPixelsOfAChannelAlike) {
+TEST(ColorOps, PcaLightingAddsOneOffsetToAllPixelsOfAChannel) {
   const Pixels plain = RowOf("");
   const auto pipeline = Build("ops { pca_lighting { sigma: 0.3 } }");
   double sum = 0, squares = 0;
@@ -286,7 +286,7 @@ Hole FindHole(const Pixels& plain, const Pixels& out, int width, int height) {
   return hole;
 }
 
-TEST(ColorOps, RandomErasingKeepsToItsAreaAndAspect) {
+TEST(ColorOps, RandomErasingKeepsItsLimitsOfAreaAndAspect) {
   const Pixels plain = RowOf("ops { posterize { bits: 1 } }");  // no value is the fill
   const auto pipeline = Build(
       "ops { posterize { bits: 1 } } "
@@ -307,7 +307,7 @@ TEST(ColorOps, RandomErasingKeepsToItsAreaAndAspect) {
   EXPECT_NEAR(mean_area, 0.2, 0.015);
 }
 
-TEST(ColorOps, RandomErasingFillsAsAsked) {
+TEST(ColorOps, RandomErasingUsesTheRequestedFill) {
   const auto colors = [](const std::string& fill) {
     const Pixels plain = RowOf("ops { posterize { bits: 1 } }");
     const Pixels out = RowOf("ops { posterize { bits: 1 } } ops { random_erasing { probability: 1 " + fill + " } }");
@@ -343,7 +343,7 @@ TEST(ColorOps, CutoutsAreSquaresClippedAtTheBorder) {
   EXPECT_NEAR(whole / 300.0, 39.0 / 48 * 31 / 40, 0.09);
 }
 
-TEST(ColorOps, GridMaskHidesTheSquareOfWhatIsNotKept) {
+TEST(ColorOps, GridMaskHidesTheSquareOfOneMinusKeepRatio) {
   const Pixels plain = RowOf("ops { posterize { bits: 1 } }");
   for (const char* turn : {"", "max_rotation_degrees: 90"}) {
     const auto pipeline = Build(
@@ -359,7 +359,7 @@ TEST(ColorOps, GridMaskHidesTheSquareOfWhatIsNotKept) {
   }
 }
 
-TEST(ColorOps, JpegDistortionIsWhatADecoderMakesOfTheCompressedImage) {
+TEST(ColorOps, JpegDistortionEncodesAndDecodesTheImage) {
   const Pixels plain = RowOf("");
   const auto loss = [&](const Pixels& a, const Pixels& b) {
     double sum = 0;
@@ -420,7 +420,7 @@ TEST(ColorOps, MistakesNameTheField) {
   }
 }
 
-TEST(ColorOps, OnlyImagesAreTaken) {
+TEST(ColorOps, AcceptOnlyImages) {
   for (const auto& [name, arguments] : Examples()) {
     const auto pipeline = Pipeline::Create(ImageJob("ops { column: 'label' " + name + " { " + arguments + " } }"));
     ASSERT_FALSE(pipeline.ok()) << name;

@@ -62,13 +62,13 @@ TEST(Determinism, EveryOpHasAnExample) {
   std::set<std::string> examples;
   for (const OpExample& example : OpExamples()) examples.insert(example.name);
   for (const std::string& name : OpNames()) {
-    // Each author of an own op has its examples; tests/examples has ours.
+    // The author of a custom op adds its examples. tests/examples has those of Penstock's own example.
     if (name == "custom") continue;
     EXPECT_TRUE(examples.contains(name)) << name << "'s test needs an OpExampleRegistration (op_examples.h)";
   }
 }
 
-TEST(Determinism, RowsOfAPipelineThatSaysThatItDrawsNothingAreAlike) {
+TEST(Determinism, RowsOfADeterministicPipelineAreTheSame) {
   const std::string record = ImageRecord(image::MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2}));
   for (const OpExample& example : OpExamples()) {
     const auto pipeline = BuildPipeline(ExampleJob(example));
@@ -99,7 +99,7 @@ TEST(Determinism, EveryOpGivesTheSameBytesUnderEveryTarget) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-TEST(Determinism, OpencvAndLibjpegGiveTheSameBytesWithoutTheirVectors) {
+TEST(Determinism, OpencvAndLibjpegGiveTheSameBytesWithoutVectorCode) {
   char self[PATH_MAX] = {};
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
   const std::string command = absl::StrCat(

@@ -71,7 +71,7 @@ Picture RunOps(const std::string& ops, const Picture& in, const SampleKey& key =
 
 std::string OpsOf(const std::string& op) { return "ops { " + op + " } "; }
 
-TEST(Pad, EveryModeIsNumpys) {
+TEST(Pad, EveryModeMatchesNumpy) {
   const Picture in = Input(5, 4);
   const auto side = [&](const std::string& mode) {
     const Picture out = RunOps(OpsOf("pad { left: 7 top: 1 right: 6 bottom: 2 mode: " + mode + " fill: 9 }"), in);
@@ -98,7 +98,7 @@ TEST(Pad, EveryModeIsNumpys) {
   EXPECT_EQ(side("SYMMETRIC"), "344321001234432100");
 }
 
-TEST(Pad, OnOnePixelRepeatsIt) {
+TEST(Pad, RepeatsASinglePixel) {
   const Picture in{1, 1, {7, 8, 9}};
   for (const std::string mode : {"EDGE", "REFLECT", "SYMMETRIC"}) {
     const Picture out = RunOps(OpsOf("pad { left: 2 bottom: 3 mode: " + mode + " }"), in);
@@ -108,7 +108,7 @@ TEST(Pad, OnOnePixelRepeatsIt) {
   }
 }
 
-TEST(RandomCrop, IsAWindowOfThePaddedImageAtEveryPlace) {
+TEST(RandomCrop, IsAWindowOfThePaddedImageAtVaryingPlaces) {
   const Picture in = Input();
   for (const std::string mode : {"CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"}) {
     const Picture padded =
@@ -151,7 +151,7 @@ TEST(RandomCrop, SmallImagesAreAnErrorUnlessPadded) {
   EXPECT_EQ(RunOps(OpsOf("random_crop { height: 18 width: 24 }"), in), in);
 }
 
-TEST(Flips, TwiceIsTheIdentity) {
+TEST(Flips, FlippingTwiceIsTheIdentity) {
   const Picture in = Input();
   const std::string vertical = OpsOf("random_vertical_flip { probability: 1 }");
   const std::string horizontal = OpsOf("random_horizontal_flip { probability: 1 }");
@@ -175,7 +175,7 @@ Picture Warped(const Picture& in, const image::WarpMap& map, image::WarpSampling
   return out;
 }
 
-TEST(Warps, FixedParametersAreTheMapsOfTorchvision) {
+TEST(Warps, FixedParametersGiveTheMapsOfTorchvision) {
   const Picture in = Input();
   EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 fill: 4 }"), in),
             Warped(in, image::RotateMap(20, kGeometryWidth, kGeometryHeight), image::WarpSampling::kBilinear));
@@ -189,7 +189,7 @@ TEST(Warps, FixedParametersAreTheMapsOfTorchvision) {
   EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 probability: 0 }"), in), in);
 }
 
-TEST(Warps, RandomOnesDifferFromSampleToSampleAndAreTheSameAgain) {
+TEST(Warps, RandomWarpsDifferBetweenSamplesAndAreRepeatable) {
   const Picture in = Input();
   for (const std::string op : {"rotate { min_degrees: -30 max_degrees: 30 }",
                                "affine { translate_x: 0.3 translate_y: 0.2 scale_min: 0.7 scale_max: 1.3 }",
@@ -287,7 +287,7 @@ TEST(TenCrop, ASmallImageIsAnError) {
               testing::HasSubstr("24 x 18, smaller than the crops of 10 x 19"));
 }
 
-TEST(FiveCrop, CastAndNormalizeTakeTheCrops) {
+TEST(FiveCrop, CastAndNormalizeAcceptTheCrops) {
   const Picture in = Input();
   const std::vector<uint8_t> crops = *TryRun(OpsOf("five_crop { height: 8 width: 10 }"), in);
   const auto run = [&](const std::string& op, const std::vector<int64_t>& shape) {
@@ -340,7 +340,7 @@ TEST(Geometry, MistakesAreNamedByField) {
 }
 
 // The header alone bounds the bytes of a row for every draw.
-TEST(Geometry, ScratchIsBoundedBeforehand) {
+TEST(Geometry, TheHeaderBoundsTheScratch) {
   const std::string record = ImageRecord(image::MakeJpeg({.width = 200, .height = 150}));
   for (const std::string op :
        {"random_crop { height: 300 width: 64 pad_if_needed: true }", "rotate { max_degrees: 30 }", "pad { left: 100 }",

@@ -21,7 +21,7 @@ std::vector<uint8_t> NormalizedPixels(const std::string& ops, int width, int hei
   return ImageAfter(ops, ImageRecord(image::MakeJpeg({.width = width, .height = height})));
 }
 
-TEST(Normalize, IsTheFormulaInFloat32) {
+TEST(Normalize, MatchesTheFormulaInFloat32) {
   const std::string resize = "ops { resize { height: 3 width: 5 } }";
   const std::vector<uint8_t> pixels = NormalizedPixels(resize, 40, 30);
   const std::string record = ImageRecord(image::MakeJpeg({.width = 40, .height = 30}));

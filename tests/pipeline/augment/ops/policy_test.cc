@@ -51,8 +51,8 @@ std::string Written(v1::AutoAugment::Policy policy) {
   return text;
 }
 
-// The tables again, written a second time from torchvision's.
-TEST(AutoAugment, TablesAreTorchvisions) {
+// The tables, transcribed a second time from torchvision's source.
+TEST(AutoAugment, TablesMatchTorchvision) {
   EXPECT_EQ(Written(v1::AutoAugment::IMAGENET),
             "Posterize 0.4 8, Rotate 0.6 9\nSolarize 0.6 5, AutoContrast 0.6\nEqualize 0.8, Equalize 0.6\n"
             "Posterize 0.6 7, Posterize 0.6 6\nEqualize 0.4, Solarize 0.2 4\nEqualize 0.4, Rotate 0.8 8\n"
@@ -107,7 +107,7 @@ std::map<std::string, PolicyOp> OpsByName() {
   return ops;
 }
 
-TEST(PolicyOps, MagnitudesAreTorchvisionsToTheLastBit) {
+TEST(PolicyOps, MagnitudesMatchTorchvisionToTheLastBit) {
   const std::map<std::string, PolicyOp> ops = OpsByName();
   const std::vector<std::string> lines = TableLines("policy_magnitudes.txt");
   ASSERT_EQ(lines.size(), size_t{352});
@@ -122,18 +122,18 @@ TEST(PolicyOps, MagnitudesAreTorchvisionsToTheLastBit) {
     for (uint32_t bin = 0; bin < bins; ++bin) {
       const double magnitude = PolicyMagnitude(SpaceOf(policy), ops.at(name), bin, bins, width, height);
       magnitudes.push_back(static_cast<float>(magnitude));
-      ASSERT_EQ(static_cast<double>(magnitudes.back()), magnitude) << line << ": is a float32 there";
+      ASSERT_EQ(static_cast<double>(magnitudes.back()), magnitude) << line << ": torchvision has a float32";
     }
     EXPECT_EQ(crc32(0, reinterpret_cast<const Bytef*>(magnitudes.data()),
                     static_cast<uInt>(magnitudes.size() * sizeof(float))),
               wanted)
         << line;
   }
-  // The best known of them: int() makes 15 of it, not 16.
+  // The best-known float32 magnitude: int() truncates it to 15, not 16.
   EXPECT_EQ(PolicyMagnitude(PolicySpace::kTrivialWide, PolicyOp::kTranslateX, 15, 31, 224, 224), 15.99999904632568359);
 }
 
-TEST(PolicyOps, PixelsAreTorchvisionsAtEveryMagnitude) {
+TEST(PolicyOps, PixelsMatchTorchvisionAtEveryMagnitude) {
   constexpr int kWidth = 61, kHeight = 47;
   std::vector<uint8_t> picture;
   for (int y = 0; y < kHeight; ++y) {
@@ -163,7 +163,7 @@ TEST(PolicyOps, PixelsAreTorchvisionsAtEveryMagnitude) {
   }
 }
 
-TEST(PolicyOps, MagnitudesOfAFewBinsAsTheyAreRead) {
+TEST(PolicyOps, MagnitudesOfAFewBinsHaveTheExpectedValues) {
   using enum PolicyOp;
   const auto row = [](PolicySpace space, PolicyOp op, uint32_t bins) {
     std::vector<double> magnitudes;
@@ -227,7 +227,7 @@ TEST(TrivialAugmentWide, MagnitudesAreUniform) {
   EXPECT_EQ(counts.size(), 11 * 5 + 3u);
 }
 
-TEST(AutoAugment, PairsProbabilitiesAndSigns) {
+TEST(AutoAugment, DrawsPairsOpsAndSignsWithTheirProbabilities) {
   // Counts by the first op of each of SVHN's pairs. Pairs with the same first op share a count.
   const auto pairs = AutoAugmentPairs(v1::AutoAugment::SVHN);
   std::map<PolicyOp, double> wanted;
@@ -273,7 +273,7 @@ TEST(AugMix, WeightsSumToOne) {
   }
 }
 
-TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
+TEST(AugMix, AlphaSetsTheShareOfTheOriginalImage) {
   // For white pixels with fill 0, a large alpha gives one half of the image plus one half of the mean chain.
   const auto pipeline = BuildPipeline(PolicyJob("augmix { alpha: 1000 mixture_width: 1 chain_depth: 1 severity: 10 }"));
   const std::vector<uint8_t> white(32 * 40 * 3, 255);
@@ -283,7 +283,7 @@ TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
 }
 
 // These ops make the same rows in every release: states of running jobs depend on it.
-TEST(Policies, RowsArePinned) {
+TEST(Policies, RowsNeverChange) {
   const std::vector<uint8_t> pixels = image::MakePixels(40, 32, 3, 11);
   const auto digest = [&](const std::string& op) {
     const auto pipeline = BuildPipeline(PolicyJob(op));
@@ -302,7 +302,7 @@ TEST(Policies, RowsArePinned) {
   EXPECT_EQ(digest("augmix { }"), "5a03765bdb22f0f5");
 }
 
-TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
+TEST(Policies, AnImageThatNoOpChangesIsUntouched) {
   const std::vector<uint8_t> pixels = image::MakePixels(40, 32, 3, 11);
   const auto pipeline = BuildPipeline(PolicyJob("rand_augment { magnitude: 0 num_ops: 1 }"));
   int same = 0;
@@ -311,7 +311,7 @@ TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
   EXPECT_GE(same, 130);
 }
 
-TEST(Policies, MistakesSayWhatWouldBeRight) {
+TEST(Policies, MistakesNameTheValidValues) {
   const auto mistakes = [](const std::string& op) { return CheckPipeline(PolicyJob(op)); };
   EXPECT_THAT(mistakes("rand_augment { magnitude: 31 }"),
               ElementsAre("ops[0].rand_augment.magnitude: 31 is no bin; they are 0 to 30 (num_magnitude_bins: 31)"));

@@ -69,7 +69,7 @@ TEST(OneHot, SmoothingMovesItsShareToAllClasses) {
   EXPECT_THAT(row.As<double>(1), ElementsAre(off, off, on, off, off));
 }
 
-TEST(OneHot, TakesIntegersOfEveryTypeAndGivesEveryType) {
+TEST(OneHot, AcceptsIntegersOfEveryType) {
   for (const char* from : {"INT8", "UINT8", "INT16", "UINT16", "INT32", "INT64"}) {
     const auto pipeline = BuildPipeline(TensorJob("ops { column: 'label' cast { to: " + std::string(from) +
                                                   " } } ops { column: 'label' one_hot { classes: 3 to: UINT8 } }"));
@@ -79,7 +79,7 @@ TEST(OneHot, TakesIntegersOfEveryTypeAndGivesEveryType) {
   }
 }
 
-TEST(OneHot, ALabelThatIsNoClassIsTheRecordsFault) {
+TEST(OneHot, ALabelOutsideTheClassesIsAnErrorOfTheRecord) {
   const auto pipeline = BuildPipeline(TensorJob("ops { column: 'label' one_hot { classes: 4 } }"));
   OwnedRow row(pipeline->schema());
   for (const int64_t label : {int64_t{-1}, int64_t{4}, INT64_MAX, INT64_MIN}) {
@@ -106,7 +106,7 @@ TEST(OneHot, MistakesAreNamed) {
               ElementsAre(AllOf(StartsWith("ops[0].one_hot.to: "), HasSubstr("float type"))));
 }
 
-TEST(Scale, IsTheFormulaInFloat32OnRawTensors) {
+TEST(Scale, MatchesTheFormulaInFloat32OnRawTensors) {
   const float factor = 0.3f, offset = -7.25f;
   const auto floats = BuildPipeline(TensorJob("ops { scale { factor: 0.3 offset: -7.25 } }"));
   const auto halves = BuildPipeline(TensorJob("ops { scale { factor: 0.3 offset: -7.25 to: FLOAT16 } }"));
@@ -127,7 +127,7 @@ TEST(Scale, IsTheFormulaInFloat32OnRawTensors) {
   }
 }
 
-TEST(Scale, ChangesNothingButTheTypeUnlessToldTo) {
+TEST(Scale, ChangesOnlyTheTypeByDefault) {
   const auto pipeline = BuildPipeline(TensorJob("ops { column: 'label' scale { } }"));
   OwnedRow row(pipeline->schema());
   ASSERT_TRUE(Make(*pipeline, TensorRecord(kRaw, -3), &row).ok());
@@ -145,7 +145,7 @@ v1::JobSpec RawImageJob(const std::string& ops) {
       ops);
 }
 
-TEST(Cast, BytesOfAnImagesShapeAreAnImageForTheOpsThatFollow) {
+TEST(Cast, BytesOfAnImagesShapeAreAnImageForLaterOps) {
   const auto pipeline = BuildPipeline(RawImageJob(
       "ops { scale { factor: -1 offset: 255 } } ops { cast { to: UINT8 } }"
       "ops { random_vertical_flip { probability: 1 } } ops { resize { height: 4 width: 6 filter: NEAREST } }"));
@@ -156,7 +156,7 @@ TEST(Cast, BytesOfAnImagesShapeAreAnImageForTheOpsThatFollow) {
                                               255, 255, 254, 254, 253, 253, 255, 255, 254, 254, 253, 253));
 }
 
-TEST(Cast, NumbersWhoseSizeDiffersFromRecordToRecordAreNoInput) {
+TEST(Cast, NumbersWhoseSizeDiffersBetweenRecordsAreRejected) {
   const auto check = [](const std::string& ops) { return CheckPipeline(ImageJob("ops { decode_image { } }" + ops)); };
   const auto wanted = HasSubstr("an image, or numbers of a fixed shape");
   EXPECT_THAT(check("ops { cast { to: FLOAT32 } } ops { cast { to: UINT8 } } ops { resize { height: 4 width: 4 } }"),
@@ -184,7 +184,7 @@ TEST(Normalize, KnowsItsPresetsByName) {
   EXPECT_FLOAT_EQ(mean_of("inception")[4], 1.0f);
 }
 
-TEST(MixOfAJob, IsCheckedAgainstTheColumnsThatOpsMake) {
+TEST(MixOfAJob, IsCheckedAgainstTheColumnsAfterTheOps) {
   EXPECT_THAT(CheckPipeline(TensorJob("mix { mixup_alpha: 1 classes: 3 }")), IsEmpty());
   EXPECT_THAT(CheckPipeline(TensorJob("mix { mixup_alpha: 1 }")), ElementsAre(StartsWith("mix.classes: ")));
   const std::string one_hot = "ops { column: 'label' one_hot { classes: 4 } }";

@@ -11,7 +11,7 @@
 namespace penstock::cache {
 namespace {
 
-TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
+TEST_F(DiskCacheTest, TheMemoryOfTheIndexIsBounded) {
   index_bytes_ = 5 * DiskSpace::kEntryMemory;
   {
     const auto cache = OpenCache();
@@ -51,7 +51,7 @@ class Grants final : public DiskIndexMemory {
   uint64_t left_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
+TEST_F(DiskCacheTest, TheIndexGrowsWithGrantedMemoryAndReturnsIt) {
   index_bytes_ = 5 * DiskSpace::kEntryMemory;
   const auto grants = std::make_shared<Grants>(2 * kStep);
   {
@@ -59,7 +59,7 @@ TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
     cache->GrowIndexWith(grants);
     auto use = cache->Use(kSpace, "a data set");
     Fill(cache.get(), 0, 30);
-    EXPECT_EQ(Held(cache.get(), 0, 30), 25u) << "5, and 10 for each step";
+    EXPECT_EQ(Held(cache.get(), 0, 30), 25u) << "5 records, and 10 for each of the two steps";
     EXPECT_EQ(grants->left(), 0u);
     // After a refusal the cache asks again a second later.
     grants->Add(kStep);
@@ -94,12 +94,12 @@ TEST_F(DiskCacheTest, TheIndexGrowsWithTheMemoryThatItIsGrantedAndReturnsIt) {
   EXPECT_EQ(grants->left(), 0u);
 }
 
-TEST_F(DiskCacheTest, MemoryForWhatWaitsIsBounded) {
+TEST_F(DiskCacheTest, TheMemoryOfQueuedRecordsIsBounded) {
   queue_bytes_ = 999;
   const auto cache = OpenCache();
   const auto use = cache->Use(kSpace, "a data set");
   Fill(cache.get(), 0, 5);
-  EXPECT_EQ(Held(cache.get(), 0, 5), 0u) << "each is larger than all that may wait";
+  EXPECT_EQ(Held(cache.get(), 0, 5), 0u) << "each record is larger than the queue";
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(DiskCacheTest, GivesBackWhatItWasOfferedAndCounts) {
+TEST_F(DiskCacheTest, ReturnsOfferedRecordsAndCountsHitsAndMisses) {
   const auto cache = OpenCache();
   const auto use = cache->Use(kSpace, "a data set");
   cache->Flush();
@@ -39,7 +39,7 @@ TEST_F(DiskCacheTest, GivesBackWhatItWasOfferedAndCounts) {
   EXPECT_EQ(stats.bytes, FilesBytes(folder()));
 }
 
-TEST_F(DiskCacheTest, OutlivesTheProcess) {
+TEST_F(DiskCacheTest, RecordsSurviveTheCacheObject) {
   {
     const auto cache = OpenCache();
     const auto use = cache->Use(kSpace, "a data set");
@@ -52,7 +52,7 @@ TEST_F(DiskCacheTest, OutlivesTheProcess) {
   EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
 }
 
-TEST_F(DiskCacheTest, ASpaceNeverGivesAnothersRecords) {
+TEST_F(DiskCacheTest, ASpaceNeverReturnsRecordsOfAnother) {
   const auto cache = OpenCache();
   const auto one = cache->Use(1, "one"), two = cache->Use(2, "two");
   cache->Flush();
@@ -70,7 +70,7 @@ TEST_F(DiskCacheTest, ASpaceNeverGivesAnothersRecords) {
   EXPECT_EQ(Held(cache.get(), 0, 5, 3), 0u);
 }
 
-TEST_F(DiskCacheTest, ItsFilesNeverPassTheLimitAndWhatIsThereStays) {
+TEST_F(DiskCacheTest, FilesNeverExceedTheLimitAndCachedRecordsStay) {
   const uint64_t each = kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes;
   const auto cache = OpenCache(10 * each + 5);
   const auto use = cache->Use(kSpace, "a data set");
@@ -82,7 +82,7 @@ TEST_F(DiskCacheTest, ItsFilesNeverPassTheLimitAndWhatIsThereStays) {
   }
 }
 
-TEST_F(DiskCacheTest, UnusedDataSetsMakeRoomTheLongestUnusedFirst) {
+TEST_F(DiskCacheTest, TheLongestUnusedDataSetIsEvictedFirst) {
   const uint64_t each = kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes;
   const auto cache = OpenCache(30 * each);
   for (uint64_t space = 1; space <= 3; ++space) {
@@ -99,7 +99,7 @@ TEST_F(DiskCacheTest, UnusedDataSetsMakeRoomTheLongestUnusedFirst) {
   EXPECT_LE(cache->Stats().bytes, 30 * each);
 }
 
-TEST_F(DiskCacheTest, WhatIsUsedByTwoIsGivenUpByTheLast) {
+TEST_F(DiskCacheTest, ADataSetIsReadableUntilItsLastUseEnds) {
   const auto cache = OpenCache();
   auto one = cache->Use(kSpace, "a data set");
   auto two = cache->Use(kSpace, "a data set");
@@ -117,7 +117,7 @@ TEST_F(DiskCacheTest, WhatIsUsedByTwoIsGivenUpByTheLast) {
 }
 
 // An adversary changes each byte of the files, one at a time, and cuts the files anywhere.
-TEST_F(DiskCacheTest, DamageGivesAMissNeverOtherBytes) {
+TEST_F(DiskCacheTest, DamageCausesAMissAndNeverWrongBytes) {
   {
     const auto cache = OpenCache();
     const auto use = cache->Use(kSpace, "a data set");
@@ -173,7 +173,7 @@ TEST_F(DiskCacheTest, DamageGivesAMissNeverOtherBytes) {
   }
 }
 
-TEST_F(DiskCacheTest, ReopenedAfterDamageItKeepsTheNewCopy) {
+TEST_F(DiskCacheTest, KeepsTheNewCopyOfADamagedRecordWhenReopened) {
   {
     const auto cache = OpenCache();
     const auto use = cache->Use(kSpace, "a data set");
@@ -195,8 +195,8 @@ TEST_F(DiskCacheTest, ReopenedAfterDamageItKeepsTheNewCopy) {
   }
 }
 
-// A process is killed repeatedly while it writes, at moments that it does not choose.
-TEST_F(DiskCacheTest, AKilledProcessLeavesNothingThatIsWrong) {
+// The test kills a process at arbitrary moments while it writes.
+TEST_F(DiskCacheTest, AKilledProcessLeavesOnlyValidRecords) {
   for (int round = 0; round < 10; ++round) {
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
@@ -226,7 +226,7 @@ TEST_F(DiskCacheTest, AKilledProcessLeavesNothingThatIsWrong) {
   }
 }
 
-TEST_F(DiskCacheTest, AFullDiskIsSaidOnceAndRowsGoOn) {
+TEST_F(DiskCacheTest, AFullDiskGivesOneWarningAndReadsContinue) {
   const auto cache = OpenCache();
   const auto use = cache->Use(kSpace, "a data set");
   cache->Flush();
@@ -245,13 +245,13 @@ TEST_F(DiskCacheTest, AFullDiskIsSaidOnceAndRowsGoOn) {
   EXPECT_THAT(warnings()[0], HasSubstr(folder()));
   EXPECT_THAT(warnings()[0], HasSubstr("the worker reads from storage"));
   Fill(cache.get(), 0, 20);
-  EXPECT_EQ(Held(cache.get(), 0, 20), 4u) << "it waits before it tries again";
+  EXPECT_EQ(Held(cache.get(), 0, 20), 4u) << "the cache waits before it tries again";
   clock_.Advance(61 * kSecond);
   Fill(cache.get(), 0, 20);
   EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
 }
 
-TEST_F(DiskCacheTest, ClearingItUnderAProcessThatUsesItIsNoticedAndHarmless) {
+TEST_F(DiskCacheTest, AProcessNoticesThatItsFolderWasClearedAndContinues) {
   const auto cache = OpenCache();
   const auto use = cache->Use(kSpace, "a data set");
   Fill(cache.get(), 0, 10);
@@ -269,7 +269,7 @@ TEST_F(DiskCacheTest, ClearingItUnderAProcessThatUsesItIsNoticedAndHarmless) {
   EXPECT_GT(FilesBytes(folder()), 10'000u);
 }
 
-TEST_F(DiskCacheTest, WhatCannotBeTakenUpStillCountsAndIsSaid) {
+TEST_F(DiskCacheTest, FilesThatCannotBeReusedCountAndGiveAWarning) {
   {
     const auto cache = OpenCache();
     const auto use = cache->Use(kSpace, "a data set");
@@ -291,7 +291,7 @@ TEST_F(DiskCacheTest, WhatCannotBeTakenUpStillCountsAndIsSaid) {
   EXPECT_EQ(cache->Stats().bytes, before);
 }
 
-TEST_F(DiskCacheTest, OneProcessWritesIntoAFolder) {
+TEST_F(DiskCacheTest, OnlyOneProcessMayUseAFolder) {
   const auto cache = OpenCache();
   DiskCacheOptions options;
   options.folder = folder();
@@ -301,7 +301,7 @@ TEST_F(DiskCacheTest, OneProcessWritesIntoAFolder) {
 }
 
 // The cache opens and keeps its records.
-TEST_F(DiskCacheTest, DamagedFilesOfTheFolderAreWrittenAgain) {
+TEST_F(DiskCacheTest, DamagedFilesOfTheFolderAreReplaced) {
   namespace fs = std::filesystem;
   const auto fill = [this] {
     const auto cache = OpenCache();
@@ -340,7 +340,7 @@ TEST_F(DiskCacheTest, DamagedFilesOfTheFolderAreWrittenAgain) {
   EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
 }
 
-TEST_F(DiskCacheTest, AFolderOfOtherFilesIsRefusedAndLeftAlone) {
+TEST_F(DiskCacheTest, AFolderWithOtherFilesIsRejectedAndLeftUnchanged) {
   temp_.Write("cache/photo.jpg", "mine");
   temp_.Write("cache/0000000000001234/records", "mine too");
   DiskCacheOptions options;
@@ -353,7 +353,7 @@ TEST_F(DiskCacheTest, AFolderOfOtherFilesIsRefusedAndLeftAlone) {
   EXPECT_TRUE(std::filesystem::exists(temp_.File("cache/0000000000001234/records")));
 }
 
-TEST_F(DiskCacheTest, TheListNamesDataSetsForPeople) {
+TEST_F(DiskCacheTest, TheListContainsTheNamesOfDataSets) {
   {
     const auto cache = OpenCache();
     const auto use = cache->Use(kSpace, "data/train-00000-of-00008 and 7 more");
@@ -373,7 +373,7 @@ TEST_F(DiskCacheTest, TheListNamesDataSetsForPeople) {
   EXPECT_FALSE(std::filesystem::exists(SpaceFolder(folder(), kSpace)));
 }
 
-TEST_F(DiskCacheTest, ManyThreadsReadWhatOneWrites) {
+TEST_F(DiskCacheTest, ManyThreadsReadWhileOneWrites) {
   const auto cache = OpenCache(64 << 20);
   const auto use = cache->Use(kSpace, "a data set");
   std::vector<std::thread> threads;
