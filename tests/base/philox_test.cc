@@ -74,7 +74,7 @@ TEST(SampleRandom, BelowIsUnbiasedForEveryN) {
     for (int i = 0; i < 50'000; ++i) ++counts[random.Below(n)];
     for (const int count : counts) EXPECT_NEAR(count, 50'000.0 / n, 5 * 224.0);
   }
-  // For n = 3 * 2^30, two thirds of the words are rejected or spread: both halves stay equally likely.
+  // For n = 3 * 2^30, one word in four is rejected. Both halves stay equally likely.
   int low = 0;
   for (int i = 0; i < 50'000; ++i) low += random.Below(3u << 30) < (3u << 29);
   EXPECT_NEAR(low, 25'000, 600);

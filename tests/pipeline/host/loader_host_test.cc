@@ -60,7 +60,7 @@ class LoaderHostTest : public ::testing::Test {
   support::TestDataset set_;
 };
 
-TEST_F(LoaderHostTest, ReadsTheStorageThatItIsGiven) {
+TEST_F(LoaderHostTest, ReadsTheGivenStorage) {
   storage::MemoryStorage memory;
   for (const std::string& file : set_.files) {
     const std::string name = "mem://bucket/" + std::filesystem::path(file).filename().string();

@@ -28,7 +28,7 @@ TEST(MemoryDivision, LargeBudgetsHaveLimits) {
   EXPECT_EQ(parts.ring, 32 * kOneMiB);
 }
 
-TEST(MemoryDivision, RingsGetAtMostAQuarterOfWhatCachesLeave) {
+TEST(MemoryDivision, RingsGetAtMostAQuarterOfTheMemoryThatCachesLeave) {
   EXPECT_EQ(DivideMemory({.budget_bytes = 80 * kOneMiB, .cache_bytes = 72 * kOneMiB, .rings = true}).rings,
             2 * kOneMiB);
   EXPECT_EQ(DivideMemory({.budget_bytes = 80 * kOneMiB, .cache_bytes = 90 * kOneMiB, .rings = true}).rings, 0u);

@@ -49,7 +49,7 @@ class AdjustLoops : public ::testing::TestWithParam<int64_t> {
   }
 };
 
-TEST_P(AdjustLoops, GiveTheScalarBytes) {
+TEST_P(AdjustLoops, MatchTheScalarLoops) {
   for (uint64_t i = 0; i < 150; ++i) {
     SampleRandom random(8, i, 0);
     const Sample any(&random, 1 + 2 * static_cast<int>(random.Below(2))), rgb(&random, 3);
@@ -95,7 +95,7 @@ TEST_P(AdjustLoops, GiveTheScalarBytes) {
   }
 }
 
-TEST_P(AdjustLoops, EveryLumaIsTheSame) {
+TEST_P(AdjustLoops, EveryLumaMatchesTheScalarLoop) {
   // All red and green values with some blue ones.
   Pixels pixels;
   for (int r = 0; r < 256; ++r) {

@@ -47,7 +47,7 @@ bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageT
 }
 
 // Prints the largest difference for each op. All pixels should be equal.
-TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
+TEST(AdjustReference, PixelsMatchTorchvisionOnPillowImages) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
@@ -76,7 +76,7 @@ TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
   EXPECT_EQ(worst.size(), 11u);
 }
 
-TEST(AdjustReference, GaussianBlurIsTorchvisionsOfTensorsToWithinOne) {
+TEST(AdjustReference, GaussianBlurIsWithinOneOfTorchvisionOnTensors) {
   const auto folder = ReferenceFolder();
   const auto blur = [](const RgbImage& in, int size, double sigma) {
     std::vector<uint8_t> out(in.rgb.size()), scratch(GaussianBlurBytes(in.width, 3, size));

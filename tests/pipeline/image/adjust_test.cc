@@ -58,7 +58,7 @@ TEST(Adjust, IdentitiesChangeNothing) {
   }
 }
 
-TEST(Adjust, InvertTwiceIsTheImage) {
+TEST(Adjust, InvertingTwiceRestoresTheImage) {
   const auto invert = [](const ImageView& in, ImageTarget out) { Invert(in, out); };
   for (const int channels : {1, 3}) {
     const Pixels in = Picture(channels);
@@ -85,7 +85,7 @@ TEST(Adjust, GrayscaleIsPillowsLumaInEveryChannel) {
   }
 }
 
-TEST(Adjust, WhatIsAboutColorLeavesGrayAlone) {
+TEST(Adjust, ColorOpsLeaveGrayImagesUnchanged) {
   const Pixels in = Picture(1);
   const Change changes[] = {
       [](auto& v, auto out) { AdjustSaturation(v, 0.3f, out); },
@@ -98,7 +98,7 @@ TEST(Adjust, WhatIsAboutColorLeavesGrayAlone) {
   for (const Change& change : changes) EXPECT_EQ(Apply(change, in, 1), in);
 }
 
-TEST(Adjust, GrayAndColorAgreeValueByValue) {
+TEST(Adjust, GrayImagesGiveTheValuesOfThreeEqualChannels) {
   // A gray image's result equals that of the same gray in three channels.
   const Pixels gray = Picture(1);
   Pixels rgb;
@@ -168,7 +168,7 @@ TEST(Adjust, EqualizeSpreadsAndAutocontrastStretches) {
   EXPECT_EQ(Apply([](auto& v, auto out) { Autocontrast(v, out); }, flat, 3), flat);
 }
 
-TEST(Adjust, GammaIsThePowerRounded) {
+TEST(Adjust, GammaIsTheRoundedPower) {
   Pixels in(256);
   for (size_t i = 0; i < 256; ++i) in[i] = static_cast<uint8_t>(i);
   for (const double gamma : {0.25, 0.7, 1.5, 3.0}) {
@@ -235,7 +235,7 @@ void FromHsv(const Hsv& hsv, uint8_t* rgb) {
   std::memcpy(rgb, table[sector % 6], 3);
 }
 
-TEST(Adjust, TheHueIsThatOfPillowsConversion) {
+TEST(Adjust, TheHueMatchesPillowsConversion) {
   std::vector<uint8_t> colors;
   SampleRandom random(1, 2, 3);
   for (int i = 0; i < 3 * 200000; ++i) {
@@ -261,7 +261,7 @@ TEST(Adjust, TheHueIsThatOfPillowsConversion) {
   }
 }
 
-TEST(Adjust, ShuffleTakesTheChannelsInThatOrder) {
+TEST(Adjust, ShuffleReordersTheChannels) {
   const Pixels in = {1, 2, 3, 4, 5, 6};
   Pixels out(6);
   ShuffleChannels(View(in, 2, 1, 3), (const int[3]){2, 0, 1}, {out.data(), 6});

@@ -45,7 +45,7 @@ double PlainBlur(const Pixels& in, int width, int height, int channels, int size
   return sum / weights;
 }
 
-TEST(GaussianBlur, IsTheReflectedGaussianSumToWithinOne) {
+TEST(GaussianBlur, IsWithinOneOfTheReflectedGaussianSum) {
   for (const auto& [size, sigma] : {std::pair(1, 1.0), {3, 0.1}, {5, 2.0}, {9, 1.3}, {23, 5.0}, {127, 30.0}}) {
     for (const int channels : {1, 3}) {
       const int width = 31, height = 12;
@@ -60,7 +60,7 @@ TEST(GaussianBlur, IsTheReflectedGaussianSumToWithinOne) {
   }
 }
 
-TEST(GaussianBlur, AFlatImageStays) {
+TEST(GaussianBlur, AFlatImageIsUnchanged) {
   for (const int value : {0, 1, 128, 255}) {
     const Pixels in(40 * 30 * 3, static_cast<uint8_t>(value));
     EXPECT_EQ(Blur(in, 40, 30, 3, 23, 4), in);
@@ -121,7 +121,7 @@ TEST(AddNoise, IsNormal) {
   }
 }
 
-TEST(AddNoise, NeighborsAreIndependentUnlessAskedOtherwise) {
+TEST(AddNoise, ChannelsAreIndependentUnlessTheyShareTheNoise) {
   const Pixels in(200 * 100 * 3, 128);
   Pixels out(in.size());
   SampleRandom random(3, 1, 0);
@@ -163,7 +163,7 @@ TEST(FillRect, RandomBytesAreUniform) {
   EXPECT_LT(chi, 350);  // 255 degrees of freedom: one in 30,000 exceeds it
 }
 
-TEST(FillGrid, QuarterTurnsOfASquareTurnTheGrid) {
+TEST(FillGrid, QuarterTurnsRotateTheGridOfASquare) {
   constexpr int kSide = 24;
   const uint8_t white[3] = {255, 255, 255};
   const auto grid = [&](const GridOfSquares& squares) {

@@ -91,7 +91,7 @@ std::string RawProfile(const std::string& block) {
 
 const std::string kZero(1, '\0');
 
-TEST(ProbeImage, ReadsAPngsOrientationWhereverItStands) {
+TEST(ProbeImage, ReadsThePngOrientationFromAnyChunk) {
   const std::string profile = std::string("Raw profile type exif") + kZero, key = "XML:com.adobe.xmp" + kZero;
   const std::string exif = std::string("Exif\0\0", 6);
   for (const bool behind : {false, true}) {
@@ -117,7 +117,7 @@ TEST(ProbeImage, ReadsAPngsOrientationWhereverItStands) {
   EXPECT_EQ(PngOrientationOf(Chunk("zTXt", profile + kZero + "no zlib")), 1);
   EXPECT_EQ(PngOrientationOf(Chunk("iTXt", key)), 1);
   EXPECT_EQ(PngOrientationOf(Chunk("tEXt", "Comment" + kZero + "tiff:Orientation=\"2\"")), 1);
-  // A huge text: the beginning counts.
+  // Only the beginning of a huge text is searched.
   EXPECT_EQ(PngOrientationOf(Chunk("zTXt", key + kZero + Deflated("tiff:Orientation>3" + std::string(50 << 20, 'x')))),
             3);
 }
@@ -147,7 +147,7 @@ TEST(ProbeImage, ReadsTheXmpOrientationOfJpegAndWebp) {
   EXPECT_EQ(webp(0, chunk), 1);
 }
 
-TEST(ProbeImage, EveryPrefixIsAnErrorOrTheHeader) {
+TEST(ProbeImage, EveryPrefixGivesAnErrorOrTheHeader) {
   const std::string bytes = ExifSegment(6, true);
   std::string jpeg = MakeJpeg({.width = 300, .height = 200});
   jpeg = jpeg.substr(0, 2) + bytes + jpeg.substr(2);
@@ -186,14 +186,14 @@ TEST(ProbeImage, ReadsTheOtherFormats) {
   }
 }
 
-TEST(ProbeImage, SaysWhatItSawInstead) {
+TEST(ProbeImage, ErrorsDescribeTheBytes) {
   EXPECT_THAT(std::string(ProbeImage("").status().message()), HasSubstr("no bytes"));
   EXPECT_THAT(std::string(ProbeImage("GIF89a").status().message()), HasSubstr("before its first frame"));
   EXPECT_THAT(std::string(ProbeImage("GIF90a").status().message()), HasSubstr("47 49 46"));
   EXPECT_FALSE(ProbeImage("\xFF\xD8\xFF\xD9").ok());
 }
 
-TEST(ProbeImage, NamesFormatsThatAreNotRead) {
+TEST(ProbeImage, NamesUnsupportedFormats) {
   using namespace std::string_view_literals;
   const std::pair<std::string_view, const char*> files[] = {
       {"II*\0\x08\0\0\0"sv, "a TIFF"},

@@ -1,6 +1,5 @@
-// The memory for one image is in proportion to its header: the functions that book it are upper bounds of the actual
-// allocations of our code, libjpeg, libspng and libwebp together. The fuzz target `image` checks hostile files against
-// the same bounds.
+// The functions that compute an image's memory from its header return upper bounds of the actual allocations of our
+// code, libjpeg, libspng and libwebp together. The fuzz target `image` checks hostile files against the same bounds.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -45,7 +44,7 @@ std::vector<JpegRecipe> RecipesOf(const Size& size) {
   return recipes;
 }
 
-TEST(ImageMemory, AJpegTakesAtMostWhatItsHeaderJustifies) {
+TEST(ImageMemory, AJpegTakesAtMostTheBytesBookedFromItsHeader) {
   for (const Size& size : kSizes) {
     for (const JpegRecipe& recipe : RecipesOf(size)) {
       const std::string bytes = MakeJpeg(recipe);
@@ -73,7 +72,7 @@ TEST(ImageMemory, AJpegTakesAtMostWhatItsHeaderJustifies) {
   }
 }
 
-TEST(ImageMemory, OtherFormatsTakeAtMostWhatTheirHeadersJustify) {
+TEST(ImageMemory, OtherFormatsTakeAtMostTheBytesBookedFromTheirHeaders) {
   for (const Size& size : kSizes) {
     const std::vector<uint8_t> rgb = MakePixels(size.width, size.height, 3, 3);
     const size_t row = static_cast<size_t>(size.width) * 3;
@@ -104,8 +103,8 @@ TEST(ImageMemory, OtherFormatsTakeAtMostWhatTheirHeadersJustify) {
   }
 }
 
-// Every kind of every format, some of them with faults.
-TEST(ImageMemory, OddAndBrokenFilesTakeNoMore) {
+// Reads files of every kind of every format. Some of them have faults.
+TEST(ImageMemory, OddAndBrokenFilesTakeAtMostTheBookedBytes) {
   int files = 0;
   for (const std::string& name : ListFolder("tests/fuzz/image/seeds")) {
     const std::string whole = ReadBytes("tests/fuzz/image/seeds/" + name);
@@ -128,7 +127,7 @@ TEST(ImageMemory, OddAndBrokenFilesTakeNoMore) {
 }
 
 // Memory grows with the width alone, unless the pixels come in passes.
-TEST(ImageMemory, APngTakesRowsOnly) {
+TEST(ImageMemory, APngTakesMemoryForAFewRows) {
   ImageHeader header{.format = ImageFormat::kPng, .width = 4000, .height = 4000, .components = 4};
   const size_t rows = DecodeOtherBytes(header);
   EXPECT_LE(rows, size_t{4000} * 128 + (size_t{256} << 10));
@@ -161,7 +160,7 @@ std::string Deflated(const std::string& bytes) {
   return out;
 }
 
-TEST(ImageMemory, WhatAPngCarriesBesideItsPixelsTakesNone) {
+TEST(ImageMemory, ChunksOfAPngWithoutPixelsTakeNoMemory) {
   const std::vector<uint8_t> pixels = MakePixels(20, 10, 3, 3);
   const std::string plain = *EncodePng({pixels.data(), 20, 10, 3, 60});
   // A PNG library would inflate each of these to 4 MB, and keep up to a thousand of them.
@@ -181,7 +180,7 @@ TEST(ImageMemory, WhatAPngCarriesBesideItsPixelsTakesNone) {
   EXPECT_EQ(out, expected);
 }
 
-TEST(AllocationPeak, CountsWhatLivesAtOneTime) {
+TEST(AllocationPeak, CountsBytesThatAreLiveAtTheSameTime) {
   support::AllocationPeak peak;
   {
     const std::vector<char> a(1000), b(500);

@@ -7,7 +7,7 @@
 namespace penstock::image {
 namespace {
 
-TEST(Orientation, PartsOfTheUprightImageComeFromTheirPartOfTheStored) {
+TEST(Orientation, EachPartOfTheUprightImageComesFromItsPartOfTheStoredImage) {
   const int width = 5, height = 3;
   std::vector<uint8_t> stored(15);
   for (size_t i = 0; i < 15; ++i) stored[i] = static_cast<uint8_t>(i);

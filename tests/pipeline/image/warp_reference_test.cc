@@ -20,7 +20,7 @@ std::vector<uint8_t> RunWarp(const RgbImage& in, const WarpMap& map, WarpSamplin
   return out;
 }
 
-TEST(WarpReference, ShearTranslateAndRotateAreTorchvisions) {
+TEST(WarpReference, ShearTranslateAndRotateMatchTorchvision) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};

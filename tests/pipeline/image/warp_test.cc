@@ -96,7 +96,7 @@ std::vector<WarpMap> Maps(int width, int height) {
   };
 }
 
-TEST(Warp, NearestIsThePlainFormulaButForTiesOfFixedPoint) {
+TEST(Warp, NearestMatchesThePlainFormulaExceptForFixedPointTies) {
   for (const auto& [width, height] : {std::pair{97, 61}, {1, 1}, {2, 130}, {300, 3}}) {
     for (const int channels : {1, 3}) {
       const WarpPicture in = Make(width, height, channels);
@@ -193,7 +193,7 @@ TEST(Warp, QuarterTurnsAreExactAndCounterClockwise) {
   }
 }
 
-TEST(WarpMap, PerspectiveTakesCornersToCorners) {
+TEST(WarpMap, PerspectiveMapsCornersToCorners) {
   const std::array<double, 8> from{0, 0, 99, 0, 99, 79, 0, 79}, to{10, 4, 90, 9, 95, 70, 3, 77};
   const WarpMap map = PerspectiveMap(from, to);
   for (size_t i = 0; i < 8; i += 2) {
@@ -204,7 +204,7 @@ TEST(WarpMap, PerspectiveTakesCornersToCorners) {
   EXPECT_EQ(PerspectiveMap(from, {1, 1, 2, 2, 3, 3, 4, 4}).k, WarpMap{}.k);
 }
 
-TEST(WarpMap, ShearsAreAffinesAboutTheUpperLeftCorner) {
+TEST(WarpMap, ShearsAreAffineMapsAroundTheUpperLeftCorner) {
   const double degrees = std::atan(0.3) * 180 / M_PI;
   const auto close = [](const WarpMap& a, const WarpMap& b) {
     for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(a.k[i], b.k[i], 1e-12);

@@ -62,7 +62,7 @@ v1::JobSpec Bake(const support::TestDataset& set, const BakeOptions& options, co
   return job;
 }
 
-TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
+TEST(Bake, RawRowsEqualTheJobsRowsOfEachEpoch) {
   TempDir dir, out;
   const support::TestDataset set =
       support::MakeImageDataset({.shards = 2, .records_per_shard = 7, .crop = 16}, dir.path());
@@ -80,7 +80,7 @@ TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
   EXPECT_EQ(FeatureOf<int64_t>(records[17], "bake/variant"), 1);
 }
 
-TEST(Bake, IsTheSameWithAnyNumberOfThreads) {
+TEST(Bake, WritesTheSameFilesWithAnyNumberOfThreads) {
   TempDir dir, out;
   const support::TestDataset set =
       support::MakeImageDataset({.shards = 2, .records_per_shard = 10, .crop = 16}, dir.path());
@@ -90,7 +90,7 @@ TEST(Bake, IsTheSameWithAnyNumberOfThreads) {
   EXPECT_EQ(FilesOf(out.File("one")), FilesOf(out.File("three")));
 }
 
-TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
+TEST(Bake, RaggedColumnsStringsAndFloatsSurviveTheRoundTrip) {
   TempDir dir, out;
   support::TestDataset set = support::MakeNumberDataset({.shards = 2, .records_per_shard = 10}, dir.path());
   v1::Feature* twice = set.job.add_features();
@@ -111,7 +111,7 @@ TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
   for (const auto& [key, row] : expected) EXPECT_EQ(rows.at({0, key.first * 20 + key.second}), row);
 }
 
-TEST(Bake, NormalizedRowsComeBackToTheBit) {
+TEST(Bake, NormalizedRowsSurviveTheRoundTripBitForBit) {
   TempDir dir, out;
   support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 6, .crop = 8}, dir.path());
   v1::Normalize* normalize = set.job.add_ops()->mutable_normalize();
@@ -124,7 +124,7 @@ TEST(Bake, NormalizedRowsComeBackToTheBit) {
   }
 }
 
-TEST(Bake, JpegRowsAreTheRowsButForTheLoss) {
+TEST(Bake, JpegRowsEqualTheJobsRowsExceptForTheLoss) {
   TempDir dir, out;
   const support::TestDataset set =
       support::MakeImageDataset({.shards = 1, .records_per_shard = 8, .crop = 24}, dir.path());
@@ -160,7 +160,7 @@ TEST(Bake, ABadRecordIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("record 5"));
 }
 
-TEST(Bake, RefusesWhatItCannotDo) {
+TEST(Bake, RejectsInvalidOptions) {
   TempDir dir;
   support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
   const auto message = [&](const BakeOptions& options) {

@@ -35,7 +35,7 @@ PrepareOptions Options(bool restart_index, uint32_t longer_side = 0) {
   return options;
 }
 
-TEST(ImagePreparer, UntouchedBytesAreTheFiles) {
+TEST(ImagePreparer, ImagesWithoutChangesKeepTheirBytes) {
   ImagePreparer preparer(Options(false));
   for (const std::string& bytes :
        {image::MakeJpeg({.width = 50, .height = 40}), image::MakeJpeg({.width = 50, .height = 40, .progressive = true}),
@@ -49,7 +49,7 @@ TEST(ImagePreparer, UntouchedBytesAreTheFiles) {
   }
 }
 
-TEST(ImagePreparer, RestartIndexedHasTheSamePixels) {
+TEST(ImagePreparer, ARestartIndexedImageHasTheSamePixels) {
   ImagePreparer preparer(Options(true));
   for (const int components : {1, 3}) {
     const std::string bytes = image::MakeJpeg({.width = 90, .height = 70, .components = components});
@@ -61,7 +61,7 @@ TEST(ImagePreparer, RestartIndexedHasTheSamePixels) {
   }
 }
 
-TEST(ImagePreparer, WhatHasNoSuchFormKeepsItsBytes) {
+TEST(ImagePreparer, ImagesThatCannotBeIndexedKeepTheirBytes) {
   ImagePreparer preparer(Options(true));
   for (const std::string& bytes : {image::MakeJpeg({.width = 90, .height = 70, .progressive = true}),
                                    image::MakeJpeg({.width = 90, .height = 70, .components = 4}), Png(90, 70)}) {
@@ -72,7 +72,7 @@ TEST(ImagePreparer, WhatHasNoSuchFormKeepsItsBytes) {
   }
 }
 
-TEST(ImagePreparer, LargerImagesBecomeSmallerOnesDoNot) {
+TEST(ImagePreparer, OnlyImagesAboveTheLongerSideAreShrunk) {
   for (const bool restart_index : {false, true}) {
     ImagePreparer preparer(Options(restart_index, 64));
     for (const auto& [width, height, to_width, to_height] : {std::array{200, 100, 64, 32}, std::array{100, 201, 32, 64},
@@ -95,7 +95,7 @@ TEST(ImagePreparer, LargerImagesBecomeSmallerOnesDoNot) {
   }
 }
 
-TEST(ImagePreparer, SmallerImagesAreThePilResizeOfTheDecodedOnes) {
+TEST(ImagePreparer, ShrunkImagesAreThePilResizeOfTheDecodedImages) {
   const std::string bytes = image::MakeJpeg({.width = 128, .height = 96, .components = 1});
   ImagePreparer preparer(Options(false, 64));
   const auto image = preparer.Prepare(bytes);
@@ -126,7 +126,7 @@ TEST(ImagePreparer, OrientationIsKept) {
   }
 }
 
-TEST(ImagePreparer, DamageIsFoundUnlessNobodyLooks) {
+TEST(ImagePreparer, FindsDamageUnlessLenientOrUnchecked) {
   const std::string whole = image::MakeJpeg({.width = 200, .height = 200});
   const std::string cut = whole.substr(0, whole.size() / 2);
   const std::string png = Png(50, 40);
@@ -151,7 +151,7 @@ TEST(ImagePreparer, DamageIsFoundUnlessNobodyLooks) {
   EXPECT_TRUE(ImagePreparer(lenient).Prepare(cut).ok());
 }
 
-TEST(ImagePreparer, RefusesWhatIsNoImageOrTooLarge) {
+TEST(ImagePreparer, RejectsOtherFilesAndLargeImages) {
   ImagePreparer preparer(Options(true));
   EXPECT_EQ(preparer.Prepare("").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(preparer.Prepare("just text that is no image").status().code(), absl::StatusCode::kInvalidArgument);
@@ -161,7 +161,7 @@ TEST(ImagePreparer, RefusesWhatIsNoImageOrTooLarge) {
   EXPECT_EQ(large.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(JpegEncoder, IsNearThePixelsAndRefusesNonsense) {
+TEST(JpegEncoder, DecodesToSimilarPixelsAndRejectsInvalidOptions) {
   std::vector<uint8_t> pixels(64 * 48 * 3);  // smooth
   for (size_t i = 0; i < pixels.size(); ++i) {
     const size_t x = i / 3 % 64, y = i / 192;

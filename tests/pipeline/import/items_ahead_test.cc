@@ -54,7 +54,7 @@ ItemsAhead::BytesOf Each(uint64_t bytes) {
   return [bytes](uint64_t) { return bytes; };
 }
 
-TEST(ItemsAhead, AreFetchedInTheirOrderSoManyAtOnce) {
+TEST(ItemsAhead, FetchesItemsInOrderUpToTheLimit) {
   RemoteSource remote;
   ItemsAhead ahead(Each(1), remote.fetch(), {.under_way = 2, .bytes = 100});
   for (const uint64_t item : {7, 3, 5}) ahead.Announce(item);
@@ -69,7 +69,7 @@ TEST(ItemsAhead, AreFetchedInTheirOrderSoManyAtOnce) {
   EXPECT_EQ(ahead.Take(3)->bytes, "item 3");
 }
 
-TEST(ItemsAhead, TakeNoMoreMemoryThanTheyMay) {
+TEST(ItemsAhead, StaysWithinTheMemoryLimit) {
   RemoteSource remote;
   ItemsAhead ahead(Each(40), remote.fetch(), {.under_way = 10, .bytes = 100});
   for (const uint64_t item : {1, 2, 3}) ahead.Announce(item);
@@ -84,7 +84,7 @@ TEST(ItemsAhead, TakeNoMoreMemoryThanTheyMay) {
   EXPECT_TRUE(ahead.Take(3).ok());
 }
 
-TEST(ItemsAhead, OneThatIsLargerThanAllMemoryComesAlone) {
+TEST(ItemsAhead, FetchesAnItemAboveTheMemoryLimitAlone) {
   RemoteSource remote;
   ItemsAhead ahead(Each(1000), remote.fetch(), {.under_way = 10, .bytes = 100});
   ahead.Announce(1);
@@ -96,7 +96,7 @@ TEST(ItemsAhead, OneThatIsLargerThanAllMemoryComesAlone) {
   remote.Answer();
 }
 
-TEST(ItemsAhead, WhatIsWantedNowIsBroughtBesideTheRest) {
+TEST(ItemsAhead, FetchesARequestedItemBesideTheOthers) {
   RemoteSource remote;
   ItemsAhead ahead(Each(100), remote.fetch(), {.under_way = 1, .bytes = 100});
   ahead.Announce(1);
@@ -110,7 +110,7 @@ TEST(ItemsAhead, WhatIsWantedNowIsBroughtBesideTheRest) {
   EXPECT_TRUE(ahead.Take(1).ok());
 }
 
-TEST(ItemsAhead, OneThatIsTakenBeforeItIsAnnouncedIsBroughtOnce) {
+TEST(ItemsAhead, FetchesAnItemOnceIfItIsTakenBeforeItIsAnnounced) {
   RemoteSource remote;
   ItemsAhead ahead(Each(1), remote.fetch());
   std::thread taker([&] { EXPECT_TRUE(ahead.Take(4).ok()); });
@@ -122,7 +122,7 @@ TEST(ItemsAhead, OneThatIsTakenBeforeItIsAnnouncedIsBroughtOnce) {
   EXPECT_THAT(remote.asked(), IsEmpty());
 }
 
-TEST(ItemsAhead, FailuresAreOfTheirItemAlone) {
+TEST(ItemsAhead, AFailureAffectsOnlyItsItem) {
   RemoteSource remote;
   ItemsAhead ahead(Each(1), remote.fetch());
   ahead.Announce(1);

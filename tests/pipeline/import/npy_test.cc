@@ -40,7 +40,7 @@ TEST(NpyFile, ReadsItsRows) {
   }
 }
 
-TEST(NpyFile, ReadsLaterVersionsToo) {
+TEST(NpyFile, ReadsLaterVersions) {
   const std::string dict = "{\"descr\": \"|u1\", \"shape\": (4L,), \"fortran_order\": False}\n";
   std::string file("\x93NUMPY\x02\x00", 8);
   for (int shift = 0; shift < 32; shift += 8) file += static_cast<char>(dict.size() >> shift);
@@ -51,7 +51,7 @@ TEST(NpyFile, ReadsLaterVersionsToo) {
   EXPECT_EQ(header->data_offset, 12 + dict.size());
 }
 
-TEST(NpyFile, WhatCannotBeReadSaysWhyAndWhatToDo) {
+TEST(NpyFile, ErrorsNameTheCauseAndTheFix) {
   TempDir dir;
   EXPECT_THAT(OpenError(dir, "not numpy"), HasSubstr("no .npy header"));
   EXPECT_THAT(OpenError(dir, ""), HasSubstr("no .npy header"));
@@ -71,7 +71,7 @@ TEST(NpyFile, WhatCannotBeReadSaysWhyAndWhatToDo) {
   EXPECT_EQ(NpyFile::Open(storage::LocalFiles(), dir.File("gone.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(NpyFile, NoBytesOfAHeaderMakeItCrash) {
+TEST(NpyFile, NeverCrashesOnADamagedHeader) {
   const std::string good = Npy("<f4", "3, 2", "");
   for (size_t cut = 0; cut < good.size(); ++cut) EXPECT_FALSE(ParseNpyHeader(good.substr(0, cut)).ok()) << cut;
   for (size_t at = 0; at < good.size(); ++at) {
@@ -83,7 +83,7 @@ TEST(NpyFile, NoBytesOfAHeaderMakeItCrash) {
   }
 }
 
-TEST(NpyLabels, AreIntegersOfAnyKind) {
+TEST(NpyLabels, AcceptIntegersOfAnyType) {
   TempDir dir;
   dir.Write("l.npy", Npy("|i1", "3", std::string("\x01\xff\x07")));
   EXPECT_EQ(*ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")), (std::vector<int64_t>{1, -1, 7}));
@@ -166,7 +166,7 @@ TEST(NpySource, BytesOfHeightByWidthAreGrayImages) {
   EXPECT_EQ(schema.columns[0].shape, (std::vector<int64_t>{4, 5, 1}));
 }
 
-TEST(NpySource, EveryTypeComesBack) {
+TEST(NpySource, EveryTypeSurvivesTheRoundTrip) {
   for (const auto& [descr, dtype] : {std::pair{"|u1", batch::DType::kUint8},
                                      {"|i1", batch::DType::kInt8},
                                      {"<u2", batch::DType::kUint16},

@@ -54,7 +54,7 @@ TEST_F(NpzTest, StoredAndDeflatedArraysAreRead) {
     }
     EXPECT_THAT(npz->labels, ElementsAre(5, 6, 7));
     EXPECT_THAT(npz->left_out, IsEmpty());
-    // Unpacked data has no name.
+    // The folder has no file of unpacked data.
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.path()), {}), 1);
   }
 }
@@ -74,7 +74,7 @@ TEST_F(NpzTest, DeflatedArraysOfEverySizeAreRead) {
   }
 }
 
-TEST_F(NpzTest, ArraysAreFoundByTheirUsualNamesOrThoseGiven) {
+TEST_F(NpzTest, FindsArraysByTheirUsualOrGivenNames) {
   Write({{"x_train", Images()},
          {"y_train", Labels()},
          {"x_test", Npy("|u1", "1, 2, 2, 3", Bytes(12))},
@@ -111,7 +111,7 @@ TEST_F(NpzTest, ArraysAreFoundByTheirUsualNamesOrThoseGiven) {
   EXPECT_THAT(npz->labels, IsEmpty());
 }
 
-TEST_F(NpzTest, FurtherArraysOfAsManyRowsAreColumns) {
+TEST_F(NpzTest, OtherArraysWithTheSameNumberOfRowsAreColumns) {
   const auto columns = [](const NpzArrays& npz) {
     std::vector<std::string> names;
     for (const NpzArrays::Other& other : npz.others) names.push_back(other.name);
@@ -128,7 +128,8 @@ TEST_F(NpzTest, FurtherArraysOfAsManyRowsAreColumns) {
   ASSERT_TRUE(npz.ok()) << npz.status();
   EXPECT_EQ(npz->labels_name, "label");
   EXPECT_THAT(columns(*npz), ElementsAre("mask", "weight"));
-  EXPECT_THAT(npz->left_out, ElementsAre("test_mask", "classes")) << "another split, another number of rows";
+  EXPECT_THAT(npz->left_out, ElementsAre("test_mask", "classes"))
+      << "one is of another split, and one has another number of rows";
   npz = Open("image");
   ASSERT_TRUE(npz.ok()) << npz.status();
   EXPECT_THAT(columns(*npz), IsEmpty()) << "only the named array";
@@ -145,7 +146,7 @@ TEST_F(NpzTest, FurtherArraysOfAsManyRowsAreColumns) {
   EXPECT_THAT(columns(*npz), ElementsAre("y"));
 }
 
-TEST_F(NpzTest, WhatCannotBeReadIsNamedWithTheArray) {
+TEST_F(NpzTest, ErrorsNameTheArrayAndTheCause) {
   Write({{"x", Npy("<f4", "2, 3", Bytes(24), true)}});
   EXPECT_THAT(Error(), HasSubstr("a.npz, array x: it is in Fortran order"));
   Write({{"x", Npy("|O", "3", Bytes(24))}});
@@ -168,7 +169,7 @@ TEST_F(NpzTest, WhatCannotBeReadIsNamedWithTheArray) {
   EXPECT_THAT(Error(), HasSubstr("no arrays (.npy files) in it"));
 }
 
-TEST_F(NpzTest, NoBytesOfAnArchiveMakeItCrash) {
+TEST_F(NpzTest, NeverCrashesOnADamagedArchive) {
   Write({{"x", Images()}, {"y", Labels()}}, kDeflated);
   const std::string good = *ReadWholeFile(dir_.File("a.npz"));
   for (size_t cut = 0; cut < good.size(); cut += 3) {

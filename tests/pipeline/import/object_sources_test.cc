@@ -63,7 +63,7 @@ class ObjectSources : public ::testing::Test {
   std::string bucket_;
 };
 
-TEST_F(ObjectSources, EachItemIsAnnouncedOrNotAndIsTheSame) {
+TEST_F(ObjectSources, AnnouncedAndUnannouncedItemsGiveTheSameRecords) {
   const auto source = Source();
   ASSERT_EQ(source->size(), 3u);
   ASSERT_GT(source->ahead(), 3u);
@@ -76,7 +76,7 @@ TEST_F(ObjectSources, EachItemIsAnnouncedOrNotAndIsTheSame) {
   EXPECT_EQ(FeatureOf<std::string>(plain[2], "image/class/text"), "b");
 }
 
-TEST_F(ObjectSources, OneThatGoesMeanwhileIsABadItemAndNamed) {
+TEST_F(ObjectSources, AnObjectDeletedAfterTheListingIsABadItem) {
   const auto source = Source();
   S3().fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (absl::EndsWith(request.path, "2.jpg")) return support::S3Error(404, "NoSuchKey");
@@ -90,7 +90,7 @@ TEST_F(ObjectSources, OneThatGoesMeanwhileIsABadItemAndNamed) {
   EXPECT_TRUE(maker->Make(2, &made).ok());
 }
 
-TEST_F(ObjectSources, OneThatIsWrittenAgainMeanwhileEndsTheRun) {
+TEST_F(ObjectSources, AnObjectOverwrittenAfterTheListingEndsTheRun) {
   const auto source = Source();
   Put("photos/a/1.jpg", 44);
   MadeRecord made;
@@ -100,7 +100,7 @@ TEST_F(ObjectSources, OneThatIsWrittenAgainMeanwhileEndsTheRun) {
   EXPECT_NE(Source()->fingerprint(), source->fingerprint());
 }
 
-TEST_F(ObjectSources, KeysThatEndMeanwhileAreNoFaultOfAnItem) {
+TEST_F(ObjectSources, RejectedKeysAreNotTheFaultOfAnItem) {
   const auto source = Source();
   S3().fault = [](const support::ServedRequest&) {
     return std::optional<support::ServedAnswer>(support::S3Error(403, "AccessDenied"));

@@ -115,7 +115,7 @@ TEST(ShardSet, IsTheSameWithAnyNumberOfThreadsAndAnyWindow) {
   EXPECT_EQ(FilesOf(dir.File("out1")), FilesOf(dir.File("out8")));
 }
 
-TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
+TEST(ShardSet, AStoppedRunResumesToTheSameFiles) {
   TempDir dir;
   FakeSource whole(80);
   ExpectOk(WriteShards(storage::LocalFiles(), whole, Options(dir, "whole")));
@@ -141,7 +141,7 @@ TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
   }
 }
 
-TEST(ShardSet, ACompleteFolderIsLeftAsItIs) {
+TEST(ShardSet, ACompleteFolderIsLeftUnchanged) {
   TempDir dir;
   FakeSource source(50);
   ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
@@ -152,7 +152,7 @@ TEST(ShardSet, ACompleteFolderIsLeftAsItIs) {
   EXPECT_EQ(FilesOf(dir.File("out")), before);
 }
 
-TEST(ShardSet, OtherArgumentsAreRefusedAndNamed) {
+TEST(ShardSet, OtherArgumentsAreRejectedByName) {
   TempDir dir;
   FakeSource source(50);
   source.machine_fails_at = 40;
@@ -179,7 +179,7 @@ TEST(ShardSet, OtherArgumentsAreRefusedAndNamed) {
   ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
 }
 
-TEST(ShardSet, AFolderOfAnotherIsNotTouched) {
+TEST(ShardSet, AFolderWithOtherFilesIsNotTouched) {
   TempDir dir;
   dir.Write("out/mine.txt", "dear");
   FakeSource source(50);
@@ -189,7 +189,7 @@ TEST(ShardSet, AFolderOfAnotherIsNotTouched) {
   EXPECT_EQ(FilesOf(dir.File("out")).size(), 1u);
 }
 
-TEST(ShardSet, AShardThatIsGoneOrChangedIsSaid) {
+TEST(ShardSet, ReportsMissingAndChangedShards) {
   TempDir dir;
   FakeSource source(50);
   ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
@@ -201,7 +201,7 @@ TEST(ShardSet, AShardThatIsGoneOrChangedIsSaid) {
               HasSubstr("is gone"));
 }
 
-TEST(ShardSet, ADamagedStateIsSaid) {
+TEST(ShardSet, ReportsADamagedState) {
   TempDir dir;
   FakeSource source(50);
   ExpectOk(WriteShards(storage::LocalFiles(), source, Options(dir, "out")));
@@ -210,7 +210,7 @@ TEST(ShardSet, ADamagedStateIsSaid) {
               HasSubstr("is damaged"));
 }
 
-TEST(ShardSet, OneRunAtATimeWritesIntoAFolder) {
+TEST(ShardSet, OnlyOneRunAtATimeMayWriteIntoAFolder) {
   TempDir dir;
   const auto held = ShardFolder::Open(storage::LocalFiles(), dir.File("out"), {});
   ASSERT_TRUE(held.ok()) << held.status();
@@ -249,7 +249,7 @@ TEST(ShardSet, ARunThatFailsAtOnceLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.File("out")));
 }
 
-TEST(ShardSet, NothingButBadItemsIsAnError) {
+TEST(ShardSet, ARunWithOnlyBadItemsFails) {
   TempDir dir;
   FakeSource source(3);
   source.bad = {0, 1, 2};
@@ -260,7 +260,7 @@ TEST(ShardSet, NothingButBadItemsIsAnError) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("out")));
 }
 
-TEST(ShardSet, RefusesOptionsThatMakeNoSense) {
+TEST(ShardSet, RejectsInvalidOptions) {
   TempDir dir;
   FakeSource source(3);
   for (const char* prefix : {"", ".hidden", "a/b", "a b"}) {
@@ -299,7 +299,7 @@ TEST(ShardState, ArgumentsAreTheSameInAnyOrder) {
   EXPECT_EQ(SameArguments(now, then), absl::FailedPreconditionError("key: then '', now not given"));
 }
 
-TEST(ShardState, ReadsBackWhatItWrote) {
+TEST(ShardState, SurvivesSerialization) {
   ShardState state;
   state.arguments = {{"source", "/a b/\n\"c\""}, {"quality", ""}};
   state.shards = {{"data-00000.tfrecord", 7, 6, 999, {1, 2, 3}}, {"data-00001.tfrecord", 1, 1, 9, {}}};

@@ -52,7 +52,7 @@ TEST(ClassFolders, LabelsFollowTheBytesOfTheNames) {
   EXPECT_EQ(files.bytes(), 5u);
 }
 
-TEST(ClassFolders, TakeTheirNumbersFromAFile) {
+TEST(ClassFolders, TakeTheirLabelsFromAFile) {
   TempDir dir;
   dir.Write("src/cat/1.jpg", "1");
   dir.Write("src/great dane/1.jpg", "1");
@@ -69,7 +69,7 @@ TEST(ClassFolders, TakeTheirNumbersFromAFile) {
               HasSubstr("src/cat has no number"));
 }
 
-TEST(ClassFolders, WhatHoldsNoneIsSaid) {
+TEST(ClassFolders, ErrorsNameAFolderWithoutClassFolders) {
   TempDir dir;
   EXPECT_EQ(ListClassFolders(storage::LocalFiles(), dir.File("none"), nullptr).status().code(),
             absl::StatusCode::kNotFound);
@@ -102,7 +102,7 @@ TEST(ClassFolders, AFlatFolderOfImagesHasNoLabels) {
   EXPECT_NE(made.bytes.find("1.jpg"), std::string::npos);
 }
 
-TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
+TEST(ClassFolders, OtherFilesAreLeftOutOnRequest) {
   TempDir dir;
   dir.Write("src/a/1.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir.Write("src/a/Thumbs.db", "no image");
@@ -122,11 +122,11 @@ TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
   dir.Write("list", "src/a/1.jpg 1\nsrc/a/Thumbs.db 2\nsrc/a/gone.jpg 3\n");
   const auto listed = ReadFileList(storage::LocalFiles(), dir.File("list"), dir.path(), nullptr, /*skip_other=*/true);
   ASSERT_TRUE(listed.ok()) << listed.status();
-  EXPECT_EQ(listed->size(), 2u) << "one that cannot be read is kept, for its own error";
+  EXPECT_EQ(listed->size(), 2u) << "an unreadable file is kept, so that it gets its own error";
   EXPECT_EQ(listed->unreadable(), 1u);
 }
 
-TEST(FileList, CommasPartToo) {
+TEST(FileList, AcceptsCommasAsSeparators) {
   TempDir dir;
   const LabelNames names = {{"hen,cock", 8}, {"owl", 9}};
   dir.Write("list", "a.jpg,3\nb c.jpg, 4\n\"d,e.jpg\",5\nf.jpg 6\ng,h.jpg 7\ni.jpg hen,cock\nj.jpg,\"owl\"\n");
@@ -156,7 +156,7 @@ TEST(LabelNames, BadLinesAreNamed) {
   EXPECT_FALSE(ReadLabelNames(storage::LocalFiles(), dir.File("l")).ok());
 }
 
-TEST(FileList, PathsAndLabels) {
+TEST(FileList, ReadsPathsAndLabels) {
   TempDir dir;
   dir.Write("root/a b.jpg", "1");
   dir.Write("root/c.jpg", "2");

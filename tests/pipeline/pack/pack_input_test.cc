@@ -22,7 +22,7 @@ PackInput InputOf(std::string text, size_t piece = 1 << 30) {
   });
 }
 
-TEST(PackInput, GivesTheFramesHoweverTheyCome) {
+TEST(PackInput, ReturnsTheFramesForReadsOfAnySize) {
   const std::string large(300'000, 'x');
   const std::string text = FrameText(1, "a record") + FrameText(2, "") + FrameText(1, large) + FrameText(3, "");
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{4096}, size_t{1} << 30}) {
@@ -37,7 +37,7 @@ TEST(PackInput, GivesTheFramesHoweverTheyCome) {
   }
 }
 
-TEST(PackInput, AnEndWithoutAnEndFrameIsNoEnd) {
+TEST(PackInput, InputThatEndsWithoutAnEndFrameIsCancelled) {
   const std::string frame = FrameText(1, "a record");
   for (size_t cut = 0; cut < 2 * frame.size(); ++cut) {
     PackInput input = InputOf((frame + frame).substr(0, cut), 5);
@@ -47,13 +47,13 @@ TEST(PackInput, AnEndWithoutAnEndFrameIsNoEnd) {
   }
 }
 
-TEST(PackInput, GivingUpIsSaidWithoutAnEnd) {
+TEST(PackInput, AGiveUpFrameCancelsTheInput) {
   PackInput input = InputOf(FrameText(1, "a record") + FrameText(4, "") + FrameText(1, "a record"));
   EXPECT_TRUE(input.Next().ok());
   EXPECT_TRUE(absl::IsCancelled(input.Next().status()));
 }
 
-TEST(PackInput, RefusesWhatIsNoFrame) {
+TEST(PackInput, RejectsInvalidFrames) {
   EXPECT_THAT(std::string(InputOf(FrameText(5, "")).Next().status().message()), HasSubstr("type 5"));
   PackInput large = InputOf(Raw(PackInput::kMaxFrameBytes + 1) + Raw(uint32_t{1}));
   EXPECT_THAT(std::string(large.Next().status().message()), HasSubstr("1073741825 bytes"));

@@ -29,7 +29,7 @@ std::string JobOf(const PackSchema& schema) {
   return text;
 }
 
-TEST(PackSchema, ArraysGetTheirTypeAndShapeBack) {
+TEST(PackSchema, ArraysKeepTheirTypeAndShape) {
   PackSchema schema;
   for (int i = 0; i < 3; ++i) Add(ArrayText("x", 9, {2, 3}, std::string(24, 'x')), &schema);
   EXPECT_THAT(JobOf(schema), HasSubstr("key: \"x\" type: BYTES decode_raw: FLOAT32 shape: [2, 3] }"));
@@ -38,7 +38,7 @@ TEST(PackSchema, ArraysGetTheirTypeAndShapeBack) {
               HasSubstr("key: \"x\" type: BYTES decode_raw: FLOAT32 shape: [3] variable_length: true }"));
 }
 
-TEST(PackSchema, OneValueIsAScalarAListOfOneAVector) {
+TEST(PackSchema, ASingleValueIsAScalarAndAListIsAVector) {
   PackSchema schema;
   Add(NumbersText<int64_t>("one", {1}, true) + NumbersText<int64_t>("list", {1}) + NumbersText<float>("two", {1, 2}) +
           NumbersText<float>("any", {}),
@@ -51,10 +51,10 @@ TEST(PackSchema, OneValueIsAScalarAListOfOneAVector) {
   EXPECT_THAT(job, HasSubstr("key: \"list\" type: INT64 shape: 1 }"));
   EXPECT_THAT(job, HasSubstr("key: \"two\" type: FLOAT shape: 2 }"));
   EXPECT_THAT(job, HasSubstr("key: \"any\" type: FLOAT variable_length: true }"));
-  EXPECT_THAT(job, HasSubstr("batch { size: 2 last: DROP }")) << "as many as there are";
+  EXPECT_THAT(job, HasSubstr("batch { size: 2 last: DROP }")) << "the batch has all records";
 }
 
-TEST(PackSchema, WhatSomeRecordsLackIsRagged) {
+TEST(PackSchema, AFeatureThatSomeRecordsLackIsRagged) {
   PackSchema schema;
   Add(NumbersText<int64_t>("a", {1}, true) + NumbersText<int64_t>("b", {1}, true), &schema);
   Add(NumbersText<int64_t>("a", {1}, true), &schema);
@@ -78,7 +78,7 @@ TEST(PackSchema, ImagesGetATrainingRecipe) {
   EXPECT_THAT(JobOf(schema), Not(HasSubstr("decode_image")));
 }
 
-TEST(PackSchema, AKeyIsOfOneKind) {
+TEST(PackSchema, AKeyHasOneKind) {
   PackSchema schema;
   Add(NumbersText<int64_t>("a", {1}) + ArrayText("x", 9, {2, 3}, std::string(24, 'x')), &schema);
   EXPECT_THAT(std::string(ExampleOf(NumbersText<float>("a", {1}), &schema).status().message()),
@@ -88,7 +88,7 @@ TEST(PackSchema, AKeyIsOfOneKind) {
   EXPECT_FALSE(ExampleOf(BytesText("x", {"raw"}), &schema).ok());
 }
 
-TEST(PackSchema, ExamplesOfOthersAreLookedInto) {
+TEST(PackSchema, SerializedExamplesAddTheirFeatures) {
   PackSchema schema;
   const std::string example = records::ExampleBuilder().Int64("label", 3).Bytes("text", "t").Serialize();
   ASSERT_TRUE(schema.AddExample(example).ok());
@@ -96,7 +96,7 @@ TEST(PackSchema, ExamplesOfOthersAreLookedInto) {
   EXPECT_THAT(std::string(schema.AddExample("no example").message()), HasSubstr("record 1 is no serialized"));
 }
 
-TEST(PackSchema, PartsTogetherAreOneSchema) {
+TEST(PackSchema, MergedPartsGiveTheSchemaOfTheWhole) {
   const std::string first =
       NumbersText<int64_t>("a b\n\"c", {1}, true) + ArrayText("x", 9, {2, 3}, std::string(24, 'x'));
   const std::string second = ArrayText("x", 9, {1, 3}, std::string(12, 'x'));
@@ -115,7 +115,7 @@ TEST(PackSchema, PartsTogetherAreOneSchema) {
   EXPECT_THAT(std::string(one.Merge(other).message()), HasSubstr("'x' is INT64"));
 }
 
-TEST(PackSchema, ADamagedTextIsRefused) {
+TEST(PackSchema, ADamagedTextIsRejected) {
   for (const std::string text : {"", "record 3", "records x", "records 1\n9 1 1 1 1 1 1 [] a", "records 1\n1 1 1",
                                  "records 1\n1 99 1 1 1 1 1 [] a", "records 1\n1 1 1 1 1 1 1 [x] a"}) {
     EXPECT_TRUE(absl::IsDataLoss(ParsePackSchema(text).status())) << text;

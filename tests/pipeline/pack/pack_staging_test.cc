@@ -26,7 +26,7 @@ void Finish(const std::string& file) {
   ASSERT_TRUE((*spool)->Finish({}).ok());
 }
 
-TEST(PackStaging, NothingIsThereUntilItIsPublished) {
+TEST(PackStaging, TheFolderAppearsOnlyWhenItIsPublished) {
   const TempDir dir;
   const std::string out = dir.File("a/b/shards");
   const auto staging = Begin(out);
@@ -36,7 +36,7 @@ TEST(PackStaging, NothingIsThereUntilItIsPublished) {
   EXPECT_TRUE(std::filesystem::is_directory(out));
 }
 
-TEST(PackStaging, AnEmptyFolderIsReplacedAFullOneRefused) {
+TEST(PackStaging, ReplacesAnEmptyFolderAndRejectsAFullOne) {
   const TempDir dir;
   std::filesystem::create_directory(dir.File("out"));
   {
@@ -51,7 +51,7 @@ TEST(PackStaging, AnEmptyFolderIsReplacedAFullOneRefused) {
   EXPECT_EQ(dir.Entries(), 1u);
 }
 
-TEST(PackStaging, LeavesNothingAndClearsUpAfterTheKilled) {
+TEST(PackStaging, RemovesItsOwnFolderAndThoseOfKilledProcesses) {
   const TempDir dir;
   Begin(dir.File("out")).reset();
   EXPECT_EQ(dir.Entries(), 0u);
@@ -63,7 +63,7 @@ TEST(PackStaging, LeavesNothingAndClearsUpAfterTheKilled) {
   EXPECT_FALSE(std::filesystem::exists(dir.File(".out.packing-killed")));
 }
 
-TEST(PackStaging, PartsAreInOrderAndAllThere) {
+TEST(PackStaging, ReturnsAllPartsInOrder) {
   const TempDir dir;
   const auto staging = Begin(dir.File("out"));
   const std::string& folder = staging->folder();

@@ -18,7 +18,7 @@ std::string Refusal(const std::string& features) {
   return std::string(example.status().message());
 }
 
-TEST(PackedFeatures, BecomeTheExampleThatABuilderWouldMake) {
+TEST(PackedFeatures, BecomeTheExampleOfABuilder) {
   PackSchema schema;
   const auto example =
       ExampleOf(BytesText("name", {"one", std::string("\0two", 4)}) + NumbersText<int64_t>("label", {-7}, true) +
@@ -35,7 +35,7 @@ TEST(PackedFeatures, BecomeTheExampleThatABuilderWouldMake) {
   EXPECT_EQ(schema.records(), 1u);
 }
 
-TEST(PackedFeatures, NoCutOfThemIsTakenForFewer) {
+TEST(PackedFeatures, ATruncatedFeatureIsRejected) {
   const std::string whole = BytesText("a", {"one", "two"}) + NumbersText<int64_t>("b", {1, 2}) +
                             NumbersText<float>("c", {1}) + ArrayText("d", 9, {2}, "12345678");
   PackSchema schema;
@@ -50,7 +50,7 @@ TEST(PackedFeatures, NoCutOfThemIsTakenForFewer) {
   }
 }
 
-TEST(PackedFeatures, RefusesWhatIsNone) {
+TEST(PackedFeatures, RejectsInvalidFeatures) {
   EXPECT_THAT(Refusal(KeyText("k", 5)), HasSubstr("'k' is of kind 5"));
   EXPECT_THAT(Refusal(BytesText("k", {"a"}) + BytesText("k", {"a"})), HasSubstr("'k' is there twice"));
   EXPECT_THAT(Refusal(BytesText("k", {"a", "b"}, true)), HasSubstr("one value and has 2"));

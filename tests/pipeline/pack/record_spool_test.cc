@@ -24,7 +24,7 @@ void WritePart(const std::string& file, int begin, int end) {
   ASSERT_TRUE((*spool)->Finish(schema).ok());
 }
 
-TEST(RecordSpool, AllPartsAreOneSourceInTheirOrder) {
+TEST(RecordSpool, PartsAreOneSourceInTheirOrder) {
   const TempDir dir;
   WritePart(dir.File("a"), 0, 1000);
   WritePart(dir.File("b"), 1000, 1000);
@@ -46,7 +46,7 @@ TEST(RecordSpool, AllPartsAreOneSourceInTheirOrder) {
   }
 }
 
-TEST(RecordSpool, WhatIsNotFinishedHasNotItsNameAndTakesNoSpace) {
+TEST(RecordSpool, AnUnfinishedPartHasATemporaryNameAndTakesNoSpace) {
   const TempDir dir;
   {
     const auto spool = SpoolWriter::Open(dir.File("part"));
@@ -61,7 +61,7 @@ TEST(RecordSpool, WhatIsNotFinishedHasNotItsNameAndTakesNoSpace) {
   }
 }
 
-TEST(RecordSpool, ADamagedPartIsRefused) {
+TEST(RecordSpool, ADamagedPartIsRejected) {
   const TempDir dir;
   WritePart(dir.File("a"), 0, 10);
   const std::string whole = *ReadWholeFile(dir.File("a"));

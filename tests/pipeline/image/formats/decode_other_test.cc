@@ -78,7 +78,7 @@ std::vector<Line> ReadLines() {
   return lines;
 }
 
-TEST(DecodeOther, PixelsArePillows) {
+TEST(DecodeOther, PixelsMatchPillow) {
   const std::vector<Line> lines = ReadLines();
   ASSERT_GT(lines.size(), size_t{200});
   for (const Line& line : lines) {
@@ -95,7 +95,7 @@ TEST(DecodeOther, PixelsArePillows) {
   }
 }
 
-TEST(DecodeOther, ClassesAreThoseOfPillowsArray) {
+TEST(DecodeOther, ClassesMatchPillowsArray) {
   std::ifstream table("tests/pipeline/image/formats/classes.txt");
   int files = 0, wide = 0;
   for (std::string text; std::getline(table, text);) {
@@ -118,7 +118,7 @@ TEST(DecodeOther, ClassesAreThoseOfPillowsArray) {
   EXPECT_GT(wide, 0);
 }
 
-TEST(DecodeOther, EveryCutIsRefusedUnlessAllPixelsAreThere) {
+TEST(DecodeOther, ATruncatedFileIsRejectedUnlessItHasAllPixels) {
   for (const Line& line : ReadLines()) {
     if (line.refused) continue;
     SCOPED_TRACE(line.file);
@@ -136,7 +136,7 @@ TEST(DecodeOther, EveryCutIsRefusedUnlessAllPixelsAreThere) {
   }
 }
 
-TEST(DecodeOther, MadeFilesGiveTheirPixels) {
+TEST(DecodeOther, GeneratedFilesGiveTheirPixels) {
   const std::vector<uint8_t> rgb = MakePixels(37, 23, 3, 4), grays = MakePixels(37, 23, 1, 4);
   EXPECT_EQ(Decode(*EncodePng({rgb.data(), 37, 23, 3, 37 * 3}), 3).pixels, rgb);
   EXPECT_EQ(Decode(*EncodePng({grays.data(), 37, 23, 1, 37}), 1).pixels, grays);
@@ -148,7 +148,7 @@ TEST(DecodeOther, MadeFilesGiveTheirPixels) {
 }
 
 // libwebp needs at least 12 bytes of a bare stream.
-TEST(DecodeOther, AWebpOfAFewBytesIsRead) {
+TEST(DecodeOther, AWebpWithAStreamOfEightBytesIsRead) {
   // 100 x 100 pixels of one color, 8 bytes of VP8L, as another encoder wrote them.
   const std::string webp("RIFF\x14\0\0\0WEBPVP8L\x08\0\0\0\x2f\x63\xc0\x18\x10\x88\x88\x08", 28);
   const Decoded decoded = Decode(webp, 3);
@@ -190,7 +190,7 @@ TEST(DecodeOther, GifsOfEveryCodeSizeAreRead) {
   EXPECT_FALSE(Decode(GifOf(12, {0, 0}), 3).status.ok());
 }
 
-TEST(DecodeOther, RefusalsNameWhatIsWrong) {
+TEST(DecodeOther, ErrorsNameTheCause) {
   const auto message = [](const std::string& file) {
     return std::string(Decode(ReadBytes("tests/fuzz/image/seeds/" + file), 3).status.message());
   };
@@ -205,7 +205,7 @@ TEST(DecodeOther, RefusalsNameWhatIsWrong) {
   EXPECT_THAT(message("gif-too-few-pixels.gif"), HasSubstr("ends before its last pixel"));
 }
 
-TEST(DecodeOther, AnImageThatIsCutOffCountsAsTruncated) {
+TEST(DecodeOther, ATruncatedImageHasTheTruncatedFault) {
   const std::vector<uint8_t> rgb = MakePixels(60, 50, 3, 4);
   for (const std::string& bytes : {*EncodePng({rgb.data(), 60, 50, 3, 180}), MakeBmp(60, 50, 1), MakeGif(60, 50, 1),
                                    MakeWebp(60, 50, {}), MakeWebp(60, 50, {.lossless = false})}) {
@@ -226,7 +226,7 @@ TEST(DecodeOther, WritesNothingForAHeaderOfAnotherSize) {
   }
 }
 
-TEST(EncodePng, RefusesWhatIsNoPicture) {
+TEST(EncodePng, RejectsInvalidSizesAndChannels) {
   const uint8_t pixel[4] = {};
   EXPECT_FALSE(EncodePng({pixel, 0, 1, 3, 3}).ok());
   EXPECT_FALSE(EncodePng({pixel, 1, 1, 4, 4}).ok());

@@ -31,7 +31,7 @@ size_t Taken(const std::string& file, const ImageHeader& header) {
   return peak.bytes();
 }
 
-TEST(PrefixCodeBytes, BoundsWhatAHostileFileTakes) {
+TEST(PrefixCodeBytes, BoundsTheMemoryOfAHostileFile) {
   for (const bool transforms : {false, true}) {
     for (const int cache_bits : {0, 1, 6, 11}) {
       for (const int groups : {1, 2, 999, 1001, kMaxPrefixCodeGroups}) {
@@ -49,14 +49,14 @@ TEST(PrefixCodeBytes, BoundsWhatAHostileFileTakes) {
           const size_t taken = peak.bytes();
           ASSERT_TRUE(status.ok()) << status;
           EXPECT_LE(taken, DecodeOtherBytes(*header)) << groups << " groups, " << cache_bits << " bits";
-          EXPECT_GE(taken + (size_t{1} << 20), DecodeOtherBytes(*header)) << "no absurd bound";
+          EXPECT_GE(taken + (size_t{1} << 20), DecodeOtherBytes(*header)) << "the bound is nearly exact";
         }
       }
     }
   }
 }
 
-TEST(PrefixCodeBytes, RefusesMoreGroupsThanAnyEncoderWrites) {
+TEST(PrefixCodeBytes, RejectsMoreGroupsThanAnyEncoderWrites) {
   // 3250 groups of 20 KB: 65 MB for a picture of 260 x 200 pixels.
   const std::string many = MakeVp8l({.width = 260, .height = 200, .groups = 3250, .cache_bits = 11});
   // Few groups whose numbers are as high as those of many.
@@ -71,10 +71,10 @@ TEST(PrefixCodeBytes, RefusesMoreGroupsThanAnyEncoderWrites) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(std::string(status.message()), HasSubstr("over the limit of 2600"));
   }
-  EXPECT_GT(Taken(many, *ProbeImage(many)), size_t{38} << 20) << "libwebp by itself takes it";
+  EXPECT_GT(Taken(many, *ProbeImage(many)), size_t{38} << 20) << "libwebp alone allocates this much";
 }
 
-TEST(PrefixCodeBytes, TheLookItselfTakesLittle) {
+TEST(PrefixCodeBytes, TakesLittleMemoryItself) {
   // The largest accepted map, and one that is rejected.
   for (const int side : {1024, 2048}) {
     const std::string file = MakeVp8l({.width = side, .height = side, .groups = 300});
@@ -84,7 +84,7 @@ TEST(PrefixCodeBytes, TheLookItselfTakesLittle) {
   }
 }
 
-TEST(PrefixCodeBytes, EncodersFilesAreReadAndCheap) {
+TEST(PrefixCodeBytes, FilesOfEncodersAreAcceptedAndTakeLittleMemory) {
   for (const auto& [width, height] : {std::pair{1, 1}, {64, 64}, {222, 150}}) {
     for (const int method : {0, 4}) {
       for (const int channels : {3, 4}) {
@@ -100,7 +100,7 @@ TEST(PrefixCodeBytes, EncodersFilesAreReadAndCheap) {
   }
 }
 
-TEST(PrefixCodeBytes, EveryPrefixIsRefusedOrHasTheSameBound) {
+TEST(PrefixCodeBytes, ATruncatedStreamIsRejectedOrHasTheSameBound) {
   const std::string file = MakeWebp(60, 50, {.quality = 100, .method = 6});
   const auto whole = PrefixCodeBytes(Stream(file));
   ASSERT_TRUE(whole.ok());

@@ -82,7 +82,7 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
       EXPECT_EQ(pair.length, entry.length);
       EXPECT_EQ(pair.size, size);
       EXPECT_EQ(pair.first, run);
-      EXPECT_EQ(pair.FirstValue(bits), WantedValue(bits, entry.length, size)) << "whether the look holds it or not";
+      EXPECT_EQ(pair.FirstValue(bits), WantedValue(bits, entry.length, size)) << "inside or outside of the look";
       EXPECT_GE(pair.bits, entry.length + size);
       if (kind == HuffmanCode::Kind::kDc) {
         EXPECT_EQ(pair.second, 0);
@@ -94,8 +94,8 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
   }
 }
 
-// A code and many looks: pairs and strides equal their single symbols in order.
-TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
+// Compares the pairs and strides of many looks with their single symbols in order.
+TEST(HuffmanCode, PairsAndStridesEqualTheirSingleSymbols) {
   SampleRandom random(6, 0, 0);
   HuffmanCode code;
   int pairs = 0, ends = 0, wide = 0, strides = 0;
@@ -157,7 +157,7 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
   EXPECT_GT(strides, 50);
 }
 
-TEST(HuffmanCode, TheLargestSecondValuesOfALookArrive) {
+TEST(HuffmanCode, ALookReturnsTheLargestSecondValues) {
   CodeLengths lengths{};
   lengths[1] = lengths[2] = 1;
   HuffmanCode code;
@@ -167,7 +167,7 @@ TEST(HuffmanCode, TheLargestSecondValuesOfALookArrive) {
   EXPECT_EQ(code.pair(uint64_t{0b0'10'0000000} << 54).second_value, -127);
 }
 
-TEST(HuffmanCode, ExtendsAsTheStandardSays) {
+TEST(HuffmanCode, ExtendMatchesTheStandard) {
   // T.81, table F.1 and F.2: size 1 is -1 and 1, size 3 is -7 to -4 and 4 to 7.
   EXPECT_EQ(HuffmanCode::Extend(0, 1), -1);
   EXPECT_EQ(HuffmanCode::Extend(1, 1), 1);
@@ -178,7 +178,7 @@ TEST(HuffmanCode, ExtendsAsTheStandardSays) {
   EXPECT_EQ(HuffmanCode::Extend(0, 15), -32767);
 }
 
-TEST(HuffmanCode, WhatIsNoCodeHasNoSymbol) {
+TEST(HuffmanCode, InvalidBitsHaveNoSymbol) {
   CodeLengths lengths{};
   lengths[2] = 3;  // 00, 01, 10
   const Symbols symbols = {1, 2, 3};
@@ -188,7 +188,7 @@ TEST(HuffmanCode, WhatIsNoCodeHasNoSymbol) {
   EXPECT_EQ(code.pair(~uint64_t{0}).bits, 0);
 }
 
-TEST(HuffmanCode, RefusesWhatIsNoTree) {
+TEST(HuffmanCode, RejectsInvalidCodes) {
   const Symbols symbols{};
   HuffmanCode code;
   const auto build = [&](HuffmanCode::Kind kind, const CodeLengths& lengths, const Symbols& of) {

@@ -1,4 +1,4 @@
-// Compares the vector transform with a scalar one. Compares the decodes that use it with those of libjpeg alone.
+// Compares the vector transform with a scalar transform, and decodes with the vector transform with libjpeg's own.
 #include "pipeline/image/jpeg/inverse_dct.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ class InverseDctTest : public testing::Test {
   }
 };
 
-TEST_F(InverseDctTest, SamplesAreTheScalarOnesOfAnyBlock) {
+TEST_F(InverseDctTest, SamplesMatchTheScalarTransformForAnyBlock) {
   SampleRandom random(8, 0, 0);
   for (int round = 0; round < 20000; ++round) {
     const uint32_t reach = 1u << (1 + round % 16);  // from small values, as in photographs, to all 16-bit values
@@ -107,7 +107,7 @@ TEST_F(InverseDctTest, SamplesAreTheScalarOnesOfAnyBlock) {
   }
 }
 
-TEST_F(InverseDctTest, ADcAloneIsOneSample) {
+TEST_F(InverseDctTest, ADcCoefficientAloneGivesEqualSamples) {
   Block block{};
   Table table;
   table.fill(16);
@@ -141,7 +141,7 @@ std::string WithQuantization(const std::string& jpeg, uint16_t value) {
   return out + jpeg.substr(at);
 }
 
-TEST(InverseDct, OverflowsAreLibjpegs) {
+TEST(InverseDct, OverflowsMatchLibjpeg) {
   JpegDecoder decoder;
   for (const int quality : {1, 60, 100}) {
     const std::string bytes = MakeJpeg({.width = 203, .height = 151, .horizontal = 2, .quality = quality});

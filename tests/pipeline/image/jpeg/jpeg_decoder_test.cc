@@ -49,7 +49,7 @@ void ExpectCropsEqualFullDecode(std::string_view bytes, int width, int height, i
 constexpr int kSizes[][2] = {{1, 1},   {17, 17},  {7, 9},    {3000, 1}, {3, 400},  {64, 64},
                              {65, 33}, {131, 97}, {200, 57}, {96, 160}, {258, 130}};
 
-TEST(JpegDecoder, ACropIsTheSamePixelsAsInAFullDecode) {
+TEST(JpegDecoder, ACropHasThePixelsOfAFullDecode) {
   struct Sampling {
     int horizontal, vertical;
   };
@@ -73,7 +73,7 @@ TEST(JpegDecoder, ACropIsTheSamePixelsAsInAFullDecode) {
   }
 }
 
-TEST(JpegDecoder, ACropIsTheSamePixelsInGrayCmykYcckAndSeparateScans) {
+TEST(JpegDecoder, ACropHasThePixelsOfAFullDecodeInGrayCmykYcckAndSeparateScans) {
   for (const auto& size : kSizes) {
     const int width = size[0], height = size[1];
     ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .components = 1}), width, height, 5, "gray");
@@ -108,7 +108,7 @@ TEST(JpegDecoder, EveryRowAndColumnCanBeTheBorderOfACrop) {
   }
 }
 
-TEST(JpegDecoder, EveryPhotographGivesEveryCropOfItsFullDecode) {
+TEST(JpegDecoder, CropsOfEveryPhotographHaveThePixelsOfItsFullDecode) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     ExpectCropsEqualFullDecode(MakeJpeg({.width = 500, .height = 375, .horizontal = 2, .vertical = 2}), 500, 375, 20,
@@ -123,7 +123,7 @@ TEST(JpegDecoder, EveryPhotographGivesEveryCropOfItsFullDecode) {
   }
 }
 
-TEST(JpegDecoder, RowsGoToTheStrideThatIsAskedFor) {
+TEST(JpegDecoder, RowsHaveTheRequestedStride) {
   const std::string bytes = MakeJpeg({.width = 40, .height = 30});
   JpegDecoder decoder;
   const Rect rect{5, 6, 7, 8};
@@ -136,7 +136,7 @@ TEST(JpegDecoder, RowsGoToTheStrideThatIsAskedFor) {
   }
 }
 
-TEST(JpegDecoder, ASinkGetsTheRowsInStripsFromTheTop) {
+TEST(JpegDecoder, ASinkReceivesTheRowsInStripsFromTheTop) {
   struct Sink final : ImageSink {
     void Rows(const ImageView& rows) override {
       heights.push_back(rows.height);
@@ -206,7 +206,7 @@ std::vector<uint8_t> PixelsWith(const std::string& segment, bool jfif = true) {
 }
 
 // libjpeg warns and assumes YCbCr, as Pillow and TensorFlow do.
-TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNoDamage) {
+TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNotDamage) {
   const std::vector<uint8_t> plain = PixelsWith("");
   for (const char transform : {'\x02', '\xC7'}) {
     EXPECT_EQ(PixelsWith(std::string("\xFF\xEE\0\x0E"
@@ -218,8 +218,8 @@ TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNoDamage) {
   }
 }
 
-// libjpeg takes the two bytes of such a length as the whole segment, and so do programs that use libjpeg.
-TEST(JpegDecoder, ALengthTooShortForItselfIsPassedOver) {
+// libjpeg, and so every program that uses it, treats the two bytes of such a length as the whole segment.
+TEST(JpegDecoder, ASegmentLengthBelowTwoIsSkipped) {
   const std::vector<uint8_t> plain = PixelsWith("");
   for (const char marker : {'\xFE', '\xE1', '\xE2', '\xED'}) {
     for (const char length : {'\0', '\1'}) {
@@ -229,7 +229,7 @@ TEST(JpegDecoder, ALengthTooShortForItselfIsPassedOver) {
   }
 }
 
-TEST(JpegDecoder, GoesOnWorkingAfterErrors) {
+TEST(JpegDecoder, WorksAfterErrors) {
   JpegDecoder decoder;
   std::vector<uint8_t> out(64 * 64 * 3);
   const std::string good = MakeJpeg({.width = 64, .height = 64});
@@ -241,7 +241,7 @@ TEST(JpegDecoder, GoesOnWorkingAfterErrors) {
 }
 
 // libjpeg itself keeps tables for the next image.
-TEST(JpegDecoder, AFileWithoutTablesDoesNotTakeThoseOfTheImageBefore) {
+TEST(JpegDecoder, AFileWithoutTablesDoesNotUseThoseOfThePreviousImage) {
   const std::string before = MakeJpeg({.width = 64, .height = 64, .quality = 30});
   const std::string whole = MakeJpeg({.width = 64, .height = 64, .quality = 95});
   for (const char marker : {'\xDB', '\xC4'}) {
@@ -262,7 +262,7 @@ TEST(JpegDecoder, AFileWithoutTablesDoesNotTakeThoseOfTheImageBefore) {
   }
 }
 
-TEST(JpegDecoder, SaysWhatIsWrongWithTheRequest) {
+TEST(JpegDecoder, ErrorsNameTheMistakeInTheRequest) {
   JpegDecoder decoder;
   std::vector<uint8_t> out(64 * 64 * 3);
   const std::string bytes = MakeJpeg({.width = 64, .height = 48});
@@ -273,7 +273,7 @@ TEST(JpegDecoder, SaysWhatIsWrongWithTheRequest) {
   EXPECT_EQ(big.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(JpegDecoder, RefusesAFileMadeOfScans) {
+TEST(JpegDecoder, RejectsAFileWithTooManyScans) {
   // Repeats the scan of a progressive file's first component.
   std::string bytes = MakeJpeg({.width = 16, .height = 16, .progressive = true});
   std::vector<size_t> scans;

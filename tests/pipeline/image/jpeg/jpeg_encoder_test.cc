@@ -25,7 +25,7 @@ Pixels Decoded(std::string_view jpeg, int width, int height, int channels) {
   return out;
 }
 
-TEST(JpegEncoder, HuffmanTablesChangeTheSizeAndNoPixel) {
+TEST(JpegEncoder, OptimizedHuffmanTablesChangeOnlyTheSize) {
   for (const int channels : {1, 3}) {
     const Pixels pixels = MakePixels(75, 41, channels, 4);
     const ImageView view = View(pixels, 75, 41, channels);
@@ -58,7 +58,7 @@ TEST(JpegEncoder, FitsItsBufferAtAnyQuality) {
   }
 }
 
-TEST(JpegEncoder, SaysTheOrientation) {
+TEST(JpegEncoder, WritesTheOrientation) {
   const Pixels pixels = MakePixels(16, 8, 3, 4);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const auto jpeg = EncodeJpeg(View(pixels, 16, 8, 3), {.orientation = orientation});
@@ -67,7 +67,7 @@ TEST(JpegEncoder, SaysTheOrientation) {
   }
 }
 
-TEST(JpegEncoder, RefusesWhatNoJpegHolds) {
+TEST(JpegEncoder, RejectsInvalidImagesAndOptions) {
   const Pixels pixels(70000 * 3, 0);
   EXPECT_EQ(EncodeJpeg(View(pixels, 4, 4, 3), {.quality = 0}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(EncodeJpeg(View(pixels, 4, 4, 3), {.quality = 101}).status().code(), absl::StatusCode::kInvalidArgument);

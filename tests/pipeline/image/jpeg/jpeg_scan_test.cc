@@ -53,10 +53,10 @@ TEST(JpegScan, EverySequentialKindGivesLibjpegsPixels) {
       ExpectWhatLibjpegGives(&decoder, bytes, RandomRect(&random, recipe.width, recipe.height), "crop");
     }
   }
-  EXPECT_EQ(decoder.decoded_again(), 0u) << "McuDecoder has done all of it";
+  EXPECT_EQ(decoder.decoded_again(), 0u) << "McuDecoder decoded all images";
 }
 
-TEST(JpegScan, OtherKindsAreLibjpegsAlone) {
+TEST(JpegScan, LibjpegAloneDecodesOtherKinds) {
   JpegDecoder decoder;
   for (const JpegRecipe& recipe : {JpegRecipe{.width = 90, .height = 70, .progressive = true},
                                    {.width = 90, .height = 70, .separate_scans = true}}) {
@@ -87,7 +87,7 @@ TEST(JpegScan, EveryPhotographGivesLibjpegsPixels) {
   EXPECT_EQ(decoder.decoded_again(), 0u);
 }
 
-TEST(JpegScan, OddDataGetsLibjpegsWord) {
+TEST(JpegScan, OddDataGivesLibjpegsResult) {
   JpegDecoder decoder;
   SampleRandom random(3, 0, 0);
   for (const int restart : {0, 4}) {
@@ -122,7 +122,7 @@ TEST(JpegScan, OddDataGetsLibjpegsWord) {
 }
 
 // Every length of a file, down to the last bytes that a decoder reads ahead.
-TEST(JpegScan, AFileThatEndsEarlyIsJudgedAlike) {
+TEST(JpegScan, ATruncatedFileGivesLibjpegsResult) {
   JpegDecoder decoder;
   const std::string good = MakeJpeg({.width = 33, .height = 25, .horizontal = 2, .vertical = 1});
   for (size_t length = good.find("\xFF\xDA"); length <= good.size(); ++length) {
@@ -132,7 +132,7 @@ TEST(JpegScan, AFileThatEndsEarlyIsJudgedAlike) {
 }
 
 // Odd data does not change the decoder's later results.
-TEST(JpegScan, KeepsNothingOfTheImageBefore) {
+TEST(JpegScan, KeepsNoStateOfThePreviousImage) {
   JpegDecoder decoder;
   const std::string good = MakeJpeg({.width = 64, .height = 48, .restart_interval = 2});
   const Rect whole{0, 0, 64, 48};

@@ -37,7 +37,7 @@ TEST(MarkerScan, FindsTheFirstMarkerWhereverItIs) {
   EXPECT_GT(found, 1000);
 }
 
-TEST(MarkerScan, AStepCopiesAndSaysWhichBytesAreOnes) {
+TEST(MarkerScan, CopyStepCopiesBytesAndFindsThoseOfAllOnes) {
   SampleRandom random(4, 0, 0);
   for (int round = 0; round < 3000; ++round) {
     const auto bytes = RandomBytes(&random, kScanStep);

@@ -43,7 +43,7 @@ std::string WithTable(const std::string& bytes, const std::string& table) {
   return bytes.substr(0, old.begin) + table + bytes.substr(old.end());
 }
 
-// Expects the outcome of the file with its table hidden, for crops everywhere.
+// Expects, for crops everywhere, the same result as from the file with its table hidden.
 void ExpectPlainResult(const std::string& forged, const std::string& what) {
   const std::string hidden = HideTable(forged);
   JpegDecoder decoder;
@@ -54,7 +54,7 @@ void ExpectPlainResult(const std::string& forged, const std::string& what) {
   }
 }
 
-TEST(RestartForgery, ATableThatDoesNotFitIsNoTable) {
+TEST(RestartForgery, ATableThatDoesNotFitIsIgnored) {
   const std::string good = Indexed();
   const int interval = TileTable::Read(good)->grid().interval;
   const std::vector<uint16_t> lengths = Lengths(good);
@@ -87,7 +87,7 @@ TEST(RestartForgery, ATableThatDoesNotFitIsNoTable) {
   }
 }
 
-TEST(RestartForgery, ATableWhoseTotalFitsMustMeetEveryMarker) {
+TEST(RestartForgery, ATableWithTheRightTotalMustMatchEveryMarker) {
   const std::string good = Indexed();
   const int interval = TileTable::Read(good)->grid().interval;
   const std::vector<uint16_t> lengths = Lengths(good);
@@ -111,7 +111,7 @@ TEST(RestartForgery, ATableWhoseTotalFitsMustMeetEveryMarker) {
 }
 
 // Restart markers repeat after eight: a table that is eight tiles ahead finds matching numbers.
-TEST(RestartForgery, EightTilesAheadIsSeen) {
+TEST(RestartForgery, DetectsATableThatIsEightTilesAhead) {
   const std::string good = Indexed();
   const auto table = TileTable::Read(good);
   std::vector<uint16_t> forged = Lengths(good);
@@ -135,7 +135,7 @@ TEST(RestartForgery, EightTilesAheadIsSeen) {
   ExpectPlainResult(bytes, "eight ahead");
 }
 
-TEST(RestartForgery, MarkersOutOfOrderAreSeen) {
+TEST(RestartForgery, DetectsMarkersOutOfOrder) {
   const std::string good = Indexed();
   const auto table = TileTable::Read(good);
   for (const int64_t tile : {int64_t{0}, int64_t{7}, table->grid().tiles() - 2}) {
@@ -154,7 +154,7 @@ TEST(RestartForgery, MarkersOutOfOrderAreSeen) {
 
 // Overwrites a byte of the header. If the whole file still decodes, every crop is the plain one. Otherwise a crop of
 // undamaged tiles may be better than the plain decode, which also reads the damaged ones before it.
-TEST(RestartForgery, AnyDamageOfTheHeaderGivesThePlainResult) {
+TEST(RestartForgery, ADamagedHeaderGivesThePlainResult) {
   const std::string good = Indexed();
   const size_t scan_at = TileTable::Read(good)->grid().scan_at;
   SampleRandom random(6, 0, 0);
@@ -174,14 +174,14 @@ TEST(RestartForgery, AnyDamageOfTheHeaderGivesThePlainResult) {
   }
 }
 
-TEST(RestartForgery, AnyCutGivesThePlainResult) {
+TEST(RestartForgery, ATruncatedFileGivesThePlainResult) {
   const std::string good = Indexed();
   for (size_t size = 0; size < good.size(); size += 1 + size / 16) {
     ExpectPlainResult(good.substr(0, size), "cut at " + std::to_string(size));
   }
 }
 
-TEST(RestartForgery, TablesOfSeveralSegmentsAreReadInOrderOnly) {
+TEST(RestartForgery, TablesOfSeveralSegmentsMustBeInOrder) {
   // No image here has that many tiles: the lengths are made up, and need a little more than two segments.
   std::vector<uint16_t> lengths(2 * kTilesPerSegment + 5);
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<uint16_t>(i % 60000);

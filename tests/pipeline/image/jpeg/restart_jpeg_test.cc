@@ -40,7 +40,7 @@ void ExpectSameCrops(std::string_view plain, std::string_view indexed, int width
   }
 }
 
-TEST(RestartJpeg, EveryCropOfEveryKindIsTheSourcesCrop) {
+TEST(RestartJpeg, EveryCropEqualsTheCropOfTheSource) {
   for (const auto& size : kRestartSizes) {
     for (const Sampling sampling : kSamplings) {
       for (const int restart : {0, 5}) {
@@ -91,7 +91,7 @@ TEST(RestartJpeg, EveryRowAndColumnCanBeTheBorderOfACrop) {
 }
 
 // The decoder does not read tiles outside the crop, so their bytes may be anything.
-TEST(RestartJpeg, ACropReadsItsOwnTilesOnly) {
+TEST(RestartJpeg, ACropReadsOnlyItsOwnTiles) {
   const std::string plain = MakeJpeg({.width = 640, .height = 480, .horizontal = 2, .vertical = 2});
   const auto indexed = AddRestartIndex(plain, {}, 4);
   ASSERT_TRUE(indexed.ok()) << indexed.status();
@@ -134,7 +134,7 @@ std::string Segment(int marker, const std::string& payload) {
   return out + payload;
 }
 
-TEST(RestartJpeg, KeepsMarkersCommentsAndWhatFollowsTheImage) {
+TEST(RestartJpeg, KeepsMarkersCommentsAndTrailingBytes) {
   const std::string made = MakeJpeg({.width = 90, .height = 50});
   const std::string exif = Segment(0xE1, std::string("Exif\0\0MM\0*", 10) + std::string(300, 'e'));
   const std::string icc = Segment(0xE2, std::string("ICC_PROFILE\0\1\1", 14) + std::string(60000, 'i'));
@@ -151,7 +151,7 @@ TEST(RestartJpeg, KeepsMarkersCommentsAndWhatFollowsTheImage) {
   ExpectSameCrops(plain, *indexed, 90, 50, 20, "markers");
 }
 
-TEST(RestartJpeg, SaysWhichFilesStayAsTheyAre) {
+TEST(RestartJpeg, ErrorsSayWhyAFileStaysUnchanged) {
   const auto stays = [](const std::string& bytes, absl::StatusCode code, const std::string& why) {
     const auto result = AddRestartIndex(bytes);
     EXPECT_EQ(result.status().code(), code) << result.status();
@@ -173,7 +173,7 @@ TEST(RestartJpeg, SaysWhichFilesStayAsTheyAre) {
 }
 
 // Offsets inside the file count from a place in it, and refer to the pictures after the first.
-TEST(RestartJpeg, AMultiPictureFileStaysAsItIs) {
+TEST(RestartJpeg, AMultiPictureFileStaysUnchanged) {
   const std::string made = MakeJpeg({.width = 90, .height = 50});
   const size_t behind_jfif = 2 + 18;
   const std::string pictures = Segment(0xE2, std::string("MPF\0II*\0\x08\0\0\0", 12) + std::string(60, '\0'));
@@ -183,7 +183,7 @@ TEST(RestartJpeg, AMultiPictureFileStaysAsItIs) {
 }
 
 // Pillow, for example, assembles an ICC profile at the frame header.
-TEST(RestartJpeg, AFileWithMetadataBehindItsFrameHeaderStaysAsItIs) {
+TEST(RestartJpeg, AFileWithMetadataAfterItsFrameHeaderStaysUnchanged) {
   const std::string made = MakeJpeg({.width = 90, .height = 50});
   const std::string icc = Segment(0xE2, std::string("ICC_PROFILE\0\1\1", 14) + "profile");
   const size_t behind_jfif = 2 + 18, frame = made.find("\xFF\xC0"), behind_frame = frame + 19;
@@ -195,7 +195,7 @@ TEST(RestartJpeg, AFileWithMetadataBehindItsFrameHeaderStaysAsItIs) {
   EXPECT_TRUE(AddRestartIndex(made.substr(0, behind_jfif) + icc + made.substr(behind_jfif)).ok());
 }
 
-TEST(RestartJpeg, ATileOf64KiBStaysAsItIs) {
+TEST(RestartJpeg, AFileWithATileOf64KiBStaysUnchanged) {
   const std::string wide = MakeJpeg({.width = 8 * 7919, .height = 8, .quality = 90});  // a prime number of MCUs
   ASSERT_GT(wide.size(), 100000u);
   const auto result = AddRestartIndex(wide, {}, 7919);
@@ -204,7 +204,7 @@ TEST(RestartJpeg, ATileOf64KiBStaysAsItIs) {
   EXPECT_TRUE(AddRestartIndex(wide, {}, 1).ok());
 }
 
-TEST(RestartJpeg, RefusesWhatIsNoJpegOrTooBig) {
+TEST(RestartJpeg, RejectsOtherFilesAndLargeImages) {
   EXPECT_EQ(AddRestartIndex("text").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(AddRestartIndex("").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(StaysAsItIs(AddRestartIndex("text").status()));
@@ -215,7 +215,7 @@ TEST(RestartJpeg, RefusesWhatIsNoJpegOrTooBig) {
             absl::StatusCode::kResourceExhausted);
 }
 
-TEST(RestartJpeg, DamageInTheCropsTilesFailsAndElsewhereIsNotSeen) {
+TEST(RestartJpeg, FindsDamageOnlyInTheTilesOfTheCrop) {
   const int width = 400, height = 400;
   const auto good =
       AddRestartIndex(MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2}), {}, 5);
@@ -238,7 +238,7 @@ TEST(RestartJpeg, DamageInTheCropsTilesFailsAndElsewhereIsNotSeen) {
   EXPECT_TRUE(DecodeCrop(&decoder, bad, below) == DecodeCrop(&decoder, *good, below));
 }
 
-TEST(RestartJpeg, MemoryStaysBelowWhatTheHeaderSays) {
+TEST(RestartJpeg, MemoryStaysBelowTheBoundOfTheHeader) {
   const auto indexed = AddRestartIndex(MakeJpeg({.width = 900, .height = 700, .quality = 98}));
   ASSERT_TRUE(indexed.ok()) << indexed.status();
   const auto header = ProbeImage(*indexed);
@@ -258,7 +258,7 @@ TEST(RestartJpeg, TheIntervalIsNearFourMcusAndItsMarkersAreSmall) {
   EXPECT_EQ(TileInterval(100, 1, 1), 1);
 }
 
-TEST(RestartJpeg, EveryPhotographGivesEveryCropOfItself) {
+TEST(RestartJpeg, CropsOfEveryPhotographEqualThoseOfItsSource) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     const std::string plain = MakeJpeg({.width = 500, .height = 375, .horizontal = 2, .vertical = 2});

@@ -63,7 +63,7 @@ std::string Read(ScanBits* bits, BitReader* reader, size_t bytes, SampleRandom* 
   return read;
 }
 
-TEST(ScanBits, GivesTheBitsWithoutStuffedZerosIntervalAfterInterval) {
+TEST(ScanBits, ReturnsTheBitsOfEachIntervalWithoutStuffedZeros) {
   SampleRandom random(8, 0, 0);
   for (const uint32_t ones : {2u, 50u, 1000000u}) {
     for (const size_t size :
@@ -87,7 +87,7 @@ TEST(ScanBits, GivesTheBitsWithoutStuffedZerosIntervalAfterInterval) {
   }
 }
 
-TEST(ScanBits, SeesThatMoreWasReadThanThereIs) {
+TEST(ScanBits, DetectsReadsBeyondTheEnd) {
   const Copy bytes("ab\xFF\xD9");
   ScanBits bits;
   BitReader reader;
@@ -106,7 +106,7 @@ TEST(ScanBits, SeesThatMoreWasReadThanThereIs) {
 }
 
 // A decoder that reads ahead reaches the file's end eight bytes early.
-TEST(ScanBits, BehindTheEndThereAreZerosHoweverManyBlocksAreRead) {
+TEST(ScanBits, ReturnsZerosAfterTheEndForAnyNumberOfBlocks) {
   const Copy scan(std::string("\x5A\x5A\xFF\xD0", 4));
   const auto bits = std::make_unique<ScanBits>();  // on the heap, so that a sanitizer detects reads after its end
   BitReader reader;
@@ -126,7 +126,7 @@ TEST(ScanBits, BehindTheEndThereAreZerosHoweverManyBlocksAreRead) {
   }
 }
 
-TEST(ScanBits, TheEndOfTheFileIsFelt) {
+TEST(ScanBits, DetectsTheEndOfTheFile) {
   for (const std::string end : {"", "\xFF", "\xFF\xFF", "\xFF\xFF\xFF\xD9"}) {
     const Copy bytes(std::string(20, 'x') + end);
     ScanBits bits;

@@ -1,5 +1,5 @@
-// Compares the vector conversion with libjpeg's arithmetic. jpeg_scan_test compares it inside libjpeg with libjpeg's
-// own.
+// Compares the vector conversion with libjpeg's arithmetic. jpeg_scan_test compares decodes with this conversion with
+// libjpeg's own decodes.
 #include "pipeline/image/jpeg/ycc_to_rgb.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 uint8_t Clamp(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
 
-// As in jdcolor.c.
+// Follows jdcolor.c.
 void Pixel(int y, int cb, int cr, uint8_t* rgb) {
   cb -= 128;
   cr -= 128;
@@ -25,7 +25,7 @@ void Pixel(int y, int cb, int cr, uint8_t* rgb) {
   rgb[2] = Clamp(y + ((116130 * cb + 32768) >> 16));
 }
 
-TEST(YccToRgb, EveryColorIsLibjpegs) {
+TEST(YccToRgb, EveryColorMatchesLibjpeg) {
   if (!HasYccToRgb()) GTEST_SKIP() << "no AVX-512 VBMI";
   std::array<uint8_t, 256> lumas, blues, reds;
   std::array<uint8_t, 768> wanted, made;
@@ -41,7 +41,7 @@ TEST(YccToRgb, EveryColorIsLibjpegs) {
   }
 }
 
-TEST(YccToRgb, AnyWidthAndNothingBehindIt) {
+TEST(YccToRgb, ConvertsAnyWidthAndWritesNothingAfterTheRow) {
   if (!HasYccToRgb()) GTEST_SKIP() << "no AVX-512 VBMI";
   SampleRandom random(9, 0, 0);
   for (size_t width = 0; width <= 300; ++width) {

@@ -140,7 +140,7 @@ TEST(Inflater, EveryKindOfStreamGivesItsBytes) {
   }
 }
 
-TEST(Inflater, OneByteRepeatedIsCopiedAtEveryDistance) {
+TEST(Inflater, RepetitionsOfEveryDistanceAreCopied) {
   Inflater inflater;
   for (size_t distance = 1; distance <= 40; ++distance) {
     std::string bytes;
@@ -151,7 +151,7 @@ TEST(Inflater, OneByteRepeatedIsCopiedAtEveryDistance) {
   }
 }
 
-TEST(Inflater, APartIsTakenWithoutTheRest) {
+TEST(Inflater, APartIsReadWithoutTheRest) {
   const std::string bytes = MakeBytes(300000, 5), stream = Deflate(bytes);
   Inflater inflater;
   Pieces pieces(std::string_view(stream).substr(0, stream.size() / 2), 5000);
@@ -163,11 +163,11 @@ TEST(Inflater, APartIsTakenWithoutTheRest) {
     out.append(reinterpret_cast<const char*>(taken), 1000);
   }
   EXPECT_TRUE(bytes.compare(0, out.size(), out) == 0);
-  EXPECT_EQ(inflater.Take(1000), nullptr) << "more than requested";
+  EXPECT_EQ(inflater.Take(1000), nullptr) << "Start() requested no further bytes";
   EXPECT_FALSE(inflater.Finish());
 }
 
-TEST(Inflater, AStreamThatIsLongerOrShorterIsGivenUp) {
+TEST(Inflater, AStreamOfAnotherLengthIsRejected) {
   const std::string bytes = MakeBytes(5000, 6), stream = Deflate(bytes);
   Inflater inflater;
   EXPECT_FALSE(Inflate(&inflater, stream, 4999).has_value());
@@ -175,7 +175,7 @@ TEST(Inflater, AStreamThatIsLongerOrShorterIsGivenUp) {
   EXPECT_TRUE(Inflate(&inflater, stream, 5000).has_value());
 }
 
-TEST(Inflater, EveryCutIsGivenUp) {
+TEST(Inflater, EveryTruncatedStreamIsRejected) {
   const std::string bytes = MakeBytes(2000, 7);
   Inflater inflater;
   for (const Recipe& recipe : {Recipe{}, Recipe{.level = 0}, Recipe{.strategy = Z_FIXED}}) {
@@ -186,8 +186,9 @@ TEST(Inflater, EveryCutIsGivenUp) {
   }
 }
 
-// Wrong bits anywhere that no checksum reveals: the test corrects the checksum if it is zlib's only objection.
-TEST(Inflater, OfDamagedStreamsItTakesThoseThatZlibTakes) {
+// Flips bits anywhere. If the checksum is zlib's only objection, the test corrects it, so that no checksum reveals the
+// damage.
+TEST(Inflater, ADamagedStreamIsAcceptedOnlyIfZlibAcceptsIt) {
   auto inflater = std::make_unique<Inflater>();
   std::mt19937 random(8);
   int taken = 0, refused = 0;
@@ -197,7 +198,7 @@ TEST(Inflater, OfDamagedStreamsItTakesThoseThatZlibTakes) {
                         .flush_every = static_cast<size_t>(round % 4 * 60)};
     std::string stream = Deflate(bytes, recipe);
     for (uint32_t i = 0; i <= random() % 3; ++i) {
-      // Mostly in the lengths of the codes, at the start of the first block.
+      // Half of the flips are in the lengths of the codes, at the start of the first block.
       const size_t at =
           2 + random() % (random() % 2 == 0 ? std::min<size_t>(stream.size() - 2, 30) : stream.size() - 2);
       stream[at] = static_cast<char>(stream[at] ^ 1 << random() % 8);
@@ -235,7 +236,7 @@ TEST(Inflater, OfDamagedStreamsItTakesThoseThatZlibTakes) {
 }
 
 // An incomplete code. RFC 1951 does not mention it; some inflaters accept it, and zlib does not.
-TEST(Inflater, ACodeWithGapsIsGivenUp) {
+TEST(Inflater, AnIncompleteCodeIsRejected) {
   // One block with its own codes. The code of the lengths has only 18, 0 and 2 (1, 2, 2 bits). Two literals and the
   // block's end have two bits each.
   std::string bits;
@@ -363,7 +364,7 @@ TEST(Inflater, MillionsOfEmptyBlocksTakeAtMostTenTimesZlibsTime) {
 }
 
 // Pillow and libspng inflate no data after the last pixel.
-TEST(Inflater, BlocksAfterTheLastByteAreNotWalked) {
+TEST(Inflater, BlocksAfterTheLastByteAreNotRead) {
   const std::string bytes = MakeBytes(12000, 9);
   Inflater inflater;
   for (const PutBlock put : {PutEmptyFixed, PutEmptyStored, PutEmptyDynamic}) {

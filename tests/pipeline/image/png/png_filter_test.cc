@@ -25,7 +25,7 @@ class PngFilter : public testing::TestWithParam<int64_t> {
   void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
 };
 
-TEST_P(PngFilter, OneRowIsWhatBytesGive) {
+TEST_P(PngFilter, OneRowEqualsTheBytewiseResult) {
   for (const size_t step : {1, 2, 3, 4, 6, 8}) {
     for (const size_t pixels : {1, 2, 3, 5, 16, 33, 224}) {
       const size_t count = step * pixels;
@@ -43,7 +43,7 @@ TEST_P(PngFilter, OneRowIsWhatBytesGive) {
   }
 }
 
-TEST_P(PngFilter, TwoRowsAreWhatOneAfterTheOtherGives) {
+TEST_P(PngFilter, TwoRowsAtOnceEqualOneRowAfterTheOther) {
   for (const size_t step : {1, 3, 4, 6}) {
     for (const size_t pixels : {1, 2, 3, 17, 224}) {
       const size_t count = step * pixels;

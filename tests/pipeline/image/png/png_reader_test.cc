@@ -1,5 +1,5 @@
-// Compares with libspng: pictures that the reader accepts have libspng's pixels, and it rejects whatever libspng
-// rejects.
+// Compares with libspng. An image that the reader accepts has libspng's pixels. The reader rejects every image that
+// libspng rejects.
 #include "pipeline/image/png/png_reader.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace penstock::image {
 namespace {
 
-// Has 32 bits, unlike the result type of std::mt19937.
+// Returns numbers of type uint32_t. The result type of std::mt19937 is wider.
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
@@ -37,7 +37,7 @@ struct ImageRecipe {
   size_t piece = 500;
 };
 
-// Any bytes are the rows of some picture.
+// Makes a PNG of random rows. Any bytes are valid rows.
 std::string MakePng(const ImageRecipe& recipe, uint32_t seed = 1) {
   Random random(seed);
   std::string rows;
@@ -125,7 +125,7 @@ TEST(PngReader, EveryKindHasLibspngsPixelsInEveryRectangle) {
   }
 }
 
-TEST(PngReader, WhatItHoldsIsBooked) {
+TEST(PngReader, HoldsAtMostTheBookedBytes) {
   for (const uint32_t width : {1u, 100u, 5000u}) {
     const std::string png = MakePng({.color = 6, .depth = 16, .width = width, .height = 40});
     const ImageHeader header = *ProbeImage(png);
@@ -135,7 +135,7 @@ TEST(PngReader, WhatItHoldsIsBooked) {
   }
 }
 
-TEST(PngReader, HoldsNoMoreAfterManyImagesThanTheWidestNeeds) {
+TEST(PngReader, HoldsAtMostTheBytesOfTheWidestImage) {
   PngReader reader;
   size_t bound = 0;
   for (const auto& [width, height] : {std::pair{1000u, 40u}, {1100u, 3u}, {7u, 40u}, {4000u, 1u}, {4500u, 40u}}) {
@@ -147,7 +147,7 @@ TEST(PngReader, HoldsNoMoreAfterManyImagesThanTheWidestNeeds) {
   }
 }
 
-TEST(PngReader, DamageAnywhereIsFoundWhateverIsWanted) {
+TEST(PngReader, FindsDamageOutsideTheRequestedRectangle) {
   const std::string png = MakePng({.width = 20, .height = 20, .piece = 100});
   const ImageHeader header = *ProbeImage(png);
   PngReader reader;
@@ -160,8 +160,8 @@ TEST(PngReader, DamageAnywhereIsFoundWhateverIsWanted) {
   EXPECT_TRUE(Read(&reader, png, header, {2, 0, 5, 3}, 3).ok);
 }
 
-// Odd files give libspng's pixels or libspng's error.
-TEST(PngReader, OddFilesAreLibspngs) {
+// The reader may reject an odd file that libspng accepts. DecodePng() then decodes the file with libspng.
+TEST(PngReader, OddFilesGiveTheResultOfLibspng) {
   const std::string sound = MakePng({.width = 12, .height = 9});
   const std::string header_of = PngHeader(12, 9, 2, 8, false);
   std::string rows(static_cast<size_t>(9 * 37), '\1');
@@ -173,10 +173,10 @@ TEST(PngReader, OddFilesAreLibspngs) {
   const std::string too_dark = indexes.substr(0, 100) + "\x20" + indexes.substr(101);
   const std::pair<const char*, std::string> files[] = {
       {"a checksum of the stream is wrong", WrapPng(header_of, wrong_sum, 99)},
-      {"a filter that there is not", WrapPng(header_of, ZlibStream(wrong_filter, 6), 99)},
+      {"an unknown filter", WrapPng(header_of, ZlibStream(wrong_filter, 6), 99)},
       {"too many rows", WrapPng(header_of, ZlibStream(much, 6), 99)},
       {"too few rows", WrapPng(header_of, ZlibStream(rows.substr(0, 300), 6), 99)},
-      {"bytes behind the stream", WrapPng(header_of, ZlibStream(rows, 6) + "behind", 99)},
+      {"bytes after the stream", WrapPng(header_of, ZlibStream(rows, 6) + "behind", 99)},
       {"no stream", header_of + PngChunk("IEND", "")},
       {"two headers", header_of + WrapPng(header_of, ZlibStream(rows, 6), 99).substr(8)},
       {"no palette", WrapPng(indexed, ZlibStream(indexes, 6), 99)},
@@ -184,14 +184,14 @@ TEST(PngReader, OddFilesAreLibspngs) {
        WrapPng(indexed + PngChunk("PLTE", palette) + PngChunk("PLTE", palette), ZlibStream(indexes, 6), 99)},
       {"a palette of two and a half colors",
        WrapPng(indexed + PngChunk("PLTE", palette.substr(0, 8)), ZlibStream(indexes, 6), 99)},
-      {"a palette behind the picture",
+      {"a palette after the picture",
        WrapPng(indexed, ZlibStream(indexes, 6), 99).insert(60, PngChunk("PLTE", palette))},
       {"a color beyond the palette", WrapPng(indexed + PngChunk("PLTE", palette), ZlibStream(too_dark, 6), 99)},
       {"depth 3", WrapPng(PngHeader(12, 9, 0, 3, false), ZlibStream(rows, 6), 99)},
       {"color 5", WrapPng(PngHeader(12, 9, 5, 8, false), ZlibStream(rows, 6), 99)},
-      {"other chunks between", header_of + PngChunk("tEXt", "x") + WrapPng("", ZlibStream(rows, 6), 20)},
-      {"bytes behind the end", WrapPng(header_of, ZlibStream(rows, 6), 99) + "behind"},
-      {"an end that holds something", header_of + PngChunk("IDAT", ZlibStream(rows, 6)) + PngChunk("IEND", "x")},
+      {"a text chunk after the header", header_of + PngChunk("tEXt", "x") + WrapPng("", ZlibStream(rows, 6), 20)},
+      {"bytes after the end", WrapPng(header_of, ZlibStream(rows, 6), 99) + "behind"},
+      {"an end chunk with data", header_of + PngChunk("IDAT", ZlibStream(rows, 6)) + PngChunk("IEND", "x")},
   };
   PngReader reader;
   for (const auto& [what, png] : files) {
@@ -215,7 +215,8 @@ TEST(PngReader, OddFilesAreLibspngs) {
   EXPECT_TRUE(Read(&reader, sound, *ProbeImage(sound), {0, 0, 12, 9}, 3).ok);
 }
 
-// Reads all PNGs of the tree. Valid ones that are not interlaced are accepted and have libspng's pixels.
+// Reads the PNGs of the fuzz seeds. Each rectangle that the reader accepts has libspng's pixels, and the reader accepts
+// more than 100 of them.
 TEST(PngReader, FilesOfOtherProgramsHaveLibspngsPixels) {
   int taken = 0;
   PngReader reader;

@@ -41,7 +41,7 @@ void ExpectTheFormula(int in_size, int out_size, int begin, int end, bool mirror
   }
 }
 
-TEST(BilinearTable, IsTheFormulaOnEveryTarget) {
+TEST(BilinearTable, MatchesTheFormulaOnEveryTarget) {
   SampleRandom random(5, 8, 0);
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);

@@ -86,7 +86,7 @@ void Give(const ImageView& image, int end, SampleRandom* random, ImageSink* sink
   }
 }
 
-// Uses one `rows` for all plans: a plan must leave nothing behind for the next.
+// Uses one `rows` for all plans, because a plan must leave no state for the next plan.
 void ExpectTwoPasses(PilRows rows) {
   SampleRandom random(7, 3, 0);
   for (int round = 0; round < 600; ++round) {
@@ -120,9 +120,9 @@ void ExpectTwoPasses(PilRows rows) {
   }
 }
 
-TEST(PilRows, RowsInAnyPortionsGiveTheTwoPassesOverTheWholeImage) { ExpectTwoPasses(PilRows()); }
+TEST(PilRows, PortionsOfAnySizeGiveTheResultOfTheWholeImage) { ExpectTwoPasses(PilRows()); }
 
-TEST(PilRows, GiveTheSameOnEveryTarget) {
+TEST(PilRows, EveryTargetGivesTheSameBytes) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);
     ExpectTwoPasses(PilRows(/*quads=*/false));
@@ -130,8 +130,8 @@ TEST(PilRows, GiveTheSameOnEveryTarget) {
   hwy::SetSupportedTargetsForTest(0);
 }
 
-// However tall the source is.
-TEST(PilRows, KeepsAFewRowsOnly) {
+// The number of kept rows does not depend on the height of the source.
+TEST(PilRows, KeepsOnlyAFewRows) {
   PilRows rows;
   const ResizePlan plan{
       .box_width = 300, .box_height = 20000, .out_width = 100, .out_height = 10000, .window = {0, 0, 100, 10000}};

@@ -71,7 +71,7 @@ struct Agreement {
 
 int Int(const google::protobuf::Value& value) { return static_cast<int>(value.number_value()); }
 
-TEST(Pillow, CropResizeAndFlipGiveItsBytes) {
+TEST(Pillow, CropResizeAndFlipMatchPillow) {
   const auto folder = ReferenceFolder();
   Agreement agreement;
   if (!folder) {
@@ -129,7 +129,7 @@ TEST(Pillow, CropResizeAndFlipGiveItsBytes) {
 }
 
 // Odd formats, sizes and damage, with the results that the manifest states.
-TEST(Pillow, OddFilesDecodeOrAreRefusedAsTheManifestSays) {
+TEST(Pillow, OddFilesDecodeOrFailAsTheManifestStates) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     for (const auto& [width, height] : {std::pair{1, 1}, {17, 17}, {3000, 1}}) {

@@ -58,7 +58,7 @@ class QuadPasses : public ::testing::Test {
   }
 };
 
-TEST_F(QuadPasses, ColumnsAreTheScalarBytes) {
+TEST_F(QuadPasses, ColumnsMatchTheScalarPass) {
   SampleRandom random(5, 6, 0);
   int made = 0;
   for (int round = 0; round < 400; ++round) {
@@ -74,7 +74,7 @@ TEST_F(QuadPasses, ColumnsAreTheScalarBytes) {
 
 // Covers tables of one, two and more words, with four taps in a word. Covers groups of outputs whose inputs span at
 // most 64 bytes, at most 128, and more.
-TEST_F(QuadPasses, ColumnsOfEveryScaleAreTheScalarBytes) {
+TEST_F(QuadPasses, ColumnsOfEveryScaleMatchTheScalarPass) {
   for (const ResizeFilter filter : kFilters) {
     for (const int channels : {1, 3}) {
       for (int in_width = 100; in_width < 900; in_width += 37) {
@@ -87,7 +87,7 @@ TEST_F(QuadPasses, ColumnsOfEveryScaleAreTheScalarBytes) {
   }
 }
 
-TEST_F(QuadPasses, RowsAreTheScalarBytes) {
+TEST_F(QuadPasses, RowsMatchTheScalarPass) {
   SampleRandom random(7, 6, 0);
   for (int round = 0; round < 400; ++round) {
     const int limit = round % 2 == 0 ? 12 : 200;
@@ -126,7 +126,7 @@ TEST_F(QuadPasses, ExtremeValuesSaturate) {
   }
 }
 
-TEST_F(QuadPasses, DigitsMakeTheWeight) {
+TEST_F(QuadPasses, DigitsAddUpToTheWeight) {
   FilterTable table;
   table.taps = 5;
   table.first = {0};

@@ -117,7 +117,7 @@ TEST(Resize, AFlatImageStaysFlat) {
 
 // If its environment asks for it, OpenCV writes errors to stderr, where they would be anonymous lines in a daemon's
 // log. OpenCV reads the environment when it is loaded, here in the process of the death test.
-TEST(ResizeDeathTest, WhatOpencvHasToSayComesInTheStatusAlone) {
+TEST(ResizeDeathTest, OpencvErrorsAppearOnlyInTheStatus) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   setenv("OPENCV_DUMP_ERRORS", "1", 1);
   const auto resize_rows_too_near = [] {
@@ -143,7 +143,7 @@ TEST(Resize, EqualSizeIsACopy) {
   }
 }
 
-TEST(Resize, AMirroredResultIsTheMirrorOfTheResult) {
+TEST(Resize, AMirroredResizeIsTheMirrorOfTheResize) {
   for (const int channels : {1, 3}) {
     const Image image(50, 40, channels, 3);
     for (const ResizeMethod method : {ResizeMethod::kPil, ResizeMethod::kOpencvLinear, ResizeMethod::kOpencvArea}) {
@@ -170,7 +170,7 @@ TEST(Resize, AMirroredResultIsTheMirrorOfTheResult) {
 }
 
 // Windows of the result, from at most the source that SourceNeeded() returns.
-TEST(Resize, AWindowIsThatPartOfTheWholeResult) {
+TEST(Resize, AWindowEqualsItsPartOfTheWholeResult) {
   SampleRandom random(11, 1, 0);
   for (int round = 0; round < 200; ++round) {
     const int in_width = Pick(&random, 1, 90), in_height = Pick(&random, 1, 90);
@@ -202,7 +202,7 @@ TEST(Resize, AWindowIsThatPartOfTheWholeResult) {
   }
 }
 
-TEST(Resize, HoldsNoMoreThanItSays) {
+TEST(Resize, HoldsAtMostResizeBytes) {
   for (const auto& [in, out] : {std::pair{10, 400}, {400, 10}, {350, 224}, {224, 224}, {3000, 1}}) {
     for (const ResizeFilter filter : {ResizeFilter::kBilinear, ResizeFilter::kLanczos, ResizeFilter::kNearest}) {
       for (const ResizeMethod method : {ResizeMethod::kPil, ResizeMethod::kOpencvLinear}) {

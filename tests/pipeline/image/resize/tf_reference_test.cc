@@ -39,7 +39,7 @@ std::vector<int16_t> ReadInt16(const std::string& path) {
   return values;
 }
 
-TEST(TfReference, ValuesAreWithinASixtyFourth) {
+TEST(TfReference, ValuesAreWithinOneSixtyFourthOfTensorFlow) {
   const auto folder = ReferenceFolder();
   if (!folder) {
     const std::vector<uint8_t> pixels = MakePixels(300, 200, 3, 1);

@@ -72,7 +72,7 @@ class SetTargets {
 
 constexpr std::pair<int, int> kSizes[] = {{24, 31}, {1, 1}, {90, 70}, {60, 47}, {7, 120}, {61, 48}, {200, 3}};
 
-TEST(TfResize, IsThePlainFormula) {
+TEST(TfResize, MatchesThePlainFormula) {
   for (const bool antialias : {false, true}) {
     for (const int channels : {1, 3}) {
       const TfImage image(61, 47, channels, 4);
@@ -119,7 +119,7 @@ TEST(TfResize, EveryVectorTargetGivesTheSameBits) {
   }
 }
 
-TEST(TfResize, TheLoopsAreTheScalarOnes) {
+TEST(TfResize, TheLoopsMatchTheScalarLoops) {
   const TfImage image(77, 5, 3, 8);
   std::vector<float> wide(77 * 3 + 8), wanted(200 * 3 + 8), got(200 * 3 + 8);
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -145,7 +145,7 @@ TEST(TfResize, TheLoopsAreTheScalarOnes) {
   }
 }
 
-TEST(TfResize, TiesGoToEvenAndNothingWraps) {
+TEST(TfResize, ValuesRoundHalfToEvenAndSaturate) {
   const std::vector<float> row = {-0.5f,  -0.0f,  0.5f,   1.5f,       2.5f,  2.4999998f,
                                   253.5f, 254.5f, 255.0f, 255.00002f, 300.0f};
   const std::vector<uint8_t> wanted = {0, 0, 0, 2, 2, 2, 254, 254, 255, 255, 255};
@@ -166,7 +166,7 @@ TEST(TfResize, TiesGoToEvenAndNothingWraps) {
 }
 
 // Through the Resizer: any window and mirror of the result, from at most the source that SourceNeeded() returns.
-TEST(TfResize, AWindowIsThatPartOfTheWholeResult) {
+TEST(TfResize, AWindowEqualsItsPartOfTheWholeResult) {
   SampleRandom random(3, 1, 0);
   const auto pick = [&](int low, int high) {
     return low + static_cast<int>(random.Below(static_cast<uint32_t>(high - low + 1)));
