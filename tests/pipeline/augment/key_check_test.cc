@@ -64,7 +64,7 @@ TEST(KeyCheck, ReportsSequenceExamplesThatAreReadAsExamples) {
   EXPECT_THAT(MistakesOf("features { key: 'frames' type: BYTES variable_length: true }", {Clip()}),
               ElementsAre(AllOf(StartsWith("features[0].key: \"frames\" is a feature list"),
                                 HasSubstr("dataset { format: SEQUENCE_EXAMPLE }"), HasSubstr("sequence: true"))));
-  EXPECT_THAT(MistakesOf("features { key: 'label' type: INT64 }", {Clip()}), IsEmpty()) << "contexts are Examples";
+  EXPECT_THAT(MistakesOf("features { key: 'label' type: INT64 }", {Clip()}), IsEmpty()) << "contexts read as Examples";
 }
 
 TEST(KeyCheck, ReportsVariableLengthInPlaceOfSequenceAndTheReverse) {

@@ -88,7 +88,7 @@ class BorrowedRows : public testing::Test {
   std::unique_ptr<Loader> loader_;
 };
 
-TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
+TEST_F(BorrowedRows, LieInSharedFilesAndEqualTheMadeRows) {
   const auto files = std::make_shared<SharedRowFiles>();
   Open(files);
   const auto made = Read(Borrow::kNone, 0);
@@ -104,7 +104,7 @@ TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
   EXPECT_EQ(loader_->Stats().row_cache.hits, 3 * kBorrowedRecords);
 }
 
-TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
+TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToSessionsThatBorrowAny) {
   Open(nullptr);
   const auto made = Read(Borrow::kNone, 0);
   const auto first = Read(Borrow::kAny, 1), second = Read(Borrow::kAny, 1);
@@ -117,12 +117,12 @@ TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
   EXPECT_EQ(ByRecord(copied), ByRecord(made));
 }
 
-TEST_F(BorrowedRows, StayWhenTheirJobAndLoaderAreGone) {
+TEST_F(BorrowedRows, RemainValidAfterTheirJobAndLoader) {
   Open(std::make_shared<SharedRowFiles>());
   const auto made = ByRecord(Read(Borrow::kNone, 0));
   const auto shared = Read(Borrow::kSharedFiles, 1);
   job_ = MemoryJob();
-  EXPECT_GT(loader_->Stats().memory_bytes, 0u) << "they hold their bytes of the budget";
+  EXPECT_GT(loader_->Stats().memory_bytes, 0u) << "borrowed rows hold their bytes of the budget";
   loader_.reset();
   EXPECT_EQ(ByRecord(shared), made);
 }

@@ -111,7 +111,7 @@ std::shared_ptr<const LoadJob> LoadedJob(const support::TestDataset& set) {
 
 class CacheSizesOf : public ::testing::TestWithParam<bool> {};
 
-TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
+TEST_P(CacheSizesOf, MayChangeAtAnyTimeAndRowsStayTheSame) {
   constexpr uint64_t kBudget = 8 << 20;
   support::TempFolder folder;
   support::TestDataset set = support::MakeImageDataset({.shards = 2, .records_per_shard = 30}, folder.path());
@@ -155,7 +155,7 @@ TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
 INSTANTIATE_TEST_SUITE_P(Pipelines, CacheSizesOf, ::testing::Bool(),
                          [](const auto& name) { return name.param ? "Evaluation" : "Training"; });
 
-TEST(CacheSizesOfALoader, GrowByWhatRowsLeaveAndShrinkAtOnce) {
+TEST(CacheSizesOfALoader, GrowIntoMemoryThatRowsLeaveAndShrinkAtOnce) {
   constexpr uint64_t kBudget = 1 << 20;
   MemoryJob job = MakeMemoryJob(100, 1000, 500);
   auto loader = SizedLoader(kBudget, {});
@@ -166,11 +166,11 @@ TEST(CacheSizesOfALoader, GrowByWhatRowsLeaveAndShrinkAtOnce) {
   EXPECT_EQ(loader->Stats().record_cache.hits, 100u);
   EXPECT_EQ(loader->SetCaches({50'000, 0, 0}).records, 50'000u);
   EXPECT_LE(loader->Stats().record_cache.bytes, 50'000u);
-  EXPECT_GT(loader->Stats().record_cache.bytes, 40'000u) << "no more than had to go";
+  EXPECT_GT(loader->Stats().record_cache.bytes, 40'000u) << "only the excess is evicted";
   EXPECT_LT(loader->SetCaches({10 * kBudget, 0, 0}).records, kBudget);
 }
 
-TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
+TEST(CacheSizesOfALoader, ReturnMemoryToASessionThatNeedsIt) {
   MemoryJob job = MakeMemoryJob(100, 1000, 10'000);
   HoldingSink sink;
   for (const bool chosen : {true, false}) {
@@ -182,13 +182,13 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
     const CacheUse use = loader->TakeCacheUse();
     EXPECT_EQ(use.now.sum() < 800'000u, chosen);
     if (chosen) {
-      EXPECT_GE(use.rows_need, 600'000u) << "nor is it taken again";
+      EXPECT_GE(use.rows_need, 600'000u) << "the caches do not take the memory again";
       EXPECT_LT(loader->SetCaches(sizes).sum(), 800'000u);
     }
   }
 }
 
-TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToARowThatNeedsIt) {
+TEST(CacheSizesOfALoader, ReturnMemoryToARowThatNeedsIt) {
   MemoryJob job = MakeMemoryJob(4, 1000, 1000);
   job.pipeline->scratch = [](uint64_t record) { return record == 2 ? 600'000u : 1000u; };
   auto loader = SizedLoader(1 << 20, {}, 1);
@@ -235,14 +235,14 @@ struct Machine {
   std::vector<std::string> news;
 };
 
-TEST(CacheTuning, DecodedImagesThatPayAreKeptOnceTheirDataAreReadAgain) {
+TEST(CacheTuning, KeepsDecodedImagesThatPayOnceTheirDataAreReadAgain) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
   auto loader = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   const std::vector<int> whole = machine.Run(loader.get(), &tuning, 6);
   EXPECT_EQ(whole[0], 500);
-  EXPECT_EQ(whole[1], 500) << "only now it is known that they are read again";
+  EXPECT_EQ(whole[1], 500) << "this epoch shows that the data are read again";
   EXPECT_EQ(whole.back(), 0) << ::testing::PrintToString(machine.news);
   const LoaderStats stats = loader->Stats();
   EXPECT_GT(stats.decoded_cache.limit, 500u * 5000u);
@@ -257,11 +257,11 @@ TEST(CacheTuning, DecodedImagesThatPayAreKeptOnceTheirDataAreReadAgain) {
   auto pinned = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &plain.clock, false);
   CacheTuning none(pinned.get());
   EXPECT_TRUE(none.pinned());
-  EXPECT_EQ(plain.Run(pinned.get(), &none, 6), std::vector<int>(6, 500)) << "0 is a size, too";
+  EXPECT_EQ(plain.Run(pinned.get(), &none, 6), std::vector<int>(6, 500)) << "a configured size of 0 stays";
   EXPECT_EQ(plain.digests, machine.digests);
 }
 
-TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
+TEST(CacheTuning, DoesNotKeepImagesThatCostLittleToDecode) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
   machine.job.pipeline->on_decoded = [&machine] { machine.clock.Advance(1290 * kMicro); };
@@ -274,7 +274,7 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
 }
 
 // The cache must return its memory to the system: the files and rings that replace it need memory of their own.
-TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
+TEST(CacheSizes, MemoryOfEvictedDecodedImagesReturnsToTheSystem) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kImages = 3000, kBytes = 20'000;
   KeepFreedMemory(256 << 20);  // exceeds the size of an arena's end, so that free() releases nothing
@@ -290,7 +290,7 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
 }
 
 // Small rows are on the heap as well, even a million of them.
-TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
+TEST(CacheSizes, MemoryOfEvictedSmallRowsReturnsToTheSystem) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kRows = 3000, kBytes = 20'000;
   KeepFreedMemory(256 << 20);  // exceeds the size of an arena's end, so that free() releases nothing
@@ -305,7 +305,7 @@ TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
   EXPECT_LT(OwnMemory() + kRows * kBytes * 9 / 10, full);
 }
 
-TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
+TEST(CacheTuning, KeepsRowsOfAnEvaluationIfTheyFit) {
   Machine machine(MakeMemoryJob(1000, 1000, 6000));
   machine.job.pipeline->deterministic = true;
   auto loader = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
@@ -315,7 +315,7 @@ TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
   EXPECT_EQ(whole.back(), 0) << ::testing::PrintToString(machine.news);
 }
 
-TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
+TEST(CacheTuning, AJobThatDeclaresFurtherEpochsFillsCachesInItsFirst) {
   constexpr uint64_t kRows = 2000, kSpacing = 200;
   for (const bool comes_back : {true, false}) {
     Machine machine(MakeMemoryJob(kRows, 1000, 300));
@@ -344,19 +344,19 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
     if (comes_back) {
       EXPECT_GE(loader->Stats().decoded_cache.hits, kRows / 2) << "hits of the second epoch";
     } else {
-      EXPECT_EQ(loader->Stats().decoded_cache.hits, 0u) << "the second epoch was the one to fill them";
+      EXPECT_EQ(loader->Stats().decoded_cache.hits, 0u) << "the second epoch fills the cache";
     }
     session->reset();
   }
 }
 
-TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
+TEST(EpochsSeen, EstimatesInTheFirstEpochHowManyRowsAreRequestedHere) {
   EpochsSeen seen;
   // reads a third of the rows; other readers read the rest
   for (uint64_t position = 0; position < 9000; position += 3) {
     const double asked = seen.rows_of_epoch(30'000);
     if (position < 600) {
-      EXPECT_EQ(asked, 0) << "too little was seen";
+      EXPECT_EQ(asked, 0) << "too few rows were seen";
     }
     if (position > 1000) {
       EXPECT_NEAR(asked, 10'000, 50);
@@ -367,7 +367,7 @@ TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
   EXPECT_EQ(seen.rows_of_epoch(30'000), 3000) << "after that, the requested rows";
 }
 
-TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
+TEST(CacheTuning, SizesReturnToTheInitialOnesAfterTheLastJob) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
   const tuning::CacheSizes first = {4 << 20, 0, 1 << 20};

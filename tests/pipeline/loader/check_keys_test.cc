@@ -36,7 +36,7 @@ absl::Status Check(const support::TestDataset& set) {
   return CheckKeys(set.job, reader->get());
 }
 
-TEST(CheckKeys, SaysHowManyRecordsOfHowManyShardsWereLookedAt) {
+TEST(CheckKeys, ReportsHowManyRecordsAndShardsWereChecked) {
   support::TempFolder folder;
   const absl::Status status = Check(Tagged(folder.path(), -1));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -45,17 +45,17 @@ TEST(CheckKeys, SaysHowManyRecordsOfHowManyShardsWereLookedAt) {
   EXPECT_THAT(text, HasSubstr(" has a key \"tag\""));
 }
 
-TEST(CheckKeys, LooksIntoShardsFromTheFirstToTheLast) {
+TEST(CheckKeys, ChecksShardsFromTheFirstToTheLast) {
   support::TempFolder first, last;
   EXPECT_EQ(Check(Tagged(first.path(), 0)), absl::OkStatus());
   EXPECT_EQ(Check(Tagged(last.path(), 11)), absl::OkStatus());
 }
 
-TEST(CheckKeys, DamagedRecordsAreLeftOut) {
+TEST(CheckKeys, SkipsDamagedRecords) {
   support::TempFolder folder;
   const support::TestDataset set = Tagged(folder.path(), 0);
   for (uint64_t record = 0; record < 31; ++record) support::BreakRecord(set.files[0], record);
-  EXPECT_EQ(Check(set), absl::OkStatus()) << "record 31 has it";
+  EXPECT_EQ(Check(set), absl::OkStatus()) << "record 31 has the key";
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ class DamagedCopiesTest : public ::testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(DamagedCopiesTest, ARightReadPastCachesIsUsed) {
+TEST_F(DamagedCopiesTest, UsesACorrectReadPastCaches) {
   for (const bool low_latency : {true, false}) {
     for (const sources::Compression compression : {sources::Compression::kNone, sources::Compression::kGzip}) {
       SCOPED_TRACE(testing::Message() << (low_latency ? "near, " : "far, ") << "compression "
@@ -169,7 +169,7 @@ TEST_F(DamagedCopiesTest, ARightReadPastCachesIsUsed) {
   }
 }
 
-TEST_F(DamagedCopiesTest, WrongReadsThatDifferAreAFaultOfStorageAndTriedAgain) {
+TEST_F(DamagedCopiesTest, DifferentWrongReadsAreRetriedAsAStorageFault) {
   Make(v1::MASK);
   const auto job = Job(DamageVerdict::kOwn, &flipping_);
   (void)Rows(job);
@@ -181,7 +181,7 @@ TEST_F(DamagedCopiesTest, WrongReadsThatDifferAreAFaultOfStorageAndTriedAgain) {
   EXPECT_EQ(flipping_.uncached.load(), 0);
 }
 
-TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsAreDecidedAloneUntilTheJobIsLetGoOf) {
+TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsDecideARecordUntilTheJobIsReleased) {
   Make(v1::MASK);
   (void)Job();
   support::BreakRecord(set_.files[0], 7);
@@ -210,7 +210,7 @@ TEST_F(DamagedCopiesTest, AKnownDamagedCopyIsNotReadForEachRow) {
     const int reads = flipping_.reads.load(), reads_past = flipping_.reads_past.load();
     auto rows = Rows(job, options);
     EXPECT_TRUE(rows[7].damaged_record.has_value());
-    EXPECT_EQ(flipping_.reads - reads, 19) << "one for each other record; low latency: " << low_latency;
+    EXPECT_EQ(flipping_.reads - reads, 19) << "one read for each other record; low latency: " << low_latency;
     EXPECT_EQ(flipping_.reads_past, reads_past);
   }
 }
@@ -227,7 +227,7 @@ TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIs
     EXPECT_EQ(*rows[7].damaged_record, 7u);
     EXPECT_TRUE(absl::IsDataLoss(rows[7].status));
     EXPECT_THAT(std::string(rows[7].status.message()), HasSubstr("record 7 at offset"));
-    EXPECT_TRUE(rows[7].fault.ok()) << "a damaged copy is no bad record";
+    EXPECT_TRUE(rows[7].fault.ok()) << "a damaged copy is not a bad record";
     for (const auto& [record, row] : rows) EXPECT_TRUE(record == 7 || row.status.ok()) << row.status;
     EXPECT_THAT(job->reader().DamageLines(8), testing::ElementsAre(HasSubstr("the copy of 1 record is damaged")));
 
@@ -240,7 +240,7 @@ TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIs
   }
 }
 
-TEST_F(DamagedCopiesTest, ADecisionCountsWhereTheCopyIsIntactAndCachesHoldTheRow) {
+TEST_F(DamagedCopiesTest, ADecisionAppliesToIntactCopiesAndCachedRows) {
   Make(v1::MASK);
   const auto job = Job(DamageVerdict::kGiven);
   LoaderOptions options = OptionsIn(&sim_);
@@ -256,13 +256,13 @@ TEST_F(DamagedCopiesTest, ADecisionCountsWhereTheCopyIsIntactAndCachesHoldTheRow
   EXPECT_EQ(Masked(rows), 1);
   EXPECT_TRUE(rows.at(3).masked);
   EXPECT_EQ(Masked(RowsBy(loader.get(), job)), 0)
-      << "another session does not follow what the coordinator did not store";
+      << "a decision that the coordinator did not store does not bind another session";
   job->decided()->Add(std::vector<uint64_t>{5});
   EXPECT_EQ(Masked(RowsBy(loader.get(), job)), 1);
   EXPECT_EQ(Masked(RowsBy(loader.get(), job, of_session)), 2);
 }
 
-TEST_F(DamagedCopiesTest, AStandInWhoseCopyIsDamagedIsNotPassedOver) {
+TEST_F(DamagedCopiesTest, ASubstituteWithADamagedCopyIsNotSkipped) {
   Make(v1::SUBSTITUTE);
   (void)Job();
   const uint64_t stand_in = SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[0];

@@ -50,7 +50,7 @@ TEST(DatasetReader, NumbersRecordsThroughTheShardsInSortedOrder) {
   }
 }
 
-TEST(DatasetReader, ABrokenRecordIsDataLossWithFileRecordAndOffsetAndOthersAreFine) {
+TEST(DatasetReader, ABrokenRecordIsDataLossWithFileRecordAndOffset) {
   support::TempFolder folder;
   const support::TestDataset set = support::MakeNumberDataset(Shards(2, 10), folder.path());
   support::BreakRecord(set.files[1], 3);
@@ -78,7 +78,7 @@ TEST(DatasetReader, AChangedFileStopsTheJobAndIsNamed) {
   EXPECT_NE(not_open_yet.message().find("data-00001"), absl::string_view::npos) << not_open_yet;
 }
 
-TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
+TEST(DatasetReader, AnIndexOfAnotherContentIsRejected) {
   support::TempFolder folder, other;
   const support::TestDataset set = support::MakeNumberDataset(Shards(1, 10), folder.path());
   const auto snapshot = OpenOrDie(set)->snapshot();
@@ -95,7 +95,7 @@ TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
   EXPECT_NE(bytes.status().message().find("--replace"), absl::string_view::npos) << bytes.status();
 }
 
-TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
+TEST(DatasetReader, AMissingFileIsUnavailableAndNamedOnce) {
   support::TempFolder folder;
   const support::TestDataset set = support::MakeNumberDataset(Shards(2, 10), folder.path());
   const auto reader = OpenOrDie(set);
@@ -108,7 +108,7 @@ TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
 }
 
 // Commands with absolute globs use this root.
-TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
+TEST(DatasetReader, AShardBelowTheFileSystemRootIsNamedByItsPath) {
   support::TempFolder folder;
   support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   set.roots = {{"/", "/"}};
@@ -116,7 +116,7 @@ TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
   EXPECT_TRUE(OpenOrDie(set)->Describe(2).starts_with(set.files[0] + ", record 2")) << OpenOrDie(set)->Describe(2);
 }
 
-TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
+TEST(DatasetReader, AShardOfAnUnknownRootIsRejected) {
   support::TempFolder folder;
   const support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   const auto reader = DatasetReader::Create(
@@ -127,7 +127,7 @@ TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
   EXPECT_NE(reader.status().message().find("elsewhere"), absl::string_view::npos) << reader.status();
 }
 
-TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
+TEST(DatasetReader, AShardWithARecordAboveTheLimitIsRejected) {
   support::TempFolder folder, state;
   const support::TestDataset set = support::MakeNumberDataset(Shards(1, 3), folder.path());
   DatasetReader::Options options;
@@ -168,7 +168,7 @@ TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
 }
 
 // The window of an epoch alternates between 1024 chunks, and each chunk may be in another shard.
-TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) {
+TEST(DatasetReader, KeepsTheShardsOfAWindowOpenIfTheSystemPermits) {
   RaiseOpenFileLimit();
   constexpr int kShards = 400;
   if (OpenFileLimit() < 8 * kShards) GTEST_SKIP() << "this system lets a process open " << OpenFileLimit() << " files";

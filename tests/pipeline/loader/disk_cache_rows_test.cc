@@ -92,11 +92,11 @@ TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
   EXPECT_GT(cold.stats.disk_cache.hits, 0u);
   const Pass warm = Read(3, kPlenty);
   EXPECT_EQ(warm.digest, expected);
-  EXPECT_LE(warm.stats.storage_reads, 1u) << "of 33 records an epoch of 32 rows leaves one out";
+  EXPECT_LE(warm.stats.storage_reads, 1u) << "an epoch of 32 rows leaves out one of 33 records";
   EXPECT_GE(warm.stats.disk_cache.hits, 3 * 32u - 1);
 }
 
-TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
+TEST_P(DiskCacheRows, AreTheSameIfOnlyAPartFits) {
   const std::string expected = support::PlainDigest(set_, set_.job, 2);
   for (const uint64_t bytes : {3'000, 20'000}) {
     std::filesystem::remove_all(folder_.File("cache"));
@@ -106,7 +106,7 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
   }
 }
 
-TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
+TEST_P(DiskCacheRows, AreTheSameWhileTheIndexTakesMemoryOfRows) {
   const std::string expected = support::PlainDigest(set_, set_.job, 3);
   index_bytes_ = 0;
   index_step_ = 4 * cache::DiskSpace::kEntryMemory;
@@ -119,7 +119,7 @@ TEST_P(DiskCacheRows, AreTheSameWhileTheIndexGrowsOutOfTheMemoryOfRows) {
   EXPECT_EQ(RecordsOnDisk(), 0u);
 }
 
-TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
+TEST_P(DiskCacheRows, AreTheSameAfterFilesWereDamaged) {
   const std::string expected = support::PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.File("cache"))) {
@@ -135,7 +135,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
   EXPECT_GT(pass.stats.storage_reads, 0u);
 }
 
-TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
+TEST_P(DiskCacheRows, AreTheSameAfterTheCacheWasCleared) {
   const std::string expected = support::PlainDigest(set_, set_.job, 2);
   Read(1, kPlenty);
   ASSERT_TRUE(cache::ClearDiskCache(folder_.File("cache")).ok());
@@ -165,7 +165,7 @@ TEST_P(DiskCacheRows, ARejectedSessionUsesNoDataSetOfTheCache) {
   EXPECT_EQ(cache::ListDiskCache(folder_.File("cache")).value().size(), 1u);
 }
 
-TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
+TEST_P(DiskCacheRows, AHeldRowDoesNotKeepTheFolderInUse) {
   const std::shared_ptr<const LoadJob> job = Open();
   HoldingSink sink;
   {
@@ -189,7 +189,7 @@ TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
 
 // The content of a data set identifies its cached records: other content in files of the same names is another data
 // set.
-TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
+TEST_P(DiskCacheRows, OfOtherContentNeverComeFromTheOldContent) {
   Read(1, kPlenty);
   support::ImageDatasetOptions other;
   other.shards = 3;

@@ -29,7 +29,7 @@ std::set<EpochPosition> Covered(const ExpectedRows& rows) {
   return covered;
 }
 
-// The rows of a rank's steps, one step after another, of which `wants` accepts the slot and the record.
+// Returns the rows of a rank's steps, step by step, whose slot and record `wants` accepts.
 template <typename Wants>
 std::set<EpochPosition> RowsOfSteps(const plan::Steps& steps, uint64_t rank, plan::Cursor start, uint64_t end_epoch,
                                     Wants wants) {
@@ -55,7 +55,7 @@ plan::View ViewOf(plan::AssignPolicy policy, uint64_t keys) {
   return view;
 }
 
-TEST(ExpectedRows, WithoutADescriptionThereAreNone) { EXPECT_TRUE(Covered(ExpectedRows()).empty()); }
+TEST(ExpectedRows, AreNoneWithoutADescription) { EXPECT_TRUE(Covered(ExpectedRows()).empty()); }
 
 TEST(ExpectedRows, ASliceCoversTheRowsOfItsSteps) {
   const auto all = [](uint64_t, uint64_t) { return true; };
@@ -84,7 +84,7 @@ TEST(ExpectedRows, WithoutAnEndAllLaterEpochsAreCovered) {
   EXPECT_TRUE(rows.Covers(uint64_t{1} << 60, 3, 3));
 }
 
-TEST(ExpectedRows, ByRankOnlyTheSlotsThatTheWorkerOwns) {
+TEST(ExpectedRows, CoverOnlyTheWorkersSlotsIfAssignedByRank) {
   const plan::Steps steps = *plan::Steps::Create(kExpectedPositions, 24, plan::LastBatch::kDrop, 2);
   const plan::View view = ViewOf(plan::AssignPolicy::kByRank, plan::kRankKeySpace);
   std::set<EpochPosition> seen;
@@ -103,7 +103,7 @@ TEST(ExpectedRows, ByRankOnlyTheSlotsThatTheWorkerOwns) {
 }
 
 // Sessions of other ranks request the other rows of these records, perhaps from the same loader.
-TEST(ExpectedRows, ByRecordAllRowsOfTheRecordsThatTheWorkerOwns) {
+TEST(ExpectedRows, CoverAllRowsOfTheWorkersRecordsIfAssignedByRecord) {
   const plan::Steps steps = *plan::Steps::Create(kExpectedPositions, 20, plan::LastBatch::kDrop, 2);
   const plan::View view = ViewOf(plan::AssignPolicy::kByRecord, kExpectedPositions);
   const auto owned = std::make_shared<const plan::OwnedKeys>(plan::OwnedKeys::Of(view, "a"));

@@ -33,7 +33,7 @@ class JobTimesTest : public ::testing::Test {
   SimScheduler sim_{1};
 };
 
-TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
+TEST_F(JobTimesTest, ReadingTimeIsAPartOfMakingTime) {
   MemoryJob job = MakeMemoryJob(10, 20, 16);
   job.dataset->on_read = [&](uint64_t) {
     Pass(2 * kMillisecond);
@@ -59,7 +59,7 @@ TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
   EXPECT_NEAR(jobs[0].reading_seconds, 0.020, 1e-9);
 }
 
-TEST_F(JobTimesTest, AReadUnderWayCounts) {
+TEST_F(JobTimesTest, AReadInProgressCounts) {
   MemoryJob job = MakeMemoryJob(10, 20, 16);
   auto loader = MakeLoader(1);
   JobTimes during;
@@ -99,7 +99,7 @@ TEST_F(JobTimesTest, ThreadsWithoutWorkWaitForRequestsOrForMemory) {
   EXPECT_EQ(times.storage_seconds, 0);
 }
 
-TEST_F(JobTimesTest, AnotherJobsRequestsAreNotThisOnes) {
+TEST_F(JobTimesTest, RequestsOfAnotherJobDoNotCount) {
   MemoryJob busy = MakeMemoryJob(400, 100, 1000), idle = MakeMemoryJob(10, 20, 16);
   auto loader = MakeLoader(2, 64'000);
   HoldingSink sink, other;
@@ -114,7 +114,7 @@ TEST_F(JobTimesTest, AnotherJobsRequestsAreNotThisOnes) {
   EXPECT_GT(loader->Jobs().at(0).unrequested_seconds, 0);
 }
 
-TEST_F(JobTimesTest, AJobThatIsGoneIsForgotten) {
+TEST_F(JobTimesTest, ADestroyedJobIsDropped) {
   auto loader = MakeLoader(1);
   {
     MemoryJob job = MakeMemoryJob(10, 20, 16);
@@ -126,7 +126,7 @@ TEST_F(JobTimesTest, AJobThatIsGoneIsForgotten) {
   EXPECT_TRUE(loader->Jobs().empty());
 }
 
-TEST(StageTimes, AnInnerStagesTimeIsItsOwn) {
+TEST(StageTimes, TimeOfAnInnerStageDoesNotCountForTheOuterStage) {
   ManualClock clock;
   StageTimes times;
   {
@@ -152,7 +152,7 @@ TEST(StageTimes, AnInnerStagesTimeIsItsOwn) {
   EXPECT_EQ(times.own(), own);
 }
 
-TEST(StageTimes, SpansLieInsideEachOtherAndStripsAreOneSpan) {
+TEST(StageTimes, SpansNestAndStripsShareOneSpan) {
   ManualClock clock;
   StageTimes times;
   times.Start(&clock, StageTimes::kFixedStages + 2, /*spans=*/true);
@@ -205,7 +205,7 @@ TEST(StageTimes, SpansLieInsideEachOtherAndStripsAreOneSpan) {
   EXPECT_TRUE(times.spans().empty());
 }
 
-TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
+TEST(StageSampler, MeasuresEveryLongRowAndFewShortRows) {
   StageSampler sampler;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(sampler.Next());

@@ -79,7 +79,7 @@ TEST_F(LoaderActivityTest, ARowInProgressCountsForItsJob) {
   EXPECT_DOUBLE_EQ(times[0].reading_seconds, 3);
 }
 
-TEST_F(LoaderActivityTest, AJobHasOneActivityAndLosesItWhenItIsGone) {
+TEST_F(LoaderActivityTest, AJobHasOneActivityUntilItIsDestroyed) {
   EXPECT_EQ(activity_.Of(first_job_.job), first_);
   EXPECT_NE(first_, second_);
   EXPECT_EQ(activity_.all().size(), 2u);
@@ -88,7 +88,7 @@ TEST_F(LoaderActivityTest, AJobHasOneActivityAndLosesItWhenItIsGone) {
   EXPECT_EQ(activity_.all()[0], second_);
 }
 
-TEST(BusyTimes, AMakerIsBusyWhileItHasARowAndTheLoaderOwesWhileOneDoes) {
+TEST(BusyTimes, AMakerIsBusyAndTheLoaderOwesRowsWhileTheMakerHasARow) {
   ManualClock clock;
   clock.Advance(kSecond);
   BusyTimes times(2, &clock);

@@ -31,7 +31,7 @@ LoaderSessionOptions BudgetSteps(uint32_t rows) {
   return options;
 }
 
-TEST(LoaderBudget, ASlowTrainerNeverMakesItGrowPastTheBudget) {
+TEST(LoaderBudget, MemoryStaysWithinTheBudgetWithASlowTrainer) {
   MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
   auto loader = MakeBudgetLoader(4);
   HoldingSink sink;
@@ -77,7 +77,7 @@ TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemo
   EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
 }
 
-// Requests rows again for as long as its session closes.
+// Keeps requesting rows while its session closes.
 class AskingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -122,7 +122,7 @@ class AskingSink final : public RowSink {
   bool revoked_ ABSL_GUARDED_BY(mutex_) = false, closes_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-TEST(LoaderBudget, ASinkMayAskWhileItsSessionCloses) {
+TEST(LoaderBudget, ASinkMayRequestRowsWhileItsSessionCloses) {
   MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
   auto loader = MakeBudgetLoader(2);
   AskingSink sink;
@@ -181,7 +181,7 @@ TEST(LoaderBudget, ARowThatCanNeverFitFailsWithItsSizeAndTheBudgetUnderEveryPoli
   }
 }
 
-TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
+TEST(LoaderBudget, LargeRowsTakeTurnsAndNeverDeadlock) {
   MemoryJob job = MakeMemoryJob(200, kBudgetRecordBytes, kBudgetRowBytes);
   // Two of the large rows do not fit together.
   job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record % 3 == 0 ? 35'000 : 0; };
@@ -199,7 +199,7 @@ TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
   EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
 }
 
-TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRefusedWithTheNumbers) {
+TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRejectedWithTheNumbers) {
   MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
   auto loader = MakeBudgetLoader(1);
   HoldingSink sink;
@@ -213,7 +213,7 @@ TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRefusedWithTheNumbers) {
   EXPECT_TRUE(loader->OpenSession(job.job, BudgetSteps(40), &sink).ok());
 }
 
-TEST(LoaderBudget, RowsGiveTheirBytesBackAlsoAfterTheirSessionAndTheLoaderAreGone) {
+TEST(LoaderBudget, RowsReleaseTheirBytesEvenAfterTheirSessionAndLoader) {
   MemoryJob job = MakeMemoryJob(20, kBudgetRecordBytes, kBudgetRowBytes);
   auto loader = MakeBudgetLoader(2);
   HoldingSink sink;
@@ -230,7 +230,7 @@ TEST(LoaderBudget, RowsGiveTheirBytesBackAlsoAfterTheirSessionAndTheLoaderAreGon
   kept.clear();
 }
 
-TEST(LoaderBudget, CachesThatLeaveNoRoomAreRefusedWithTheNumbers) {
+TEST(LoaderBudget, CachesThatLeaveNoRoomAreRejectedWithTheNumbers) {
   LoaderOptions options;
   options.threads = 2;
   options.memory_budget_bytes = 1000;

@@ -59,7 +59,7 @@ class LoaderCachesTest : public ::testing::Test {
   std::unique_ptr<LoaderCaches> caches_;
 };
 
-TEST_F(LoaderCachesTest, CachesGrowByWhatRowsLeaveThoseThatSaveMostPerByteFirst) {
+TEST_F(LoaderCachesTest, CachesThatSaveMostPerByteGrowFirst) {
   Make();
   Expect({100 << 10, 100 << 10, 0});
   EXPECT_EQ(caches_->SetSizes({300 << 10, 200 << 10, 100 << 10}),
@@ -85,7 +85,7 @@ TEST_F(LoaderCachesTest, ACacheFreesItsMemoryBeforeRowsGetIt) {
   EXPECT_EQ(rows_->total(), 900u << 10);
 }
 
-TEST_F(LoaderCachesTest, AReleaseTakesWhatCachesOfChosenSizeGainedOrNothing) {
+TEST_F(LoaderCachesTest, AReleaseTakesTheGainsOfChosenCachesOrNothing) {
   Make();
   caches_->SetSizes({200 << 10, 300 << 10, 100 << 10});
   EXPECT_TRUE(caches_->Release(150 << 10, LoaderCaches::For::kRows));
@@ -100,7 +100,7 @@ TEST_F(LoaderCachesTest, AReleaseTakesWhatCachesOfChosenSizeGainedOrNothing) {
   EXPECT_FALSE(caches_->Release(1, LoaderCaches::For::kRows));
 }
 
-TEST_F(LoaderCachesTest, WhatRowsTookBackIsTheirsUntilNoSessionIsOpen) {
+TEST_F(LoaderCachesTest, RowsKeepReclaimedMemoryUntilNoSessionIsOpen) {
   Make();
   const tuning::CacheSizes large{500 << 10, 300 << 10, 0};
   caches_->SetSizes(large);
@@ -119,7 +119,7 @@ TEST_F(LoaderCachesTest, WhatRowsTookBackIsTheirsUntilNoSessionIsOpen) {
   Expect(large);
 }
 
-TEST_F(LoaderCachesTest, EntriesGoWithTheLastJobThatHasThem) {
+TEST_F(LoaderCachesTest, EntriesAreDroppedWithTheirLastJob) {
   Make();
   MemoryJob first = MakeMemoryJob(10, 100, 8), other = MakeMemoryJob(11, 100, 8);
   MemoryJob same = MakeMemoryJob(10, 100, 8);
@@ -139,7 +139,7 @@ TEST_F(LoaderCachesTest, EntriesGoWithTheLastJobThatHasThem) {
   EXPECT_TRUE(caches_->records()->Contains(others));
 }
 
-TEST_F(LoaderCachesTest, CountersNameTheChosenCachesAndNeverANegativeSaving) {
+TEST_F(LoaderCachesTest, StatsNameChosenCachesAndHaveNoNegativeSaving) {
   options_.limits.decoded_pinned = true;
   Make();
   LoaderStats stats;

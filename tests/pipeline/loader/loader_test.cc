@@ -55,7 +55,7 @@ int Expected(uint64_t source, uint64_t epoch, uint64_t id) {
   return static_cast<int>((source * 31 + epoch * 7 + id) & 0xff);
 }
 
-TEST(Loader, EveryRequestedRowComesOnceWithItsRecordAndTag) {
+TEST(Loader, EveryRequestedRowIsDeliveredOnceWithItsRecordAndTag) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   auto loader = MakeLoader(3);
   const auto rows = Load(loader.get(), job, 100, 5);
@@ -73,7 +73,7 @@ TEST(Loader, EveryRequestedRowComesOnceWithItsRecordAndTag) {
   EXPECT_EQ(stats.bytes_read, 2000u);
 }
 
-TEST(Loader, APositionBehindTheEpochIsAnErrorOfThatRow) {
+TEST(Loader, APositionBeyondTheEpochFailsOnlyItsRow) {
   MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   auto loader = MakeLoader(1);
   const auto rows = Load(loader.get(), job, 11);
@@ -98,7 +98,7 @@ TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
 }
 
 // A row that fits no message is not kept. The fault is its record's.
-TEST(LoaderPolicy, ARowLargerThanAMessageIsNamedOrPassedOver) {
+TEST(LoaderPolicy, ARowLargerThanAMessageFollowsThePolicy) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK}) {
     MemoryJob job = MakeMemoryJob(5, 20, kLoadedRowBytes, policy);
     LoaderOptions options;
@@ -180,7 +180,7 @@ TEST(LoaderPolicy, SubstitutesAreOtherRecordsOfTheSameShardEachOnce) {
   EXPECT_TRUE(SubstitutesOf(MemoryDataset(1, 1, 10).snapshot(), 1, 0).empty());
 }
 
-TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
+TEST(LoaderPolicy, StorageErrorsAreRetriedAndNeverMaskedOrSubstituted) {
   for (const v1::ErrorPolicy policy : {v1::SUBSTITUTE, v1::MASK}) {
     MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes, policy);
     std::atomic<int> tries_of_3{0}, tries_of_5{0};
@@ -202,7 +202,7 @@ TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
   }
 }
 
-TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
+TEST(LoaderTimes, CountTheTimeWithRequestedRowsAsItPasses) {
   MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(1, 0, &clock);
@@ -218,7 +218,7 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
   for (size_t i = 0; i < during.size(); ++i) {
     EXPECT_NEAR(during[i].busy_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
     EXPECT_NEAR(during[i].owing_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
-    EXPECT_GT(during[i].cpu_seconds, i == 0 ? 0 : during[i - 1].cpu_seconds) << "of threads that never rest";
+    EXPECT_GT(during[i].cpu_seconds, i == 0 ? 0 : during[i - 1].cpu_seconds) << "CPU time of busy threads grows";
   }
   // The thread that made the last row becomes idle soon.
   for (double busy = 0; loader->Stats().busy_seconds > busy;) {
@@ -230,7 +230,7 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
   EXPECT_NEAR(loader->Stats().owing_seconds, 1, 1e-3);
 }
 
-TEST(LoaderTimes, CountAMomentByThePartOfTheThreadsThatAreWanted) {
+TEST(LoaderTimes, CountBusyThreadsAsAShareOfTheWantedThreads) {
   MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(4, 0, &clock);
@@ -240,7 +240,7 @@ TEST(LoaderTimes, CountAMomentByThePartOfTheThreadsThatAreWanted) {
     return absl::OkStatus();
   };
   Load(loader.get(), job, 10);
-  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-3) << "one thread is all there is: it could not make more";
+  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-3) << "the only wanted thread was always busy";
 }
 
 TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
@@ -257,7 +257,7 @@ TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
   EXPECT_EQ(loader->Stats().record_cache.bytes, 0u);
 }
 
-TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
+TEST(LoaderCache, CountsReturnedBytesAndSavedReadTime) {
   MemoryJob job = MakeMemoryJob(50, 200, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(1, 100'000, &clock);
@@ -276,7 +276,7 @@ TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
   EXPECT_NEAR(cache.saved_seconds, 5, 1e-3);
 }
 
-TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCached) {
+TEST(LoaderReadAhead, AnnouncesEachUncachedRecordOnceBeforeItsRead) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   std::vector<size_t> told_before_read;
   job.dataset->on_read = [&](uint64_t record) {
@@ -297,7 +297,7 @@ TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCache
   EXPECT_EQ(job.dataset->announced().size(), 99u);
 }
 
-TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
+TEST(LoaderSession, DestructionWaitsForRowsInProgressAndDropsTheOthers) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;
@@ -338,7 +338,7 @@ TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
   EXPECT_EQ(sink.held(), handed);
 }
 
-TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
+TEST(LoaderSession, CloseReturnsWhileARowHangsAndReportsTheEndLater) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;
@@ -380,7 +380,7 @@ TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
 }
 
 // The loader counts requested rows in the budget before it makes any of them.
-TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor) {
+TEST(LoaderSession, WaitingRowsCountAndRequestAcceptsOnlyRowsThatFitInMemory) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;

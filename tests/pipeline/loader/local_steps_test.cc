@@ -85,7 +85,7 @@ TEST(LocalSteps, CachesColdWarmOrFullGiveTheSameRows) {
   }
 }
 
-TEST(LocalSteps, NumbersStringsAndRaggedColumnsOfCompressedShards) {
+TEST(LocalSteps, ReadsNumbersStringsAndRaggedColumnsOfCompressedShards) {
   for (const sources::Compression compression :
        {sources::Compression::kNone, sources::Compression::kGzip, sources::Compression::kZlib}) {
     support::TempFolder folder;
@@ -138,7 +138,7 @@ TEST(LocalSteps, RanksTogetherGiveTheRowsOfOneRankStepByStep) {
   EXPECT_TRUE(together == *whole);
 }
 
-TEST(LocalSteps, StartsAnywhereAndGoesOnOverEpochEnds) {
+TEST(LocalSteps, StartsAnywhereAndContinuesOverEpochEnds) {
   support::TempFolder folder;
   ExpectPlainRows(support::MakeNumberDataset({}, folder.path()), Threads(2), {.start = {0, 8 * 7}, .epochs = 2});
 }
@@ -167,7 +167,7 @@ TEST(LocalSteps, PaddingRepeatsTheEpochsStartAndIsNotValid) {
   EXPECT_EQ((*partial)[2].rows.size(), 8u);
 }
 
-TEST(LocalSteps, ABrokenRecordGetsTheJobsPolicy) {
+TEST(LocalSteps, ABrokenRecordFollowsTheJobsPolicy) {
   support::TempFolder folder;
   support::TestDataset set = support::MakeImageDataset(SmallImages(), folder.path());
   support::BreakRecord(set.files[1], 4);
@@ -209,7 +209,7 @@ TEST(LocalSteps, AMaskedRowHasEmptyRaggedColumns) {
   ExpectPlainRows(set, Threads(2));
 }
 
-TEST(LocalSteps, AFailureComesWhenItsStepIsDueAndStays) {
+TEST(LocalSteps, AFailureAppearsAtItsStepAndPersists) {
   support::TempFolder folder;
   support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   set.job.mutable_order()->set_shuffle(v1::Order::NONE);

@@ -32,12 +32,12 @@ TEST(MakerStates, FewerMakersStopTheIdleOnesAtOnceAndTheOthersAfterTheirRow) {
   EXPECT_FALSE(makers.IsSurplus(0));
   EXPECT_TRUE(makers.IsSurplus(1));
   EXPECT_EQ(makers.Wake(), std::nullopt);
-  EXPECT_FALSE(makers.Idle(1)) << "it is surplus";
+  EXPECT_FALSE(makers.Idle(1)) << "maker 1 is surplus";
   EXPECT_TRUE(makers.Idle(0));
   EXPECT_EQ(makers.running(), 0);
 }
 
-TEST(MakerStates, MoreMakersStartThoseThatWereSurplusOnce) {
+TEST(MakerStates, MoreMakersStartEachSurplusMakerOneTime) {
   MakerStates makers(4);
   makers.Wake();
   makers.Wake();

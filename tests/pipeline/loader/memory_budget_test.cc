@@ -20,7 +20,7 @@ TEST(MemoryBudget, AReserveBelongsToItsAccountOnly) {
   EXPECT_EQ(budget.PeakWith(0), 1000u);
 }
 
-TEST(MemoryBudget, RefusesReservesThatDoNotFitTogetherWithTheNumbers) {
+TEST(MemoryBudget, RejectsReservesAboveTheBudgetWithTheNumbers) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 700).ok());
   const absl::Status status = budget.Open(2, 301);
@@ -31,7 +31,7 @@ TEST(MemoryBudget, RefusesReservesThatDoNotFitTogetherWithTheNumbers) {
   EXPECT_TRUE(budget.Open(2, 300).ok());
 }
 
-TEST(MemoryBudget, AReservePromisedLateWaitsForMemoryThatOthersUse) {
+TEST(MemoryBudget, ALaterReserveWaitsForMemoryThatOthersUse) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 100).ok());
   ASSERT_TRUE(budget.Take(1, 1000));
@@ -43,7 +43,7 @@ TEST(MemoryBudget, AReservePromisedLateWaitsForMemoryThatOthersUse) {
   EXPECT_EQ(budget.used(), 1000u);
 }
 
-TEST(MemoryBudget, WhatAClosedAccountStillUsesCountsUntilItIsReleased) {
+TEST(MemoryBudget, MemoryOfAClosedAccountCountsUntilItIsReleased) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 600).ok());
   ASSERT_TRUE(budget.Take(1, 500));
@@ -57,7 +57,7 @@ TEST(MemoryBudget, WhatAClosedAccountStillUsesCountsUntilItIsReleased) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(MemoryBudget, InsideReserveIsWhatNobodyElseCouldTake) {
+TEST(MemoryBudget, InsideReserveIsTheMemoryThatNoOtherAccountCouldTake) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   EXPECT_TRUE(budget.InsideReserve(1, 300));
@@ -67,7 +67,7 @@ TEST(MemoryBudget, InsideReserveIsWhatNobodyElseCouldTake) {
   EXPECT_FALSE(budget.InsideReserve(1, 101));
 }
 
-TEST(MemoryBudget, TheLargestTakeIsAllThatIsNotReservedForOthers) {
+TEST(MemoryBudget, LargestTakeIsAllMemoryThatIsNotReservedForOthers) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Open(2, 200).ok());
@@ -75,7 +75,7 @@ TEST(MemoryBudget, TheLargestTakeIsAllThatIsNotReservedForOthers) {
   EXPECT_EQ(budget.LargestTake(2), 700u);
 }
 
-TEST(MemoryBudget, LendersAreThoseWithTheMostCommonMemoryAndOneselfLast) {
+TEST(MemoryBudget, LendersHaveTheMostCommonMemoryAndTheBorrowerIsLast) {
   MemoryBudget budget(1000);
   for (uint64_t account : {1, 2, 3, 4}) ASSERT_TRUE(budget.Open(account, 100).ok());
   ASSERT_TRUE(budget.Take(1, 150));
@@ -86,7 +86,7 @@ TEST(MemoryBudget, LendersAreThoseWithTheMostCommonMemoryAndOneselfLast) {
   EXPECT_EQ(budget.Lenders(2, 10), (std::vector<MemoryBudget::Account>{2}));  // account 2 has more than its share
 }
 
-TEST(MemoryBudget, NobodyIsAskedForMoreThanHisShareForMemoryThatIsNotReserved) {
+TEST(MemoryBudget, ALenderGivesNoMoreThanItsShareForUnreservedMemory) {
   MemoryBudget budget(1000);
   for (uint64_t account : {1, 2, 3}) ASSERT_TRUE(budget.Open(account, 100).ok());
   ASSERT_TRUE(budget.Take(1, 400));  // 300 bytes of common memory
@@ -96,7 +96,7 @@ TEST(MemoryBudget, NobodyIsAskedForMoreThanHisShareForMemoryThatIsNotReserved) {
   EXPECT_EQ(budget.Lenders(3, 200), (std::vector<MemoryBudget::Account>{3}));
 }
 
-TEST(MemoryBudget, AnotherTotalCountsFromThenOnForAll) {
+TEST(MemoryBudget, ANewTotalAppliesToAllAccounts) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Take(1, 500));
@@ -120,7 +120,7 @@ TEST(MemoryBudget, AnotherTotalCountsFromThenOnForAll) {
   EXPECT_EQ(budget.PeakWith(2000), 2500u);
 }
 
-TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
+TEST(MemoryBudget, RequestListsTakeNoReserve) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Open(2, 300).ok());
@@ -138,7 +138,7 @@ TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
   EXPECT_EQ(budget.used(), 300u);
 }
 
-TEST(MemoryBudget, PinnedBytesLessenTheSharedMemoryAndNoReserve) {
+TEST(MemoryBudget, PinnedBytesReduceSharedMemoryAndNoReserve) {
   MemoryBudget budget(100);
   ASSERT_TRUE(budget.Open(1, 40).ok());
   ASSERT_TRUE(budget.Take(1, 60));  // 20 of them are shared
@@ -164,7 +164,7 @@ TEST(MemoryBudget, PinnedBytesStayBelowTheirOwnLimit) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(MemoryBudget, RecordsThatAreReadAheadStayBelowTheirLimitOverAllAccounts) {
+TEST(MemoryBudget, RecordsReadAheadStayBelowOneLimitOverAllAccounts) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Open(2, 300).ok());
@@ -181,7 +181,7 @@ TEST(MemoryBudget, RecordsThatAreReadAheadStayBelowTheirLimitOverAllAccounts) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(MemoryBudget, ABlockedAccountGetsSharedMemoryFirstFromThoseThatUseMoreOfIt) {
+TEST(MemoryBudget, WhileAnAccountIsBlockedOnlyLighterUsersGetSharedMemory) {
   MemoryBudget budget(1000);
   for (const uint64_t account : {1, 2, 3}) ASSERT_TRUE(budget.Open(account, 100).ok());
   ASSERT_TRUE(budget.Take(1, 300));  // 200 bytes of shared memory

@@ -12,7 +12,7 @@
 namespace penstock::loader {
 namespace {
 
-TEST(OpenDataset, KeepsIndexesInTheFolderThatItIsGiven) {
+TEST(OpenDataset, KeepsIndexesInTheGivenFolder) {
   support::TempFolder folder, state;
   const support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   const auto in_folder = sources::IndexStore::InStateDir(storage::LocalFiles(), state.path());

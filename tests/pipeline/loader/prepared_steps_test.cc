@@ -81,7 +81,7 @@ void ExpectedRowsAreRequested(const plan::Steps& steps, const PreparedStepsOptio
   EXPECT_EQ(expected, asked);
 }
 
-TEST(PreparedSteps, ExpectedRowsAreRequestedForEveryRank) {
+TEST(PreparedSteps, RequestsTheExpectedRowsOfEveryRank) {
   for (const plan::LastBatch last : {plan::LastBatch::kDrop, plan::LastBatch::kPad}) {
     for (const uint64_t world_size : {1u, 2u, 3u, 4u}) {
       const auto steps = plan::Steps::Create(kPreparedRecords, 24, last, world_size);

@@ -222,7 +222,7 @@ uint64_t OwnMemory(const std::string& which) {
   return 0;
 }
 
-TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
+TEST(RangeGrowth, SixtyFourRangesInFlightTakeLittleMoreThanTheBookedMemory) {
   if (support::kSanitizersHeap) GTEST_SKIP() << "a sanitizer keeps memory of its own";
   constexpr size_t kRanges = 64, kShards = 3, kInShard = 400, kRecords = kShards * kInShard;
   constexpr uint64_t kMemory = 48 << 20, kRecordBytes = 48 << 10;

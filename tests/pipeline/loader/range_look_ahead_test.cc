@@ -146,7 +146,7 @@ class RangeLookAheadTest : public ::testing::Test {
 };
 
 // A read that is needed sooner blocks the later ones for as long as a storage may take, and no longer.
-TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
+TEST_F(RangeLookAheadTest, AShardThatDoesNotOpenBlocksTheOthersForASecond) {
   const auto job = Job(v1::Order::CHUNKED);
   const auto all = std::make_shared<const ExpectedRows>(ExpectAll(*job));
   storage_.HoldOpensOf(set_.files[1]);
@@ -167,7 +167,7 @@ TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   EXPECT_EQ(InRanges(*job, 1), 0u);
 }
 
-TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
+TEST_F(RangeLookAheadTest, ShardsOfRecordsOfOtherWorkersAreNotOpened) {
   const auto job = Job(v1::Order::CHUNKED);
   Open(1, job);
   plan::View view;
@@ -186,7 +186,7 @@ TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   EXPECT_FALSE(job->reader().IsReady(kAheadPerShard));
 }
 
-TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
+TEST_F(RangeLookAheadTest, SessionsShareTheMemory) {
   const auto job = Job(v1::Order::NONE);
   const auto all = std::make_shared<const ExpectedRows>(ExpectAll(*job));
   constexpr uint64_t kRoom = 2 << 20;  // some 1000 records

@@ -50,7 +50,7 @@ class RangeMemoryTest : public testing::Test {
   RangeMemory memory_;
 };
 
-TEST_F(RangeMemoryTest, ABlockTakesWholePagesAndAnEighthMoreAtMost) {
+TEST_F(RangeMemoryTest, ABlockTakesWholePagesAndAtMostAnEighthMore) {
   uint64_t before = 0;
   for (uint64_t pages = 1; pages < 5000; ++pages) {
     const uint64_t bytes = pages * Page(), takes = RangeMemory::Takes(bytes);
@@ -65,13 +65,13 @@ TEST_F(RangeMemoryTest, ABlockTakesWholePagesAndAnEighthMoreAtMost) {
   EXPECT_EQ(RangeMemory::Takes(0), Page());
 }
 
-TEST_F(RangeMemoryTest, WhatIsKeptIsTakenAgainWithItsPagesAndItsBudget) {
+TEST_F(RangeMemoryTest, KeptBlocksAreReusedWithTheirPagesAndBudget) {
   RangeMemory::Block block = Filled(100'000);
   const RangeMemory::Block place = Place(block);
   memory_.Release(std::move(block));
   EXPECT_EQ(memory_.kept(), place.bytes);
   EXPECT_EQ(budget_->held, place.bytes);
-  EXPECT_EQ(memory_.AcquireKept(60'000).data, nullptr) << "much larger than what is wanted";
+  EXPECT_EQ(memory_.AcquireKept(60'000).data, nullptr) << "the kept block is much larger";
   EXPECT_EQ(memory_.AcquireKept(110'000).data, nullptr);
   block = memory_.AcquireKept(90'000);
   EXPECT_EQ(block.data, place.data);
@@ -82,7 +82,7 @@ TEST_F(RangeMemoryTest, WhatIsKeptIsTakenAgainWithItsPagesAndItsBudget) {
   EXPECT_EQ(memory_.AcquireKept(90'000).data, nullptr);
 }
 
-TEST_F(RangeMemoryTest, WhatWasGivenFirstGoesFirstPagesAndBudget) {
+TEST_F(RangeMemoryTest, TheOldestKeptBlockIsReleasedFirst) {
   constexpr uint64_t kSize = 64 << 10;
   std::vector<RangeMemory::Block> places;
   for (const uint64_t bytes : {kSize, 2 * kSize, kSize}) {
@@ -102,7 +102,7 @@ TEST_F(RangeMemoryTest, WhatWasGivenFirstGoesFirstPagesAndBudget) {
   EXPECT_EQ(Acquire(2 * kSize).data, places[1].data);
 }
 
-TEST_F(RangeMemoryTest, WhenItIsClosedNothingStays) {
+TEST_F(RangeMemoryTest, CloseReleasesAllMemory) {
   RangeMemory::Block kept = Filled(10'000), out = Filled(10'000);
   const RangeMemory::Block of_kept = Place(kept), of_out = Place(out);
   memory_.Release(std::move(kept));
@@ -114,7 +114,7 @@ TEST_F(RangeMemoryTest, WhenItIsClosedNothingStays) {
   EXPECT_EQ(budget_->held, 0u);
 }
 
-TEST_F(RangeMemoryTest, BlocksAreApartWhateverComesAndGoes) {
+TEST_F(RangeMemoryTest, BlocksNeverOverlap) {
   std::mt19937 random(5);
   std::map<char*, RangeMemory::Block> taken;
   uint64_t bytes = 0;

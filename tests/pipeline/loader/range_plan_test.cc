@@ -16,7 +16,7 @@ sources::ShardIndex IndexOf(const std::vector<uint32_t>& lengths) {
   return index;
 }
 
-TEST(RangePlan, ARunThatIsWantedIsOneRangeUpToTheMostBytes) {
+TEST(RangePlan, AdjacentWantedRecordsAreOneRangeUpToMostBytes) {
   const sources::ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
   RangeLimits limits;
   const auto all = [](uint64_t) { return true; };
@@ -26,7 +26,7 @@ TEST(RangePlan, ARunThatIsWantedIsOneRangeUpToTheMostBytes) {
   EXPECT_EQ(PlanRange(index, 90, all, limits), (RecordRange{70, 30, 30, limits.most_bytes}));
 }
 
-TEST(RangePlan, AFewThatNobodyWantsAreReadOverAndManyAreNot) {
+TEST(RangePlan, RangesIncludeSmallGapsAndNoLargeGaps) {
   const sources::ShardIndex index = IndexOf(std::vector<uint32_t>(100, 1000));
   const RangeLimits limits;
   const auto most = [](uint64_t record) { return record % 10 != 5; };
@@ -42,7 +42,7 @@ TEST(RangePlan, AFewThatNobodyWantsAreReadOverAndManyAreNot) {
 
 // For any wanted records: the range has the record, its ends are wanted, its counts are right, and it is within the
 // limits.
-TEST(RangePlan, KeepsItsPromisesForAnyWishes) {
+TEST(RangePlan, KeepsItsContractForAnyWantedRecords) {
   std::mt19937 random(17);
   for (int round = 0; round < 2000; ++round) {
     std::vector<uint32_t> lengths(1 + random() % 200);

@@ -113,7 +113,7 @@ class ReadAheadTest : public ::testing::Test {
   ReadAhead::Known known_;
 };
 
-TEST(ReadAheadWays, StorageThatIsSlowIsReadAndTheRestIsHinted) {
+TEST(ReadAheadWays, SlowStorageIsReadAndOtherPlacesAreHinted) {
   using Way = ReadAhead::Way;
   for (const bool low_latency : {false, true}) {
     EXPECT_EQ(ReadAhead::WayOf(RecordPlace::kMemory, low_latency), Way::kNone);
@@ -123,12 +123,12 @@ TEST(ReadAheadWays, StorageThatIsSlowIsReadAndTheRestIsHinted) {
   EXPECT_EQ(ReadAhead::WayOf(RecordPlace::kStorage, false), Way::kRead);
 }
 
-TEST(ReadAheadWays, ReadsLeaveMemoryForTheRowsThatCanBeMadeAndRangesForReservedOnes) {
+TEST(ReadAheadWays, ReadsAndRangesLeaveMemoryForRows) {
   EXPECT_EQ(ReadAhead::BytesForRead(1000, 4, 300), 1000u + 4 * 300);
   EXPECT_EQ(ReadAhead::BytesForRanges(10'000, 4000), 3000u);
 }
 
-TEST(LookPace, SkipsMoreAfterEachLookBeganNothingUpToTheMost) {
+TEST(LookPace, SkipsMoreAfterEachLookWithoutReadsUpToTheLimit) {
   LookPace pace(10);
   const auto skipped = [&] {
     int count = 0;
@@ -146,7 +146,7 @@ TEST(LookPace, SkipsMoreAfterEachLookBeganNothingUpToTheMost) {
   EXPECT_EQ(skipped(), 1);
 }
 
-TEST_F(ReadAheadTest, OnlyALookAtManyRowsThatAreAllHereMakesTheNextOneLater) {
+TEST_F(ReadAheadTest, OnlyALookAtManyRowsWithoutReadsDelaysTheNextLook) {
   Make();
   ASSERT_TRUE(ahead_->BeginsReads());
   ahead_->EndReads(ReadAhead::kRowsAtOnce - 1, 0);  // it has reached the last row
@@ -158,7 +158,7 @@ TEST_F(ReadAheadTest, OnlyALookAtManyRowsThatAreAllHereMakesTheNextOneLater) {
   EXPECT_TRUE(ahead_->BeginsReads());
 }
 
-TEST_F(ReadAheadTest, OneThreadAtATimeLooks) {
+TEST_F(ReadAheadTest, OnlyOneThreadAtATimeLooksAhead) {
   Make();
   std::optional<ReadAhead::Turn> first(ahead_.get());
   EXPECT_TRUE(first->granted());
@@ -171,7 +171,7 @@ TEST_F(ReadAheadTest, OneThreadAtATimeLooks) {
   EXPECT_TRUE(ReadAhead::Turn(ahead_.get()).granted());
 }
 
-TEST_F(ReadAheadTest, RangesHaveEveryExpectedRecordButThoseThatAreNeededSoonOnce) {
+TEST_F(ReadAheadTest, RangesHaveEachExpectedRecordOnceExceptThoseNeededSoon) {
   for (const v1::Order::Shuffle shuffle : {v1::Order::NONE, v1::Order::CHUNKED}) {
     Make(shuffle);
     known_.requested = {};
@@ -197,7 +197,7 @@ TEST_F(ReadAheadTest, RangesHaveEveryExpectedRecordButThoseThatAreNeededSoonOnce
   }
 }
 
-TEST_F(ReadAheadTest, RowsThatAreNotExpectedOrHereAreNotRead) {
+TEST_F(ReadAheadTest, UnexpectedAndPresentRecordsAreNotRead) {
   Make();
   // Each second step of 20 rows, as rank 0 of 2.
   Expect(ExpectedRows(*plan::Steps::Create(kAllRecords, 40, plan::LastBatch::kDrop, 2), 0, {}, 1));
@@ -212,7 +212,7 @@ TEST_F(ReadAheadTest, RowsThatAreNotExpectedOrHereAreNotRead) {
   }
 }
 
-TEST_F(ReadAheadTest, ReadsNoFurtherThanTheBytesHoldAllRecords) {
+TEST_F(ReadAheadTest, ReadsOnlyAsFarAsTheBytesHoldAllRecords) {
   Make();
   known_.bytes = 200 * kAheadRecordBytes;
   const std::set<uint64_t> read = RecordsOf(LookOften());
@@ -257,7 +257,7 @@ TEST_F(ReadAheadTest, AShardThatDoesNotOpenBlocksTheOthersForASecond) {
   for (const uint64_t record : read) EXPECT_NE(MadeUpRecords::ShardOf(record), 1u);
 }
 
-TEST_F(ReadAheadTest, ARangeThatFoundNoMemoryIsReturnedAgainAfterALookThatIsSkipped) {
+TEST_F(ReadAheadTest, ARangeWithoutMemoryIsReturnedAgainAfterASkippedLook) {
   Make();
   std::optional<RangeRead> first;
   {
@@ -284,7 +284,7 @@ TEST_F(ReadAheadTest, ALookStartsAgainWhenTheSessionExpectsOtherRows) {
   EXPECT_EQ(*read.begin(), kSoon);
 }
 
-TEST_F(ReadAheadTest, ShardsWhoseRecordsCannotBeReadTogetherArePassedOver) {
+TEST_F(ReadAheadTest, ShardsWhoseRecordsCannotBeReadTogetherAreSkipped) {
   Make();
   records_.alone = {0};
   known_.requested = {};

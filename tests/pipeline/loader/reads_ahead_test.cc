@@ -33,7 +33,7 @@ class TurnstileSink final : public RowSink {
 
 using ReadsAheadTest = SlowReadsTest;
 
-TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
+TEST_F(ReadsAheadTest, RecordsOfLaterRowsAreReadWhileThreadsMakeRows) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -59,7 +59,7 @@ TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
 }
 
 // Records read ahead take only the memory that the rows before them leave.
-TEST_F(ReadsAheadTest, WhatIsReadBeforeItsTurnLeavesMemoryForTheRowsBeforeIt) {
+TEST_F(ReadsAheadTest, RecordsReadAheadLeaveMemoryForEarlierRows) {
   Make();
   OpenFiles();
   for (const uint64_t memory : {1200 << 10, 1400 << 10, 2 << 20}) {

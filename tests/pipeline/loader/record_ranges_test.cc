@@ -144,7 +144,7 @@ TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
 }
 
 // A session that expects no rows reads no ranges.
-TEST_F(RecordRangesTest, RangesAreReadOnlyOfRowsThatTheSessionExpects) {
+TEST_F(RecordRangesTest, RangesAreReadOnlyForExpectedRows) {
   const auto loader = LoaderOf(2, 64 << 20, 16);
   HoldingSink sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 40);
@@ -181,7 +181,7 @@ TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
 }
 
 // Each byte is in at most one range under way, and the budget includes all ranges.
-TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) {
+TEST_F(RecordRangesTest, SixtyFourRangesInFlightAreInTheBudgetAndDoNotOverlap) {
   constexpr uint64_t kMemory = 16 << 20;
   const auto loader = SimLoaderOf(2, kMemory, 64);
   HoldingSink sink;
@@ -200,7 +200,7 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
 }
 
 // Rows that wait for ranges do not block reads of other rows, even if they are far more than the permitted reads.
-TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
+TEST_F(RecordRangesTest, ARowThatWaitsForARangeIsNotAReadInFlight) {
   LoaderOptions options = OptionsIn(&sim_);
   options.threads = 1;
   options.memory_budget_bytes = 16 << 20;
@@ -222,7 +222,7 @@ TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
   EXPECT_EQ(sink.held(), 1000u);
 }
 
-TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
+TEST_F(RecordRangesTest, LittleMemoryGivesFewerRangesAndAllRows) {
   constexpr uint64_t kMemory = 1700 << 10;
   const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(storage::LocalFiles()));
   const auto loader = LoaderOf(2, kMemory, 64);
@@ -231,7 +231,7 @@ TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
 }
 
 // Ranges contain the rows needed next: they stay whole through an epoch of which memory holds a small part.
-TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
+TEST_F(RecordRangesTest, AnEpochLargerThanMemoryIsReadInRangesToItsEnd) {
   v1::Order small_windows = set_.job.order();
   small_windows.set_chunk_records(32);
   small_windows.set_window_chunks(4);
@@ -249,7 +249,7 @@ TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
   }
 }
 
-TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {
+TEST_F(RecordRangesTest, LoadedRangesAreReleasedForAnUrgentRow) {
   const auto loader = SimLoaderOf(2, 3 << 20, 64);
   HoldingSink sink, other_sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 1);
@@ -269,7 +269,7 @@ TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {
   EXPECT_EQ(other_sink.held(), rows);
 }
 
-TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
+TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndReleasesItsMemory) {
   const auto loader = SimLoaderOf(2, 16 << 20, 16);
   const uint64_t idle = loader->Stats().memory_bytes;
   HoldingSink sink;
@@ -284,7 +284,7 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
   EXPECT_EQ(loader->Stats().memory_bytes, idle);
 }
 
-TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
+TEST_F(RecordRangesTest, RangesOfAClosedSessionAreCancelled) {
   const auto loader = SimLoaderOf(2, 16 << 20, 16);
   const uint64_t idle = loader->Stats().memory_bytes;
   HoldingSink sink;
@@ -303,7 +303,7 @@ TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
 }
 
 // Storage stalls while ranges under way hold the memory. They do not block a row that a trainer waits for.
-TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
+TEST_F(RecordRangesTest, RangesInFlightAreCancelledForAnUrgentRow) {
   const auto loader = SimLoaderOf(2, 3 << 20, 64);
   HoldingSink sink, other_sink;
   const auto session = SessionOf(loader.get(), job_, &sink, 1);

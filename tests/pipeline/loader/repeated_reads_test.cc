@@ -34,8 +34,8 @@ std::string OneReader(uint64_t start, uint64_t end, uint64_t told) {
 
 TEST(RepeatedReads, AFewEpochsAreNotOften) {
   EXPECT_EQ(OneReader(0, 1, 1), "n");
-  EXPECT_EQ(OneReader(0, 3, 3), "aaa") << "two more do not pay for one in which images are decoded whole";
-  EXPECT_EQ(OneReader(5, 8, 8), "aaa") << "nor the last ones of many";
+  EXPECT_EQ(OneReader(0, 3, 3), "aaa") << "two further epochs do not pay for decoding whole images in one";
+  EXPECT_EQ(OneReader(5, 8, 8), "aaa") << "nor do the last three epochs of many";
 }
 
 TEST(RepeatedReads, FourEpochsAreOftenFromTheFirstToTheLast) {
@@ -44,11 +44,11 @@ TEST(RepeatedReads, FourEpochsAreOftenFromTheFirstToTheLast) {
   EXPECT_EQ(OneReader(7, 8, plan::kWithoutEnd), "o");
 }
 
-TEST(RepeatedReads, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) {
+TEST(RepeatedReads, AnUndeclaredEndCountsAsOftenFromTheSecondEpochOn) {
   EXPECT_EQ(OneReader(0, 3, plan::kEndNotKnown), "noo");
 }
 
-TEST(RepeatedReads, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
+TEST(RepeatedReads, RepeatedSessionsOfOneEpochPredictAnotherSession) {
   RepeatedReads again;
   EpochsSeen seen;
   EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 1, 1), "n");
@@ -56,7 +56,7 @@ TEST(RepeatedReads, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
   RepeatedReads other;
   EpochsSeen epochs;
   EXPECT_EQ(EpochsReadAgain(&other, &epochs, 0, 1, 1), "n");
-  EXPECT_EQ(EpochsReadAgain(&other, &epochs, 1, 2, 2), "o") << "the next epoch's";
+  EXPECT_EQ(EpochsReadAgain(&other, &epochs, 1, 2, 2), "o") << "the rows of the next epoch";
 }
 
 TEST(RepeatedReads, TheReaderThatReadsFurthestCounts) {
@@ -67,16 +67,16 @@ TEST(RepeatedReads, TheReaderThatReadsFurthestCounts) {
   RepeatedReads ranks;
   EpochsSeen both;
   ranks.Opens(2, both);
-  EXPECT_EQ(EpochsReadAgain(&ranks, &both, 0, 2, 2), "aa") << "two of a world, not one twice";
+  EXPECT_EQ(EpochsReadAgain(&ranks, &both, 0, 2, 2), "aa") << "two ranks of a world, not one reader twice";
 }
 
-TEST(RepeatedReads, WhoHasSaidButNotAskedYetChangesNothingForGood) {
+TEST(RepeatedReads, TheFirstReadsCorrectADeclarationWithoutReads) {
   RepeatedReads again;
   EpochsSeen seen;
   again.Opens(9, seen);
-  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, true})) << "nine epochs, as far as is known";
+  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, true})) << "nine epochs are declared";
   for (uint64_t row = 0; row < kRows; ++row) seen.AddRow(7, row, 1);
-  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, false})) << "it goes on with the last two";
+  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, false})) << "the session resumes with the last two";
 }
 
 }  // namespace

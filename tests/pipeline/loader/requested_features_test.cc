@@ -1,5 +1,4 @@
-// Jobs that read some members of their samples: what they ask storage for, which rows they get, and which damage they
-// see.
+// Jobs that read some members of their samples: their reads from storage, their rows, and the damage that they detect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -145,7 +144,7 @@ Epoch ReadEpoch(CountedStorage* storage, const v1::JobSpec& job, const std::vect
   return epoch;
 }
 
-TEST(RequestedFeaturesOfAJob, AJobOfLabelsAsksStorageForTheLabelsAlone) {
+TEST(RequestedFeaturesOfAJob, AJobOfLabelsReadsOnlyTheLabels) {
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
   std::string expected;
@@ -160,7 +159,7 @@ TEST(RequestedFeaturesOfAJob, AJobOfLabelsAsksStorageForTheLabelsAlone) {
   }
 }
 
-TEST(RequestedFeaturesOfAJob, PhotographsAndLabelsLeaveOutTheTextBetweenThem) {
+TEST(RequestedFeaturesOfAJob, AJobOfPhotographsAndLabelsSkipsTheTextBetweenThem) {
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage near(true);
@@ -175,7 +174,7 @@ TEST(RequestedFeaturesOfAJob, PhotographsAndLabelsLeaveOutTheTextBetweenThem) {
   EXPECT_EQ(later.digest, epoch.digest);
 }
 
-TEST(RequestedFeaturesOfAJob, RangesOfWholeSamplesServeJobsThatReadMostOfThem) {
+TEST(RequestedFeaturesOfAJob, OnlyJobsThatReadMostOfASampleReadRanges) {
   support::TempFolder folder;
   const support::TestDataset set = MakeSamples(folder.path());
   CountedStorage storage(false);
@@ -254,7 +253,7 @@ TEST(RequestedFeaturesOfAJob, AReadOfAWholeSampleCountsAllItsBytes) {
   const uint64_t whole = dataset->bytes_read();
   EXPECT_GE(whole, sample.size());
   ASSERT_TRUE(dataset->ReadRecord(1, &sample).ok());
-  EXPECT_LT(dataset->bytes_read() - whole, whole) << "the label alone";
+  EXPECT_LT(dataset->bytes_read() - whole, whole) << "the second read is of the label alone";
 }
 
 TEST(RequestedFeaturesOfAJob, CachedRecordsAreSharedByJobsThatReadTheSameMembers) {
@@ -304,7 +303,7 @@ class RequestedFeaturesOfObjects : public storage::ObjectStorageTest {
   }};
 };
 
-TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesTheLabelsAlone) {
+TEST_F(RequestedFeaturesOfObjects, AJobOfLabelsFetchesOnlyTheLabels) {
   storage::ObjectStorage::Options options = Options();
   options.s3.endpoint = counted_.url();
   static storage::ObjectStorage* objects = nullptr;  // the function below has no state
@@ -343,7 +342,7 @@ std::string ValuesOf(const records::SampleParser& parser, const absl::StatusOr<s
   return text;
 }
 
-TEST(RequestedFeaturesOfAJob, AParserFindsInThemWhatItFindsInTheWholeSample) {
+TEST(RequestedFeaturesOfAJob, AParserFindsTheSameValuesAsInTheWholeSample) {
   SampleRandom random(17, 3, 0);
   const std::vector<std::string> extensions = {"jpg", "cls", "json", "left.jpg", "meta.json", "txt", "JPG", ""};
   const std::vector<std::string> keys = {

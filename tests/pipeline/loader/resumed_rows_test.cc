@@ -64,7 +64,7 @@ TEST_F(ResumedRowsTest, ARowThatWaitsForItsShardIsPlannedOnce) {
   EXPECT_EQ(stats.planned_rows, 40u);
 }
 
-TEST(ResumedRows, ARowThatWaitsForMemoryUsesTheRecordThatItHasCached) {
+TEST(ResumedRows, ARowThatWaitsForMemoryUsesItsCachedRecord) {
   MemoryJob made = MakeMemoryJob(2, 100, 100);
   made.pipeline->scratch = [](uint64_t) { return uint64_t{6} << 20; };  // there is room for one row at a time
   LoaderOptions options;
@@ -97,7 +97,7 @@ TEST(ResumedRows, ARowThatWaitsForMemoryUsesTheRecordThatItHasCached) {
   session.reset();
 }
 
-TEST_F(ResumedRowsTest, ARowGoesOnWithTheSubstituteThatItTried) {
+TEST_F(ResumedRowsTest, ARowResumesWithTheSubstituteThatItTried) {
   Make(sources::Compression::kNone, v1::SUBSTITUTE);
   support::BreakRecord(set_.files[0], 0);
   support::BreakRecord(set_.files[1], 3);

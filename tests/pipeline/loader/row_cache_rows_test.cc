@@ -85,7 +85,7 @@ std::vector<RowRequest> Rows(uint64_t epoch, uint64_t begin, uint64_t end) {
   return rows;
 }
 
-TEST(RowCacheRows, AJobThatDrawsNothingIsMadeOnce) {
+TEST(RowCacheRows, OfADeterministicJobAreMadeOnce) {
   MemoryJob job = MakeMemoryJob(50, 200, kRow);
   job.pipeline->deterministic = true;
   std::atomic<int> made{0};
@@ -108,7 +108,7 @@ TEST(RowCacheRows, AJobThatDrawsNothingIsMadeOnce) {
   EXPECT_LE(stats.memory_peak_bytes, uint64_t{16} << 20);
 }
 
-TEST(RowCacheRows, GoWithTheirJob) {
+TEST(RowCacheRows, AreDroppedWithTheirJob) {
   MemoryJob job = MakeMemoryJob(50, 200, kRow);
   job.pipeline->deterministic = true;
   const auto loader = LoaderWith(1 << 20);
@@ -140,7 +140,7 @@ TEST(RowCacheRows, OfSeveralReadersOfOneJobAreMadeOnce) {
   }
 }
 
-TEST(RowCacheRows, WhoReadsAloneTakesNoneOfIt) {
+TEST(RowCacheRows, ReadersOfDifferentRowsUseNoCache) {
   MemoryJob job = MakeMemoryJob(50, 200, kRow);
   const auto loader = LoaderWith(1 << 20);
   const auto one = OpenReader(loader.get(), job, 0, 2), two = OpenReader(loader.get(), job, 1, 2);
@@ -148,11 +148,11 @@ TEST(RowCacheRows, WhoReadsAloneTakesNoneOfIt) {
   two->session->Request(Rows(0, 25, 50));
   one->sink.WaitFor(25);
   two->sink.WaitFor(25);
-  EXPECT_EQ(loader->Stats().row_cache.bytes, 0u) << "ranks of one job read unlike rows";
+  EXPECT_EQ(loader->Stats().row_cache.bytes, 0u) << "ranks of one job read different rows";
   EXPECT_EQ(loader->Stats().row_cache.misses, 0u);
 }
 
-TEST(RowCacheRows, OtherEpochsOfAJobThatDrawsAreOtherRows) {
+TEST(RowCacheRows, OfARandomJobDifferBetweenEpochs) {
   MemoryJob job = MakeMemoryJob(20, 50, kRow);
   const auto plain_loader = LoaderWith(0), loader = LoaderWith(1 << 20);
   const auto plain = OpenReader(plain_loader.get(), job);
@@ -196,8 +196,8 @@ TEST(RowCacheRows, BadRecordsAreFoundEachTime) {
   EXPECT_EQ(loader->Stats().failed_rows, 30u);
 }
 
-// A reader closes while another waits for the row that it makes: the other still gets the row.
-TEST(RowCacheRows, WhoWaitsForARowOfOneThatGoesGetsItNonetheless) {
+// A reader closes while the loader makes its row. Another reader that waits for this row still gets it.
+TEST(RowCacheRows, AReaderGetsARowAfterTheReaderThatMakesItCloses) {
   MemoryJob job = MakeMemoryJob(10, 50, kRow);
   Mutex mutex;
   CondVar changed;
@@ -245,7 +245,7 @@ uint64_t HitsWithPlainRows(const support::TestDataset& set, uint64_t row_cache) 
   return (*loader)->Stats().row_cache.hits;
 }
 
-TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
+TEST(RowCacheRows, EqualThePlainRowsForEveryKindOfColumn) {
   support::TempFolder folder, numbers_folder;
   const support::TestDataset set = support::MakeDetectionDataset(folder.path());
   for (const uint64_t row_cache : {0, 8 << 20}) HitsWithPlainRows(set, row_cache);

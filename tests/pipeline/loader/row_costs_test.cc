@@ -13,7 +13,7 @@ RowCost CostOfRow(RowFrom from, double compute, double read = 0) {
   return cost;
 }
 
-TEST(RowCosts, ARecordOfTheCacheSavesAMeanRead) {
+TEST(RowCosts, ACachedRecordSavesTheMeanReadTime) {
   RowCosts costs;
   RowCost cached = CostOfRow(RowFrom::kRecord, 1);
   cached.cached_record = true;
@@ -23,14 +23,14 @@ TEST(RowCosts, ARecordOfTheCacheSavesAMeanRead) {
   EXPECT_NEAR(costs.Add(cached).record, 0.03, 1e-9);
 }
 
-TEST(RowCosts, ADecodedImageSavesWhatRowsTakeWithoutIt) {
+TEST(RowCosts, ADecodedImageSavesTimeComparedWithRowsWithoutIt) {
   RowCosts costs;
   EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 0) << "nothing to compare with";
   EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kFilled, 2)).decoded, 0);
-  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 1.6, 1e-9) << "by what filling took";
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 1.6, 1e-9) << "compared with rows that fill";
   costs.Add(CostOfRow(RowFrom::kRecord, 1));
-  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 0.6, 1e-9) << "by rows without the cache";
-  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 1.5)).decoded, -0.5, 1e-9) << "a large image is no saving";
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 0.6, 1e-9) << "compared with uncached rows";
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 1.5)).decoded, -0.5, 1e-9) << "a slow row saves no time";
 }
 
 TEST(RowCosts, AKeptRowSavesItsMakingAndItsRead) {
@@ -41,7 +41,7 @@ TEST(RowCosts, AKeptRowSavesItsMakingAndItsRead) {
   EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kKept, 0.1)).row, 1.4, 1e-9) << "kept rows do not count towards the mean";
 }
 
-TEST(RowCosts, MeansFollowWhatIsMeasuredOfLate) {
+TEST(RowCosts, MeansFollowRecentMeasurements) {
   RowCosts costs;
   for (int i = 0; i < 1000; ++i) costs.Add(CostOfRow(RowFrom::kRecord, 1));
   for (int i = 0; i < 1000; ++i) costs.Add(CostOfRow(RowFrom::kRecord, 3));

@@ -47,7 +47,7 @@ TEST(RowScheduler, UrgentRowsOfAnySessionGoFirst) {
   EXPECT_EQ(scheduler.Pick(AlwaysFits).picked->request.tag, 4u);
 }
 
-TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
+TEST(RowScheduler, AHeadMakesPresentAndLaterRowsOfItsStepsUrgent) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.AddSession(2, 1);
@@ -59,10 +59,10 @@ TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
   EXPECT_EQ((std::vector<uint64_t>(tags.begin(), tags.begin() + 3)), (std::vector<uint64_t>{2, 3, 5}));
 }
 
-TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheirOrderAllTheSame) {
+TEST(RowScheduler, LooksForEachRecordOnceInTheOrderOfRows) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
-  EXPECT_EQ(scheduler.PickToLookFor(2), nullptr) << "a session that has gone";
+  EXPECT_EQ(scheduler.PickToLookFor(2), nullptr) << "no such session";
   scheduler.Add(1, {Row(1, 10), Row(0, 0), Row(2, 20, true)});
   std::vector<uint64_t> looked;
   const auto look = [&] {
@@ -73,7 +73,7 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
     }
   };
   look();
-  EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10})) << "urgent ones first";
+  EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10})) << "urgent rows first";
   EXPECT_EQ(scheduler.waiting(1), 3u);
   // A row that arrives later, and is parked before its record was looked for.
   scheduler.Add(1, {Row(0, 1)});
@@ -92,7 +92,7 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1, 30, 50, 40}));
   EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 1, 10, 20, 30, 50, 40}));
-  EXPECT_EQ(scheduler.PickToLookFor(1), nullptr) << "a row that was made";
+  EXPECT_EQ(scheduler.PickToLookFor(1), nullptr) << "the row was already made";
 }
 
 TEST(RowScheduler, ComputingTimeIsSharedByWeight) {
@@ -132,7 +132,7 @@ TEST(RowScheduler, ASessionThatWasIdleDoesNotCatchUp) {
   EXPECT_NEAR(second, 50, 2);
 }
 
-TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
+TEST(RowScheduler, ARowWithoutMemoryWaitsWhileOtherSessionsContinue) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.AddSession(2, 1);
@@ -147,7 +147,7 @@ TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
   EXPECT_FALSE(choice.blocked.has_value());  // no session waits for it urgently
 }
 
-TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
+TEST(RowScheduler, UrgentRowsWaitForARowWhoseMemoryIsReserved) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.AddSession(2, 1);
@@ -167,7 +167,7 @@ TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
   EXPECT_EQ(choice.picked, nullptr);
 }
 
-TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
+TEST(RowScheduler, WhileAnUrgentRowWaitsOtherSessionsMayOnlyUseTheirReserve) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.AddSession(2, 1);
@@ -189,7 +189,7 @@ TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
   EXPECT_EQ(scheduler.Pick(shortage).picked, nullptr);
 }
 
-TEST(RowScheduler, ARowThatIsPutBackIsNextAgainAndKeepsWhatWasFound) {
+TEST(RowScheduler, ARowThatIsPutBackIsNextAndKeepsItsState) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 1), Row(0, 2)});
@@ -211,7 +211,7 @@ std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
   return tags;
 }
 
-TEST(RowScheduler, RowsAreAnnouncedOnceInTheirOrderAndNoFurtherAheadThanAsked) {
+TEST(RowScheduler, RowsAreAnnouncedOnceInOrderUpToTheLimit) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 0), Row(0, 1), Row(1, 2), Row(1, 3), Row(2, 4)});
@@ -228,7 +228,7 @@ TEST(RowScheduler, RowsAreAnnouncedOnceInTheirOrderAndNoFurtherAheadThanAsked) {
   EXPECT_TRUE(scheduler.Announce(1, 100).empty());
 }
 
-TEST(RowScheduler, UrgentRowsAreAnnouncedFirstAndFetchedOnesDoNotSkipTheStepsBefore) {
+TEST(RowScheduler, FetchedRowsDoNotSkipTheAnnouncementOfEarlierSteps) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 0), Row(1, 1), Row(2, 2)});
@@ -243,7 +243,7 @@ TEST(RowScheduler, UrgentRowsAreAnnouncedFirstAndFetchedOnesDoNotSkipTheStepsBef
   EXPECT_EQ(Tags(scheduler.Announce(1, 1)), (std::vector<uint64_t>{13}));
 }
 
-TEST(RowScheduler, ARemovedSessionsRowsAreGone) {
+TEST(RowScheduler, RowsOfARemovedSessionAreDropped) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   scheduler.Add(1, {Row(0, 1), Row(0, 2)});

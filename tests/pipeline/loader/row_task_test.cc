@@ -92,7 +92,7 @@ TEST(RowTask, EachStateHasItsOwnName) {
   EXPECT_EQ(names.size(), static_cast<size_t>(kRowStates));
 }
 
-TEST(ReadSlots, AtMostSoManyReadsAndUrgentRowsFirst) {
+TEST(ReadSlots, LimitsReadsAndServesUrgentRowsFirst) {
   ReadSlots slots(2);
   EXPECT_FALSE(slots.busy());
   slots.Begin();

@@ -80,7 +80,7 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   changes.join();
 }
 
-TEST(SelfTuning, ThreadsThatAreTooManyMakeNoRow) {
+TEST(SelfTuning, SurplusThreadsMakeNoRow) {
   MemoryJob job = MakeMemoryJob(200, 20, 100);
   std::atomic<int> now{0}, most{0};
   job.pipeline->on_make = [&](uint64_t) {
@@ -111,7 +111,7 @@ JobTimes Times(const std::string& job, double making, double storage, double unr
   return times;
 }
 
-TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
+TEST(TuningCounts, IdleThreadsCountOnceForAllJobsThatAreRead) {
   TuningCounts before, after;
   after.at = kSecond;
   before.stats.rows = 100;
@@ -132,7 +132,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
   EXPECT_DOUBLE_EQ(window.unrequested_seconds, 0);
 }
 
-TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
+TEST(SelfTuning, PinnedSettingsAndAnIdleLoaderAreNotTuned) {
   storage::RemoteFiles files(7, storage::LocalFiles());
   const auto loader = TunedLoader(3);
   SelfTuningOptions options;

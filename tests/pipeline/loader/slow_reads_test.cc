@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::chrono::seconds kStuckRead{20};
 
-TEST_F(SlowReadsTest, OneThreadHasManyReadsUnderWayAndMakesWhatHasCome) {
+TEST_F(SlowReadsTest, OneThreadKeepsManyReadsInFlightAndMakesArrivedRows) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -45,7 +45,7 @@ TEST_F(SlowReadsTest, OneThreadHasManyReadsUnderWayAndMakesWhatHasCome) {
   EXPECT_EQ(session->pending(), 0u);
 }
 
-TEST_F(SlowReadsTest, NoMoreReadsAreUnderWayThanMayBe) {
+TEST_F(SlowReadsTest, ReadsInFlightStayWithinTheLimit) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -62,7 +62,7 @@ TEST_F(SlowReadsTest, NoMoreReadsAreUnderWayThanMayBe) {
   EXPECT_EQ(storage_.most(), 5u);
 }
 
-TEST_F(SlowReadsTest, ReadsUnderWayAreAsManyAsWasSetLast) {
+TEST_F(SlowReadsTest, ReadsInFlightFollowTheLastSetting) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -83,7 +83,7 @@ TEST_F(SlowReadsTest, ReadsUnderWayAreAsManyAsWasSetLast) {
   EXPECT_EQ(storage_.most(), 20u);
 }
 
-TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
+TEST_F(SlowReadsTest, RowsThatNeedNoReadAtTheirTurnAreStillMade) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -107,7 +107,7 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   EXPECT_EQ(second_sink.held(), 40u);
 }
 
-TEST_F(SlowReadsTest, RowsThatWaitToBeReadGoOnWhereTheFilesComeNear) {
+TEST_F(SlowReadsTest, WaitingRowsContinueWhenTheFilesBecomeNear) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -122,7 +122,7 @@ TEST_F(SlowReadsTest, RowsThatWaitToBeReadGoOnWhereTheFilesComeNear) {
   EXPECT_EQ(sink.TakeStep(0, 40).size(), 40u);
 }
 
-TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {
+TEST_F(SlowReadsTest, UrgentRowsAreReadFirst) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -146,7 +146,7 @@ TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {
   sink.TakeStep(0, 30);
 }
 
-TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
+TEST_F(SlowReadsTest, RowsEqualThoseOfFastStorageDespiteBrokenRecords) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK, v1::SUBSTITUTE}) {
     for (const sources::Compression compression : {sources::Compression::kNone, sources::Compression::kGzip}) {
       Make(compression, policy);
@@ -165,7 +165,7 @@ TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
   }
 }
 
-TEST_F(SlowReadsTest, AReadThatFailsIsTriedAgainAndThenNamed) {
+TEST_F(SlowReadsTest, AFailedReadIsRetriedAndThenNamed) {
   Make();
   OpenFiles();
   auto loader = LoaderOf(1);
@@ -185,7 +185,7 @@ TEST_F(SlowReadsTest, AReadThatFailsIsTriedAgainAndThenNamed) {
   storage_.Fail(0, absl::OkStatus());
 }
 
-TEST_F(SlowReadsTest, AFileThatIsTouchedUnderARead) {
+TEST_F(SlowReadsTest, RowsSucceedIfTheirFilesAreTouchedDuringReads) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -223,7 +223,7 @@ TEST_F(SlowReadsTest, ClosingASessionWaitsForNoRead) {
   EXPECT_EQ(sink.held(), 0u);
 }
 
-TEST_F(SlowReadsTest, ALoaderThatHasGoneIsNotTouchedByItsReads) {
+TEST_F(SlowReadsTest, ReadsDoNotAccessADestroyedLoader) {
   Make();
   OpenFiles();
   storage_.Hold(true);
@@ -238,7 +238,7 @@ TEST_F(SlowReadsTest, ALoaderThatHasGoneIsNotTouchedByItsReads) {
   EXPECT_EQ(storage_.waiting(), 0u);
 }
 
-TEST_F(SlowReadsTest, RowsThatAreReadStayWithinTheBudget) {
+TEST_F(SlowReadsTest, MemoryOfReadsStaysWithinTheBudget) {
   Make();
   OpenFiles();
   storage_.Hold(true);

@@ -124,7 +124,7 @@ class SlowShardsTest : public ::testing::Test {
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(SlowShardsTest, RowsOfOtherShardsFlowOnOneThreadWhileAnIndexIsAwaited) {
+TEST_F(SlowShardsTest, OneThreadMakesRowsOfOtherShardsWhileAnIndexLoads) {
   Block("data-00001");
   auto loader = OneThread();
   HoldingSink sink;
@@ -174,7 +174,7 @@ TEST_F(SlowShardsTest, ClosingASessionDoesNotWaitForALoad) {
   EXPECT_EQ(sink.held(), 0u);
 }
 
-TEST_F(SlowShardsTest, AHintBringsTheIndexAndWaitsForNothing) {
+TEST_F(SlowShardsTest, AHintLoadsTheIndexWithoutBlocking) {
   Block("data-00003");
   auto hinted = std::async(std::launch::async, [&] {
     for (uint64_t record = 30; record < 40; ++record) reader_->WillRead(record);
@@ -187,7 +187,7 @@ TEST_F(SlowShardsTest, AHintBringsTheIndexAndWaitsForNothing) {
   EXPECT_EQ(Loads("data-00003"), 1);
 }
 
-TEST_F(SlowShardsTest, AReaderThatGoesEndsItsLoads) {
+TEST_F(SlowShardsTest, DestroyingAReaderCancelsItsLoads) {
   Block("data-00000");
   reader_->WillRead(0);
   WaitForLoad("data-00000");
@@ -210,7 +210,7 @@ class ChangedShardsTest : protected VirtualTime, public SlowShardsTest {
   ChangedShardsTest() : SlowShardsTest({.executor = &sim}) {}
 };
 
-TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndReadOn) {
+TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndStaysReadable) {
   std::string bytes;
   ASSERT_TRUE(reader_->ReadRecord(3, &bytes).ok());
   Touch(set_.files[0]);  // an open file
@@ -221,7 +221,7 @@ TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndReadOn) {
   EXPECT_EQ(Loads("data-00000"), 2);
 }
 
-TEST_F(SlowShardsTest, RowsOfATouchedFileComeAsIfNothingHadBeen) {
+TEST_F(SlowShardsTest, RowsOfATouchedFileAreMadeWithoutAnError) {
   auto loader = OneThread();
   HoldingSink sink;
   auto session = Open(loader.get(), &sink);
@@ -232,7 +232,7 @@ TEST_F(SlowShardsTest, RowsOfATouchedFileComeAsIfNothingHadBeen) {
   for (const RowResult& row : sink.TakeStep(0, 40)) EXPECT_TRUE(row.status.ok()) << row.status;
 }
 
-TEST_F(ChangedShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
+TEST_F(ChangedShardsTest, OtherContentStopsTheJobUntilTheRightBytesReturn) {
   const std::string right = ReadWholeFile(set_.files[1]).value();
   ASSERT_TRUE(WriteFileAtomically(set_.files[1], ReadWholeFile(set_.files[0]).value()).ok());
   std::string bytes;
@@ -250,7 +250,7 @@ TEST_F(ChangedShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
   EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 
-TEST_F(ChangedShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItself) {
+TEST_F(ChangedShardsTest, AMissingFileFailsItsRowsByNameUntilItReturns) {
   std::filesystem::rename(set_.files[2], set_.files[2] + ".away");
   auto loader = OneThread(OptionsIn(&sim));
   HoldingSink sink;
@@ -279,7 +279,7 @@ TEST_F(ChangedShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByI
   EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
 }
 
-TEST_F(SlowShardsTest, AnIndexThatCannotBeHadFailsItsRowsAndIsNotAskedForByEach) {
+TEST_F(SlowShardsTest, AnIndexThatFailsToLoadFailsItsRowsWithFewRequests) {
   FailIndexes(absl::UnavailableError("the coordinator is away"));
   auto loader = OneThread();
   HoldingSink sink;
@@ -299,7 +299,7 @@ class TightShardsTest : public SlowShardsTest {
   TightShardsTest() : SlowShardsTest({.max_open_shards = 1, .max_index_bytes = 1}) {}
 };
 
-TEST_F(TightShardsTest, WhoReadsHasWhatHeBroughtAlthoughNothingFits) {
+TEST_F(TightShardsTest, AReadSucceedsAlthoughNoShardFits) {
   auto read = std::async(std::launch::async, [this] {
     std::string bytes;
     for (uint64_t i = 0; i < 40; ++i) {
@@ -314,7 +314,7 @@ TEST_F(TightShardsTest, WhoReadsHasWhatHeBroughtAlthoughNothingFits) {
   read.get();
 }
 
-TEST_F(TightShardsTest, AllRowsComeAlthoughNoTwoShardsFit) {
+TEST_F(TightShardsTest, AllRowsAreMadeAlthoughNoTwoShardsFit) {
   auto loader = OneThread();
   HoldingSink sink;
   auto session = Open(loader.get(), &sink);

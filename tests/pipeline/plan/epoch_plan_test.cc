@@ -51,7 +51,7 @@ TEST(EpochPlan, IsABijectionForEveryCutIntoChunksAndStrata) {
 }
 
 // ShuffledUpTo() cuts each pass into windows, and each chunk is whole within one window.
-TEST(EpochPlan, ChunksLieInOneWindow) {
+TEST(EpochPlan, EachChunkLiesInOneWindow) {
   for (const uint32_t chunk : {1, 3, 5}) {
     for (const uint32_t window : {1, 2, 4, 7}) {
       for (uint64_t n = 1; n <= 90; ++n) {
@@ -131,7 +131,7 @@ TEST(EpochPlan, LocatesRecordsAmongEmptyShards) {
   EXPECT_EQ(MakePlan({0, 0}, {}, 0).num_positions(), 0u);
 }
 
-TEST(EpochPlan, WithoutShuffleIsTheSnapshotsOrderInEachRepeat) {
+TEST(EpochPlan, WithoutShuffleEachRepeatHasTheSnapshotsOrder) {
   const EpochPlan plan = MakePlan({4, 3}, {.seed = 9, .shuffle = Shuffle::kNone, .repeats = 2}, 6);
   for (uint64_t p = 0; p < 14; ++p) {
     EXPECT_EQ(plan.RecordAt(p), p % 7);
@@ -166,7 +166,7 @@ TEST(EpochPlan, DoesNotDependOnHowRecordsAreSharded) {
   for (uint64_t p = 0; p < 5000; ++p) ASSERT_EQ(one.RecordAt(p), many.RecordAt(p));
 }
 
-TEST(EpochPlan, RefusesOptionsOutOfTheirLimits) {
+TEST(EpochPlan, RejectsOptionsOutsideTheirLimits) {
   auto offsets = ShardOffsets::Create({uint64_t{1} << 60}).value();
   const auto message = [&](const PlanOptions& options) {
     const auto plan = EpochPlan::Create(offsets, options, 0);

@@ -16,7 +16,7 @@ TEST(FittingBatch, EveryEpochHasStepsAndLosesLittle) {
   }
 }
 
-TEST(FittingBatch, ManyRowsGetTheUsualSizeAndFewWhatDividesThem) {
+TEST(FittingBatch, ManyRowsGetTheUsualSizeAndFewRowsASmallerSize) {
   EXPECT_EQ(FittingBatch(1281167), 256u);
   EXPECT_EQ(FittingBatch(kManyRecords + 255), 256u);
   EXPECT_EQ(FittingBatch(60), 4u);
@@ -24,7 +24,7 @@ TEST(FittingBatch, ManyRowsGetTheUsualSizeAndFewWhatDividesThem) {
   EXPECT_EQ(FittingBatch(1), 1u);
 }
 
-TEST(FittingBatch, OneRowInTwentyIsNotMuch) {
+TEST(FittingBatch, OneDroppedRowInTwentyIsNotMuch) {
   EXPECT_FALSE(IsMuchDropped(0, 1));
   EXPECT_FALSE(IsMuchDropped(5, 100));
   EXPECT_TRUE(IsMuchDropped(6, 100));

@@ -39,7 +39,7 @@ uint64_t AdjacentPairs(const std::vector<uint64_t>& order) {
   return pairs;
 }
 
-TEST(OrderQuality, BatchesOfASortedDatasetHoldManyClasses) {
+TEST(OrderQuality, BatchesOfASortedDatasetContainManyClasses) {
   const double chunked = DistinctClasses(Order(Shuffle::kChunked));
   const double full = DistinctClasses(Order(Shuffle::kFull));
   RecordProperty("distinct_chunked", std::to_string(chunked));
@@ -51,7 +51,7 @@ TEST(OrderQuality, BatchesOfASortedDatasetHoldManyClasses) {
 
 // A random permutation has one pair on average for any N. Inside a window of 65,536 records a chunked order has one
 // too, so about 19 in the epoch. An order that reads whole chunks would have 1.26 million.
-TEST(OrderQuality, NeighborsInTheDataAreSeldomNeighborsInTheOrder) {
+TEST(OrderQuality, NeighborsInTheDataAreRarelyNeighborsInTheOrder) {
   const uint64_t full = AdjacentPairs(Order(Shuffle::kFull));
   const uint64_t chunked = AdjacentPairs(Order(Shuffle::kChunked));
   RecordProperty("pairs_chunked", std::to_string(chunked));
@@ -73,7 +73,7 @@ double EvenWork(const std::vector<uint64_t>& order, uint64_t owners) {
   return sum / static_cast<double>(windows);
 }
 
-TEST(OrderQuality, TheWorkOfAWindowIsEvenOverContiguousOwners) {
+TEST(OrderQuality, TheWorkOfAWindowIsEvenlySplitAmongContiguousOwners) {
   const std::vector<uint64_t> order = Order(Shuffle::kChunked);
   const double at10 = EvenWork(order, 10), at100 = EvenWork(order, 100);
   RecordProperty("even_10", std::to_string(at10));
@@ -84,7 +84,7 @@ TEST(OrderQuality, TheWorkOfAWindowIsEvenOverContiguousOwners) {
 
 // 65,537 records are 1024 chunks of 64 and one record more; 66,000 leave 8 chunks over. The end of the epoch is as
 // mixed as the rest.
-TEST(OrderQuality, TheEndOfAnEpochIsNoRunFromAFewChunks) {
+TEST(OrderQuality, TheEndOfAnEpochMixesManyChunks) {
   for (const uint64_t records : {uint64_t{65537}, uint64_t{66'000}, uint64_t{140'000}, kRecords}) {
     const std::vector<uint64_t> order = Order(Shuffle::kChunked, records);
     std::vector<uint64_t> tail(order.end() - 64, order.end());
@@ -96,7 +96,7 @@ TEST(OrderQuality, TheEndOfAnEpochIsNoRunFromAFewChunks) {
 }
 
 // Over epochs, each record's place is uniform: the first batch is not always from the same part of the data.
-TEST(OrderQuality, ARecordsPlaceIsUniformOverEpochs) {
+TEST(OrderQuality, ThePositionOfARecordIsUniformOverEpochs) {
   const uint64_t records = 200'001;
   std::vector<int> tenth(10);
   for (uint64_t epoch = 0; epoch < 20'000; ++epoch) {

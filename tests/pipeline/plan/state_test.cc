@@ -25,7 +25,7 @@ TEST(SessionState, TextIsStableAndRoundTrips) {
   EXPECT_EQ(ParseState(SerializeState(largest)).value(), largest);
 }
 
-TEST(SessionState, EveryPrefixAndEveryChangedByteIsRefusedOrAnotherState) {
+TEST(SessionState, EveryTruncatedOrChangedTextIsRejectedOrAnotherState) {
   const std::string text = kText;
   for (size_t length = 0; length < text.size(); ++length) {
     EXPECT_FALSE(ParseState(text.substr(0, length)).ok()) << length;
@@ -40,7 +40,7 @@ TEST(SessionState, EveryPrefixAndEveryChangedByteIsRefusedOrAnotherState) {
   }
 }
 
-TEST(SessionState, ErrorsSayWhatIsWrong) {
+TEST(SessionState, ErrorsNameTheCause) {
   const auto message = [](const std::string& text) { return std::string(ParseState(text).status().message()); };
   EXPECT_NE(message("").find("does not begin"), std::string::npos);
   EXPECT_NE(message("penstock-state version=1 epoch=3").find("\"position=\" is missing"), std::string::npos);
@@ -59,7 +59,7 @@ TEST(CheckResume, AcceptsTheSameOrderAndPipelineAtAnyPlace) {
   EXPECT_TRUE(CheckResume(kState, current, false).ok());
 }
 
-TEST(CheckResume, RefusesAnotherOrderAlwaysAndNamesBothValues) {
+TEST(CheckResume, AlwaysRejectsAnotherOrderAndNamesBothValues) {
   SessionState current = kState;
   current.order_fingerprint = 1;
   for (const bool accept : {false, true}) {
@@ -72,7 +72,7 @@ TEST(CheckResume, RefusesAnotherOrderAlwaysAndNamesBothValues) {
   }
 }
 
-TEST(CheckResume, RefusesAnotherPipelineUnlessItIsAccepted) {
+TEST(CheckResume, RejectsAnotherPipelineUnlessItIsAccepted) {
   SessionState current = kState;
   current.pipeline_fingerprint = 2;
   const absl::Status status = CheckResume(kState, current, false);
@@ -83,7 +83,7 @@ TEST(CheckResume, RefusesAnotherPipelineUnlessItIsAccepted) {
   EXPECT_TRUE(CheckResume(kState, current, true).ok());
 }
 
-TEST(OrderFingerprint, DependsOnAllThatTheOrderDependsOnAndNothingElse) {
+TEST(OrderFingerprint, DependsExactlyOnTheInputsOfTheOrder) {
   const PlanOptions base = {.seed = 1};
   std::set<uint64_t> values = {OrderFingerprint(7, base)};
   EXPECT_EQ(OrderFingerprint(7, base), *values.begin());

@@ -69,7 +69,7 @@ TEST(Steps, AnyBatchSizeGivesTheSameRowsInTheSameOrder) {
   }
 }
 
-TEST(Steps, ResumeWithAnotherBatchSizeGoesOnAtTheSameRow) {
+TEST(Steps, AResumeWithAnotherBatchSizeContinuesAtTheSameRow) {
   const Steps before = Steps::Create(1000, 60, LastBatch::kPad, 4).value();
   const Steps after = Steps::Create(1000, 35, LastBatch::kPad, 5).value();
   const std::vector<Cursor> all = Rows(before, {0, 0}, 1);
@@ -96,7 +96,7 @@ TEST(Steps, PadRepeatsFromTheEpochsStartAndFlagsRows) {
   for (uint64_t slot = 0; slot < 8; ++slot) EXPECT_EQ(tiny.PositionOfSlot(only, slot), slot % 3);
 }
 
-TEST(Steps, PartialHasASmallerLastStepAndDropNone) {
+TEST(Steps, PartialHasASmallerLastStepAndDropHasNone) {
   const Steps partial = Steps::Create(10, 4, LastBatch::kPartial, 1).value();
   EXPECT_EQ(partial.StepsPerEpoch(), 3u);
   const StepSpan last = partial.StepAt({0, 8});
@@ -108,7 +108,7 @@ TEST(Steps, PartialHasASmallerLastStepAndDropNone) {
   EXPECT_EQ(drop.After(drop.StepAt({0, 4})), (Cursor{1, 0}));
 }
 
-TEST(Steps, CountsAndAdvancesOverEpochEndsAsSingleStepsDo) {
+TEST(Steps, CountsAndAdvancesOverEpochEndsLikeSingleSteps) {
   for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad, LastBatch::kPartial}) {
     for (const uint64_t size : {1, 3, 7, 23}) {
       const Steps steps = Steps::Create(23, size, last, 1).value();
@@ -130,7 +130,7 @@ TEST(Steps, CountsAndAdvancesOverEpochEndsAsSingleStepsDo) {
   }
 }
 
-TEST(Steps, RefusesWhatDoesNotFitAndSaysTheWayOut) {
+TEST(Steps, RejectsBatchesThatDoNotFitAndNamesTheFix) {
   const auto message = [](uint64_t positions, uint64_t size, LastBatch last, uint64_t world) {
     const auto steps = Steps::Create(positions, size, last, world);
     EXPECT_EQ(steps.status().code(), absl::StatusCode::kInvalidArgument);

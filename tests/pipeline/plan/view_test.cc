@@ -28,7 +28,7 @@ TEST(View, FindsOwnerAndBackupOfEveryKey) {
   EXPECT_EQ(view.FindWorker("x"), View::kNobody);
 }
 
-TEST(View, WithoutWorkersIsServedByNobody) {
+TEST(View, WithoutWorkersHasNoOwners) {
   View view;
   view.key_space = 10;
   EXPECT_TRUE(view.Validate().ok());
@@ -54,7 +54,7 @@ TEST(View, KeysFollowThePolicy) {
 }
 
 // A rank's slice is the same part of the key space at every batch size, and its slots cover the part evenly.
-TEST(View, RanksKeysGiveARankTheSamePartAtAnyBatchSize) {
+TEST(View, RankKeysGiveARankTheSamePartAtAnyBatchSize) {
   for (const uint64_t size : {4, 64, 1000, 1 << 22}) {
     for (uint64_t slot = 0; slot < size; ++slot) {
       const uint64_t key = RankKey(slot, size);
@@ -64,7 +64,7 @@ TEST(View, RanksKeysGiveARankTheSamePartAtAnyBatchSize) {
   }
 }
 
-TEST(View, ValidateNamesWhatIsWrong) {
+TEST(View, ValidateNamesTheMistake) {
   const auto message = [](const View& view) {
     const absl::Status status = view.Validate();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

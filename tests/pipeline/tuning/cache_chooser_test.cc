@@ -39,7 +39,7 @@ CacheSizes Settled(CacheChooser* chooser, const std::vector<CacheJob>& jobs, Cac
   return sizes;
 }
 
-TEST(CacheChooser, DecodedImagesThatFitAndPayAreKeptDecoded) {
+TEST(CacheChooser, KeepsDecodedImagesThatFitAndPay) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes first = Defaults(2048 * kMiB).first;
   const CacheSizes sizes = Settled(&chooser, {Photographs(2000)}, first, 1400 * kMiB);
@@ -52,7 +52,7 @@ TEST(CacheChooser, DecodedImagesThatFitAndPayAreKeptDecoded) {
   EXPECT_FALSE(chooser.TakeNews().has_value());
 }
 
-TEST(CacheChooser, MemoryThatNobodyElseNeedsStaysWhereItIs) {
+TEST(CacheChooser, MemoryWithoutABetterUseStaysWithItsCache) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes first = Defaults(2048 * kMiB).first;
   const CacheSizes sizes = Settled(&chooser, {Photographs(500)}, first, 1400 * kMiB);
@@ -61,7 +61,7 @@ TEST(CacheChooser, MemoryThatNobodyElseNeedsStaysWhereItIs) {
   EXPECT_EQ(sizes.rows, first.rows);
 }
 
-TEST(CacheChooser, APartOfTheImagesIsKeptWhereThatAlonePays) {
+TEST(CacheChooser, KeepsAPartOfTheImagesIfThatPays) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes first = Defaults(2048 * kMiB).first;
   EXPECT_GE(Settled(&chooser, {Photographs(4000)}, first, 1400 * kMiB).decoded, 1000 * kMiB);
@@ -70,7 +70,7 @@ TEST(CacheChooser, APartOfTheImagesIsKeptWhereThatAlonePays) {
       << "the cache would hold almost none of a million records";
 }
 
-TEST(CacheChooser, WhatIsReadOnceIsNotKept) {
+TEST(CacheChooser, DoesNotKeepDataThatIsReadOnce) {
   CacheJob job = Photographs(2000);
   job.read_again = false;
   CacheChooser chooser(Defaults(2048 * kMiB));
@@ -79,7 +79,7 @@ TEST(CacheChooser, WhatIsReadOnceIsNotKept) {
   EXPECT_FALSE(chooser.TakeNews().has_value());
 }
 
-TEST(CacheChooser, AnEvaluationsRowsAreKeptFinished) {
+TEST(CacheChooser, KeepsFinishedRowsOfAnEvaluation) {
   CacheJob job = Photographs(5000);
   job.same_rows = true;
   CacheChooser chooser(Defaults(2048 * kMiB));
@@ -88,7 +88,7 @@ TEST(CacheChooser, AnEvaluationsRowsAreKeptFinished) {
   EXPECT_EQ(sizes.decoded, 0u) << "finished rows need no decoded images";
 }
 
-TEST(CacheChooser, RecordsOfRemoteStorageAreKeptWhereTheyAloneFit) {
+TEST(CacheChooser, KeepsRemoteRecordsIfOnlyRecordsFit) {
   CacheJob job = Photographs(10000);
   job.read_seconds = 2e-3;
   CacheChooser chooser(Defaults(2048 * kMiB));
@@ -117,25 +117,25 @@ TEST(CacheChooser, ImagesThatWereNeverDecodedAreMeasuredFirst) {
   EXPECT_GT(other.Step({Photographs(2000)}, tried, 1400 * kMiB, 3 * kSecond).decoded, 900 * kMiB);
 }
 
-TEST(CacheChooser, ImagesThatCannotBeDecodedAreNotMeasuredForEver) {
+TEST(CacheChooser, ImagesThatCannotBeDecodedAreNotMeasuredForever) {
   CacheJob job = Photographs(2000);
   job.decoded_bytes = job.from_decoded_seconds = 0;
   CacheChooser chooser(Defaults(2048 * kMiB));
   EXPECT_EQ(Settled(&chooser, {job}, Defaults(2048 * kMiB).first, 1400 * kMiB), Defaults(2048 * kMiB).first);
 }
 
-TEST(CacheChooser, JobsThatAreGoneLeaveTheSizesThatThereWereAtFirst) {
+TEST(CacheChooser, SizesReturnToTheInitialOnesAfterTheLastJob) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes first = Defaults(2048 * kMiB).first;
   const CacheSizes sizes = Settled(&chooser, {Photographs(2000)}, first, 1400 * kMiB);
   ASSERT_NE(sizes, first);
   CacheJob idle = Photographs(2000);
   idle.rows = 0;
-  EXPECT_EQ(chooser.Step({idle}, sizes, 1400 * kMiB, 100 * kSecond), sizes) << "its trainer rests";
+  EXPECT_EQ(chooser.Step({idle}, sizes, 1400 * kMiB, 100 * kSecond), sizes) << "the trainer pauses";
   EXPECT_EQ(chooser.Step({}, sizes, 1400 * kMiB, 102 * kSecond), first);
 }
 
-TEST(CacheChooser, CachesGiveBackWhatRowsNeedButNotWhatTheyBeganWith) {
+TEST(CacheChooser, CachesReturnMemoryThatRowsNeedDownToTheirInitialSizes) {
   CacheChooser chooser(Defaults(2048 * kMiB));
   const CacheSizes first = Defaults(2048 * kMiB).first;
   const CacheSizes sizes = Settled(&chooser, {Photographs(2000)}, first, 1400 * kMiB);
@@ -185,7 +185,7 @@ class CacheChooserLaws : public ::testing::TestWithParam<int> {
   std::mt19937_64 random_{static_cast<uint64_t>(GetParam())};
 };
 
-TEST_P(CacheChooserLaws, NeverMoreThanThereIsAndWhatIsSetIsNeverMoved) {
+TEST_P(CacheChooserLaws, SizesStayWithinTheMemoryAndPinnedSizesNeverChange) {
   const CacheLimits limits = Limits();
   CacheChooser chooser(limits);
   CacheSizes sizes = limits.first;
@@ -221,7 +221,7 @@ TEST_P(CacheChooserLaws, WithMoreMemoryARowTakesNoLonger) {
   }
 }
 
-TEST_P(CacheChooserLaws, AChangeIsAClearGainAndWhatIsCountedTheSameSettles) {
+TEST_P(CacheChooserLaws, EachChangeIsAClearGainAndConstantCountsSettle) {
   const std::vector<CacheJob> jobs = Jobs();
   const CacheLimits limits = Limits();
   const uint64_t most = limits.first.sum() + static_cast<uint64_t>(Between(0, 8192)) * kMiB;
@@ -240,7 +240,7 @@ TEST_P(CacheChooserLaws, AChangeIsAClearGainAndWhatIsCountedTheSameSettles) {
   EXPECT_LE(changes, 2);
 }
 
-TEST_P(CacheChooserLaws, NoiseMovesLittle) {
+TEST_P(CacheChooserLaws, NoiseCausesFewChanges) {
   const std::vector<CacheJob> jobs = Jobs();
   const CacheLimits limits = Limits();
   const uint64_t most = limits.first.sum() + static_cast<uint64_t>(Between(0, 8192)) * kMiB;

@@ -103,7 +103,7 @@ TEST(TuningController, TenSecondsAreEnoughForNearlyTheBestRate) {
   EXPECT_LE(below, kMachines / 100);
 }
 
-TEST(TuningController, InNoiseThatHidesSmallGainsItStillFindsTheLargeOnes) {
+TEST(TuningController, FindsLargeGainsDespiteNoise) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SimulatedMachine machine = AnyMachine(seed);
     machine.noise = 0.06;
@@ -128,7 +128,7 @@ TEST(TuningController, TrialsCostLittleAndBecomeRare) {
   }
 }
 
-TEST(TuningController, NothingIsTouchedWhereFilesAreNearAndTheCpusAreItsOwn) {
+TEST(TuningController, ChangesNothingWithNearFilesAndOwnCpus) {
   SimulatedMachine machine;
   machine.cpus = 4;
   machine.noise = 0.02;
@@ -137,7 +137,7 @@ TEST(TuningController, NothingIsTouchedWhereFilesAreNearAndTheCpusAreItsOwn) {
   EXPECT_EQ(tuned.changes(), 0);
 }
 
-TEST(TuningController, NothingIsTouchedWhileTheTrainersHaveEnough) {
+TEST(TuningController, ChangesNothingWhileTrainersHaveEnoughRows) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
   machine.trainer = 50e-3;
@@ -146,7 +146,7 @@ TEST(TuningController, NothingIsTouchedWhileTheTrainersHaveEnough) {
   EXPECT_EQ(tuned.changes(), 0);
 }
 
-TEST(TuningController, ReadsThatTakeLongGetThreadsWithinASecond) {
+TEST(TuningController, SlowReadsGetThreadsWithinASecond) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
   machine.noise = 0.02;
@@ -158,7 +158,7 @@ TEST(TuningController, ReadsThatTakeLongGetThreadsWithinASecond) {
   EXPECT_NE(tuned.news()[0].find("; reads take 20 ms"), std::string::npos) << tuned.news()[0];
 }
 
-TEST(TuningController, ObjectsAreAskedForAsManyAtOnceAsTheirLatencyTakesAndNoThreadsRead) {
+TEST(TuningController, ObjectsGetEnoughRequestsInFlightAndNoReadThreads) {
   SimulatedMachine machine;
   machine.objects = true;
   machine.latency = 80e-3;  // the initial 64 requests make 800 rows/s, the CPUs 1940
@@ -174,7 +174,7 @@ TEST(TuningController, ObjectsAreAskedForAsManyAtOnceAsTheirLatencyTakesAndNoThr
   EXPECT_EQ(tuned.changes(), changes);
 }
 
-TEST(TuningController, ThreadsThatStorageDoesNotPayForAreGivenBack) {
+TEST(TuningController, ReadThreadsThatDoNotPayAreRemoved) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
   machine.most_reads = 90;  // two threads already reach it
@@ -184,7 +184,7 @@ TEST(TuningController, ThreadsThatStorageDoesNotPayForAreGivenBack) {
   EXPECT_LE(tuned.changes(), 12);
 }
 
-TEST(TuningController, ReadThreadsGoWhenFilesAreNearAgain) {
+TEST(TuningController, ReadThreadsAreRemovedWhenFilesAreNearAgain) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
   Tuned tuned(machine);
@@ -212,7 +212,7 @@ TEST(TuningController, ATrainerThatNeedsACpuOfTheHostGetsOne) {
   EXPECT_EQ(tuned.setting().threads, 2);
 }
 
-TEST(TuningController, ThreadsComeBackWithinTenSecondsOfWhenOthersLeaveTheCpus) {
+TEST(TuningController, ThreadsReturnWithinTenSecondsAfterOthersReleaseTheCpus) {
   for (const double stays : {2.5, 3.0, 3.5, 4.0, 20.0, 60.0}) {
     SimulatedMachine machine;
     machine.trainer_cpu = 1e-3;
@@ -226,7 +226,7 @@ TEST(TuningController, ThreadsComeBackWithinTenSecondsOfWhenOthersLeaveTheCpus) 
   }
 }
 
-TEST(TuningController, AProcessThatStartsIsNoReasonForFewerThreads) {
+TEST(TuningController, AShortLoadOfOtherProcessesRemovesNoThread) {
   SimulatedMachine machine;
   TuningLimits limits;
   limits.most_threads = limits.host_cpus = 2;
@@ -240,7 +240,7 @@ TEST(TuningController, AProcessThatStartsIsNoReasonForFewerThreads) {
   }
 }
 
-TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuThatItUses) {
+TEST(TuningController, DetectsATrainerByItsCpuTimeEvenIfItYields) {
   SimulatedMachine machine;
   machine.trainer_cpu = 1e-3;
   TuningLimits limits;
@@ -258,7 +258,7 @@ TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuTha
 }
 
 // As measured: 2 CPUs, and a trainer that needs one of them for 55 ms per batch of 64.
-TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScatters) {
+TEST(TuningController, ATrainerThatNeedsACpuGetsOneDespiteAScatteredRate) {
   TuningLimits limits;
   limits.most_threads = limits.host_cpus = 2;
   TuningController controller(limits, {2, 0});
@@ -280,12 +280,12 @@ TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScat
   window(1145, 0.78, 0.70, 0.47, 0.27);
   window(726, 0.92, 0.51, 0.29, 0.48);
   window(915, 0.85, 0.61, 0.38, 0.37);
-  ASSERT_EQ(controller.setting().threads, 1) << "tried";
+  ASSERT_EQ(controller.setting().threads, 1) << "the trial runs";
   for (const double rate : {1151.0, 1071.0, 1089.0, 1013.0, 1101.0, 1080.0}) window(rate, 1.03, 0.49, 0.47, 0);
-  EXPECT_EQ(controller.setting().threads, 1) << "0.05 more rows, behind 0.25 of scatter";
+  EXPECT_EQ(controller.setting().threads, 1) << "a gain of 0.05 is hidden in a scatter of 0.25";
 }
 
-TEST(TuningController, AReaderThatCameOrWentIsNoReasonToThinkLittleOfASetting) {
+TEST(TuningController, AReaderThatComesOrGoesDoesNotDiscreditASetting) {
   // Threads lack some CPU, but all rows come from them. The controller notices at once if there are too few of them,
   // even if a window before the trial had no reader.
   SimulatedMachine machine;
@@ -306,7 +306,7 @@ TEST(TuningController, AReaderThatCameOrWentIsNoReasonToThinkLittleOfASetting) {
   EXPECT_EQ(fewer, 1);
 }
 
-TEST(TuningController, WhatIsPinnedIsNeverMoved) {
+TEST(TuningController, PinnedSettingsNeverChange) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const SimulatedMachine machine = AnyMachine(seed);
     for (const bool threads : {false, true}) {
@@ -326,7 +326,7 @@ TEST(TuningController, WhatIsPinnedIsNeverMoved) {
   }
 }
 
-TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNoMeasurement) {
+TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNotMeasured) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
   std::mt19937_64 random(1);
