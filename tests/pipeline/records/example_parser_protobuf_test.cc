@@ -366,7 +366,7 @@ TEST(ExampleParser, AgreesWithProtobufOnEveryOddMessage) {
 }
 
 // ListFeatures rejects exactly the bytes that protobuf rejects.
-TEST(ListFeatures, RefusesExactlyWhatProtobufRefuses) {
+TEST(ListFeatures, RejectsExactlyTheBytesThatProtobufRejects) {
   Judge judge;
   std::map<std::string, Held> context;
   std::map<std::string, std::vector<Held>> lists;

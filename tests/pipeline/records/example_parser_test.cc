@@ -71,7 +71,7 @@ TEST(ExampleParser, ReadsEveryKindWithoutCopyingBytes) {
   EXPECT_LE(parsed[1].bytes[0].data() + 4, record.data() + record.size());
 }
 
-TEST(ExampleParser, TellsMissingFromEmpty) {
+TEST(ExampleParser, DistinguishesMissingFromEmpty) {
   const std::string record = ExampleBuilder().Int64List("label", {}).Unset("box").BytesList("image", {}).Serialize();
   ParsedExample parsed;
   ASSERT_TRUE(
@@ -122,7 +122,7 @@ TEST(ExampleParser, MergesAsProtobufDoes) {
   EXPECT_FALSE(Parser({kLabel}).Parse(Example({Entry("label", {one + text})}), &parsed).ok());
 }
 
-TEST(ExampleParser, SaysWhichKindIsThereAndWhichIsWanted) {
+TEST(ExampleParser, ErrorsNameTheActualAndTheRequestedKind) {
   ParsedExample parsed;
   const absl::Status status = Parser({kLabel}).Parse(ExampleBuilder().Float("label", 1).Serialize(), &parsed);
   EXPECT_TRUE(absl::IsInvalidArgument(status));
@@ -225,13 +225,13 @@ TEST(ExampleParser, AllocatesNothingInTheSteadyState) {
   EXPECT_EQ(parsed[1].bytes.data(), bytes);
 }
 
-TEST(ExampleParser, RefusesRequestsThatMakeNoSense) {
+TEST(ExampleParser, RejectsInvalidRequests) {
   EXPECT_FALSE(ExampleParser::Create({{.key = "x", .kind = FeatureKind::kNone}}).ok());
   EXPECT_FALSE(ExampleParser::Create({{.key = "x", .kind = FeatureKind::kInt64, .sequence = true}}).ok());
   EXPECT_FALSE(ExampleParser::Create({{.key = "x", .kind = FeatureKind::kInt64, .element_bytes = 4}}).ok());
 }
 
-TEST(ExampleParser, RefusesMalformedBytes) {
+TEST(ExampleParser, RejectsMalformedBytes) {
   ParsedExample parsed;
   const ExampleParser parser = Parser({kLabel});
   const std::string deep = [] {
@@ -251,7 +251,7 @@ TEST(ExampleParser, RefusesMalformedBytes) {
   EXPECT_THAT(std::string(named.message()), HasSubstr("\"box\""));
 }
 
-TEST(ExampleParser, NeverReadsOutOfARecordThatIsCutOrChanged) {
+TEST(ExampleParser, NeverReadsBeyondATruncatedOrChangedRecord) {
   const float f[] = {1, 2, 3};
   SequenceExampleBuilder builder;
   builder.context().Int64("label", 42).Bytes("image", "abcdefgh").FloatList("box", f);
@@ -306,7 +306,7 @@ TEST(ListFeatures, ShowsAllKeysWithKindAndCount) {
   EXPECT_EQ((*features)[3].kind, FeatureKind::kNone);
 }
 
-TEST(GuessFormat, TellsExamplesFromSequenceExamples) {
+TEST(GuessFormat, DistinguishesExamplesFromSequenceExamples) {
   SequenceExampleBuilder builder;
   builder.List("t").Int64Entry(std::vector<int64_t>{1, 2}).Int64Entry(std::vector<int64_t>{3});
   EXPECT_EQ(*GuessFormat(builder.Serialize()), RecordFormat::kSequenceExample);

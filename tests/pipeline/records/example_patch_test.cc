@@ -25,7 +25,7 @@ TEST(PatchExample, ReplacesInPlaceAndKeepsTheRest) {
   EXPECT_EQ(Patched(record, {}), record);
 }
 
-TEST(PatchExample, AddsOnlyWhatItIsToldToAdd) {
+TEST(PatchExample, AddsAKeyOnlyOnRequest) {
   const std::string record = ExampleBuilder().Bytes("a", "1").Serialize();
   EXPECT_EQ(Patched(record, {{.key = "b", .value = int64_t{2}}}), record);
   EXPECT_EQ(Patched(record, {{.key = "b", .value = int64_t{2}, .add = true}}),
@@ -33,7 +33,7 @@ TEST(PatchExample, AddsOnlyWhatItIsToldToAdd) {
   EXPECT_EQ(Patched("", {{.key = "b", .value = int64_t{2}, .add = true}}), ExampleBuilder().Int64("b", 2).Serialize());
 }
 
-TEST(PatchExample, TheLastOfDuplicateKeysStaysAlone) {
+TEST(PatchExample, OnlyTheLastOfDuplicateKeysRemains) {
   // The key "b" appears three times, in two pieces of the features.
   const std::string record = ExampleBuilder().Int64("b", 1).Int64("b", 2).Serialize() +
                              ExampleBuilder().Bytes("a", "x").Int64("b", 3).Serialize();
@@ -41,7 +41,7 @@ TEST(PatchExample, TheLastOfDuplicateKeysStaysAlone) {
             ExampleBuilder().Serialize() + ExampleBuilder().Bytes("a", "x").Int64("b", 9).Serialize());
 }
 
-TEST(PatchExample, UnknownFieldsAndFeatureListsStay) {
+TEST(PatchExample, KeepsUnknownFieldsAndFeatureLists) {
   SequenceExampleBuilder builder;
   builder.context().Int64("b", 1);
   const int64_t values[] = {1, 2};
@@ -58,7 +58,7 @@ TEST(PatchExample, UnknownFieldsAndFeatureListsStay) {
   EXPECT_EQ(Patched(record, {{.key = "b", .value = int64_t{5}}}), expected_record);
 }
 
-TEST(PatchExample, MalformedRecordsAreRefused) {
+TEST(PatchExample, RejectsMalformedRecords) {
   const std::string record = ExampleBuilder().Bytes("a", "1").Int64("b", 2).Serialize();
   std::string out;
   const std::vector<FeaturePatch> patches = {{.key = "b", .value = int64_t{5}}};

@@ -75,7 +75,7 @@ TEST_F(DatasetFilesTest, NamesEachFileOnce) {
   EXPECT_THAT(Names({"latest", "train-1"}), ElementsAre("a:latest"));
 }
 
-TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
+TEST_F(DatasetFilesTest, AcceptsAbsoluteGlobsInsideARoot) {
   EXPECT_THAT(Names({folder_.File("b") + "/*"}), ElementsAre("second:train-0"));
   EXPECT_THAT(Names({"/" + folder_.File("b") + "//train-0"}), ElementsAre("second:train-0"));
   EXPECT_THAT(Error({folder_.File("outside") + "/*"}, absl::StatusCode::kInvalidArgument),
@@ -84,7 +84,7 @@ TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
   EXPECT_THAT(Error({folder_.File("ab") + "/*"}, absl::StatusCode::kInvalidArgument), HasSubstr("outside"));
 }
 
-TEST_F(DatasetFilesTest, TakesAbsoluteGlobsThroughARootThatIsASymlink) {
+TEST_F(DatasetFilesTest, AcceptsAbsoluteGlobsThroughARootThatIsASymlink) {
   fs::create_symlink(folder_.File("a"), folder_.File("link"));
   auto roots = ParseDataRoots(storage::LocalFiles(), {folder_.File("link")});
   ASSERT_TRUE(roots.ok());
@@ -94,7 +94,7 @@ TEST_F(DatasetFilesTest, TakesAbsoluteGlobsThroughARootThatIsASymlink) {
   EXPECT_EQ((*files)[0].relative_path, "train-1");
 }
 
-TEST_F(DatasetFilesTest, RefusesWaysOut) {
+TEST_F(DatasetFilesTest, RejectsPathsOutOfTheRoots) {
   EXPECT_THAT(Error({"../outside/secret"}, absl::StatusCode::kInvalidArgument), HasSubstr("\"..\""));
   EXPECT_THAT(Error({folder_.File("a") + "/../outside/*"}, absl::StatusCode::kInvalidArgument), HasSubstr(".."));
   fs::create_symlink(folder_.File("outside/secret"), folder_.File("a/train-leak"));
@@ -114,7 +114,7 @@ TEST_F(DatasetFilesTest, FollowsSymlinksInsideTheRoots) {
   EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("b/train-0")));
 }
 
-TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
+TEST_F(DatasetFilesTest, NamesTheGlobThatMatchesNothing) {
   const std::string nothing = Error({"train-*", "tset-*"}, absl::StatusCode::kNotFound);
   EXPECT_THAT(nothing, HasSubstr("\"tset-*\""));
   EXPECT_THAT(nothing, HasSubstr(roots_[0].path));
@@ -125,7 +125,7 @@ TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
   EXPECT_EQ(ExpandGlobs(storage::LocalFiles(), {"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
+TEST_F(DatasetFilesTest, AGlobWithoutAMatchListsTheExistingFiles) {
   const auto of = [&](const std::string& glob) { return Error({glob}, absl::StatusCode::kNotFound); };
   const std::string a = roots_[0].path, b = roots_[1].path;
   EXPECT_THAT(of(b + "/trian-*"), HasSubstr(": " + b + " holds train-0 (did you mean 'train-*'?)"));
@@ -138,7 +138,7 @@ TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
   EXPECT_THAT(of(b + "/x*"), HasSubstr(" and 23 more"));
 }
 
-TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
+TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRejectedWithTheFix) {
   for (const char* url : {"ftp://host/train-0", "hdfs://n/x", "gcs://bucket/train-*"}) {
     const std::string message = Error({url}, absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(message, HasSubstr(std::string("\"") + url + "\" is a URL"));
@@ -153,7 +153,7 @@ TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
   }
 }
 
-TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {
+TEST_F(DatasetFilesTest, AFileUrlIsTreatedAsItsPath) {
   const auto files = ExpandGlobs(storage::LocalFiles(), {"file://" + roots_[1].path + "/train-*"}, roots_);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->size(), 1u);
@@ -163,7 +163,7 @@ TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {
   EXPECT_EQ(ParseDataRoots(storage::LocalFiles(), {"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
 }
 
-TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
+TEST_F(DatasetFilesTest, RejectsDanglingLinksAndPipes) {
   fs::create_symlink("nowhere", folder_.File("a/dangling"));
   EXPECT_THAT(Error({"dangling"}, absl::StatusCode::kNotFound), HasSubstr("dangling"));
   ASSERT_EQ(mkfifo(folder_.File("a/pipe").c_str(), 0600), 0);
@@ -200,7 +200,7 @@ TEST_F(DatasetFilesTest, ChecksRoots) {
   EXPECT_EQ((*odd)[0].name, "x=y");
 }
 
-TEST(DataRoots, OfAUrlWithoutAPathNeedANameOfTheirOwn) {
+TEST(DataRoots, AUrlWithoutAPathNeedsAName) {
   storage::MemoryStorage memory;
   const absl::Status status = ParseDataRoots(&memory, {"mem://"}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

@@ -36,7 +36,7 @@ std::string TfRecords() {
   return Slurp(folder.File("s"));
 }
 
-TEST(ExpectedContainer, IsTheSameIndexAsThatOfTheContent) {
+TEST(ExpectedContainer, GivesTheIndexOfTheDetectedContainer) {
   for (const auto& [bytes, source] :
        {std::pair(TarOf(3), v1::Source::TAR), std::pair(TfRecords(), v1::Source::TFRECORD)}) {
     const auto index = IndexAs(bytes, source);
@@ -45,7 +45,7 @@ TEST(ExpectedContainer, IsTheSameIndexAsThatOfTheContent) {
   }
 }
 
-TEST(ExpectedContainer, AShardOfAnotherIsRejectedByName) {
+TEST(ExpectedContainer, AShardOfAnotherContainerIsRejectedByName) {
   const absl::Status tar = IndexAs(TarOf(3), v1::Source::TFRECORD).status();
   EXPECT_TRUE(absl::IsInvalidArgument(tar));
   EXPECT_EQ(tar.message(),
@@ -58,7 +58,7 @@ TEST(ExpectedContainer, AShardOfAnotherIsRejectedByName) {
             "file out of dataset.files");
 }
 
-TEST(ExpectedContainer, AFileThatIsNoShardIsNamedAsWithoutIt) {
+TEST(ExpectedContainer, AFileThatIsNoShardGivesTheErrorOfAutomaticDetection) {
   for (const std::string& bytes :
        {std::string("\x28\xB5\x2F\xFD") + std::string(600, 'z'), "\xFF\xD8\xFF" + std::string(600, 'j')}) {
     const absl::Status as_tar = IndexAs(bytes, v1::Source::TAR).status();

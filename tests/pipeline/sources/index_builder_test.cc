@@ -23,7 +23,7 @@ absl::StatusOr<ShardIndex> IndexOf(const std::string& path, const IndexOptions& 
   return BuildShardIndex(**file, options);
 }
 
-TEST(BuildShardIndex, FindsTheSameRecordsHoweverTheyAreCompressed) {
+TEST(BuildShardIndex, FindsTheSameRecordsUnderEveryCompression) {
   support::TempFolder folder;
   const std::vector<std::string> records = SomeRecords();
   uint64_t hash = 0;
@@ -55,7 +55,7 @@ TEST(BuildShardIndex, HashesOrderLengthsAndContent) {
   EXPECT_EQ(hash({"a", "b"}), 10401389306897323706u);
 }
 
-TEST(BuildShardIndex, SkipsLargeDataAndStillSeesTheEnd) {
+TEST(BuildShardIndex, SkipsLargeDataAndStillDetectsTheEnd) {
   const std::string big = TestBytes(3'000'000, 5);
   const std::string stream = Frame({"first", big, big, "last"});
   MemoryFile file(stream);
@@ -67,7 +67,7 @@ TEST(BuildShardIndex, SkipsLargeDataAndStillSeesTheEnd) {
   EXPECT_TRUE(absl::IsDataLoss(broken.status())) << broken.status();
 }
 
-TEST(BuildShardIndex, NamesFileRecordOffsetAndWhatIsReadable) {
+TEST(BuildShardIndex, ErrorsNameFileRecordOffsetAndReadableRecords) {
   std::string stream = Frame({"one", "two", "three"});
   stream[2 * 19] ^= 1;
   MemoryFile file(stream);
@@ -89,7 +89,7 @@ TEST(BuildShardIndex, ChecksDataOnlyWhenAsked) {
   EXPECT_NE(std::string(checked.status().message()).find("record 1 at offset 19"), std::string::npos);
 }
 
-TEST(BuildShardIndex, RefusesALongRecordBeforeItAllocates) {
+TEST(BuildShardIndex, RejectsALongRecordBeforeItAllocates) {
   // A length of 2^60 with a right CRC.
   std::string header(12, '\0');
   header[7] = 0x10;
@@ -136,7 +136,7 @@ TEST(BuildShardIndex, AnEmptyFileHasNoRecords) {
   }
 }
 
-TEST(BuildShardIndex, TellsItsProgressToTheLastByte) {
+TEST(BuildShardIndex, ReportsItsProgressToTheLastByte) {
   support::TempFolder folder;
   std::vector<std::string> records(120, TestBytes(100'000, 3));
   for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
@@ -182,10 +182,10 @@ class ChangingFile final : public RandomAccessFile {
   mutable int64_t reads_ = 0;
 };
 
-TEST(BuildShardIndex, NoticesAWriter) { EXPECT_TRUE(absl::IsAborted(BuildShardIndex(ChangingFile()).status())); }
+TEST(BuildShardIndex, DetectsAWriter) { EXPECT_TRUE(absl::IsAborted(BuildShardIndex(ChangingFile()).status())); }
 
 // Plain records whose first bytes look like gzip or zlib.
-TEST(DetectShardKind, BelievesARightLengthCrcBeforeAnyMagic) {
+TEST(DetectShardKind, PrefersAValidLengthCrcToAnyMagic) {
   MemoryFile gzip_like(Frame({std::string(559'903, 'x')}));
   char magic[3];
   ASSERT_TRUE(gzip_like.ReadAt(0, 3, magic).ok());
@@ -213,7 +213,7 @@ TEST(DetectShardKind, FindsEachKind) {
   }
 }
 
-TEST(RecordWalker, HandsOutDataWithoutAnIndex) {
+TEST(RecordWalker, ReadsDataWithoutAnIndex) {
   support::TempFolder folder;
   const std::vector<std::string> records = SomeRecords();
   for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {

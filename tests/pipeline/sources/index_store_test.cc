@@ -66,7 +66,7 @@ TEST(IndexStore, BuildsAgainWhenTheSidecarIsDamagedOrServesOtherOptions) {
   EXPECT_TRUE(absl::IsInvalidArgument(store.LoadOrBuild(path, {.container = ContainerKind::kTar}).status()));
 }
 
-TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {
+TEST(IndexStore, AnIndexThatCannotBeSavedIsStillReturned) {
   support::TempFolder folder;
   WriteShard(folder.File("s"), {"a"});
   WriteBytes(folder.File("state"), "a file where the folder should be");
@@ -77,13 +77,13 @@ TEST(IndexStore, AnIndexThatCannotBeSavedIsStillGood) {
   EXPECT_NE(std::string(loaded->save_status.message()).find(folder.File("state")), std::string::npos);
 }
 
-TEST(IndexStore, TellsShardsOfOneNameApart) {
+TEST(IndexStore, DistinguishesShardsOfTheSameName) {
   const IndexStore store = IndexStore::InStateDir(storage::LocalFiles(), "/state");
   EXPECT_NE(store.SidecarPath("/a/train-0"), store.SidecarPath("/b/train-0"));
   EXPECT_EQ(store.SidecarPath("/a/train-0"), store.SidecarPath("/a/x/../train-0"));
 }
 
-TEST(BuildIndexes, KeepsOrderAndGoesOnAfterABrokenShard) {
+TEST(BuildIndexes, KeepsOrderAndContinuesAfterABrokenShard) {
   support::TempFolder folder;
   std::vector<std::string> paths;
   uint64_t bytes = 0;

@@ -55,7 +55,7 @@ class ObjectFilesTest : public testing::Test {
   }
 };
 
-TEST_F(ObjectFilesTest, AGlobMatchesAsAmongFiles) {
+TEST_F(ObjectFilesTest, AGlobMatchesObjectsLikeFiles) {
   EXPECT_THAT(Names({"photos-?"}, {"data=s3://bucket/train"}), ElementsAre("data:photos-0", "data:photos-1"));
   EXPECT_THAT(Names({"*"}, {"s3://bucket/train/"}), ElementsAre("train:photos-0", "train:photos-1", "train:photos-10"));
   EXPECT_THAT(Names({"day*/photos-*"}, {"data=s3://bucket/train"}),
@@ -76,13 +76,13 @@ TEST_F(ObjectFilesTest, RootsConfineObjects) {
   EXPECT_THAT(Names({"s3://bucket/train/photos-0"}, {"all=/"}), ElementsAre(HasSubstr("outside of the data roots")));
 }
 
-TEST_F(ObjectFilesTest, WhatIsNotThereIsSaidWithWhatIs) {
+TEST_F(ObjectFilesTest, ErrorsListTheExistingObjects) {
   EXPECT_THAT(Names({"s3://bucket/train/fotos-*"}, {"data=s3://bucket"}),
               ElementsAre(testing::AllOf(HasSubstr("matches no file"), HasSubstr("photos-0"))));
   EXPECT_THAT(Names({"*"}, {"data=s3://bukket"}), ElementsAre(HasSubstr("there is no bucket s3://bukket")));
 }
 
-TEST_F(ObjectFilesTest, ARootMayBeNamedBeforeItsStorageCanBeAsked) {
+TEST_F(ObjectFilesTest, ParsingARootNeedsNoReachableStorage) {
   const auto roots = ParseDataRoots(Files(), {"far=s3://no-such-bucket/train/", "web=https://127.0.0.1:1/data"});
   ASSERT_TRUE(roots.ok()) << roots.status();
   EXPECT_EQ((*roots)[0].path, "s3://no-such-bucket/train");
@@ -91,7 +91,7 @@ TEST_F(ObjectFilesTest, ARootMayBeNamedBeforeItsStorageCanBeAsked) {
   EXPECT_FALSE(ParseDataRoots(Files(), {"web=https://me:secret@host/data"}).ok());
 }
 
-TEST_F(ObjectFilesTest, AWebServerIsAskedForNamesAndNotForAListing) {
+TEST_F(ObjectFilesTest, AWebServerGetsRequestsForFilesAndNotForListings) {
   support::HttpServer web([](const support::ServedRequest& request) {
     return request.path == "/data/a-0" ? support::ServedAnswer{.body = "0123"} : support::ServedAnswer{.status = 404};
   });

@@ -69,7 +69,7 @@ TEST(ShardIndex, TakesAboutFourBytesOfMemoryAndThreeOnDiskPerRecord) {
   EXPECT_LT(index.Serialize().size(), 301'000u);
 }
 
-TEST(ShardIndex, RefusesABlobWithAnyByteChangedOrCutOff) {
+TEST(ShardIndex, RejectsAChangedOrTruncatedBlob) {
   const std::string blob = CompressedIndex().Serialize().substr(0, 1 << 20);
   for (size_t i = 0; i < blob.size(); i += i < 400 ? 1 : 37) {
     std::string changed = blob;
@@ -102,14 +102,14 @@ TEST(ShardIndex, SurvivesAForgedBlobWithARightChecksum) {
   }
 }
 
-TEST(ShardIndex, SaysThatAnotherVersionIsAnotherVersion) {
+TEST(ShardIndex, ReportsAnotherVersionAsFailedPrecondition) {
   std::string blob = ShardIndex().Serialize();
   blob[4] = 4;
   const auto parsed = ShardIndex::Parse(blob);
   EXPECT_TRUE(absl::IsFailedPrecondition(parsed.status())) << parsed.status();
 }
 
-TEST(ShardIndex, KeepsTheTagOfAStorageThatHasThem) {
+TEST(ShardIndex, KeepsTheTagOfTheStorage) {
   ShardIndex index;
   index.AppendRecord(5);
   index.file_size = index.stream_size();

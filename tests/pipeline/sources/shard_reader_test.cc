@@ -27,7 +27,7 @@ std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOpt
 
 constexpr Compression kAll[] = {Compression::kNone, Compression::kGzip, Compression::kZlib};
 
-TEST(ShardReader, ReadsEverySizeBackUnderEveryCompression) {
+TEST(ShardReader, ReadsEveryRecordSizeUnderEveryCompression) {
   support::TempFolder folder;
   std::vector<std::string> records;
   const std::string bytes = TestBytes(70'000, 1);
@@ -139,7 +139,7 @@ TEST(ShardReader, LosesExactlyTheRecordWithAWrongDataCrc) {
 }
 
 // Other bytes with the same size and mtime: only the CRCs and lengths reveal them.
-TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
+TEST(ShardReader, ReadsTheRecordsBeforeDamageInACompressedShard) {
   support::TempFolder folder;
   std::vector<std::string> records;
   for (size_t i = 0; i < 100; ++i) records.push_back(TestBytes(5000, i));
@@ -163,7 +163,7 @@ TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
   }
 }
 
-TEST(ShardReader, SaysThatTheFileChanged) {
+TEST(ShardReader, ReportsAChangedFile) {
   support::TempFolder folder;
   const std::string path = folder.File("s");
   WriteShard(path, {"one", "two"});
@@ -181,7 +181,7 @@ TEST(ShardReader, SaysThatTheFileChanged) {
   EXPECT_NE(std::string(shorter.message()).find("changed since it was indexed"), std::string::npos);
 }
 
-TEST(ShardReader, RefusesRecordsThatAreNotThere) {
+TEST(ShardReader, RejectsRecordNumbersOutOfRange) {
   support::TempFolder folder;
   WriteShard(folder.File("s"), {"one", "two"});
   const auto reader = OpenIndexed(folder.File("s"));

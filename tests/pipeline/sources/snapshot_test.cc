@@ -23,7 +23,7 @@ TEST(Snapshot, MapsEveryRecordToItsShardAndBack) {
   EXPECT_EQ(Snapshot().total_records(), 0u);
 }
 
-TEST(Snapshot, FindsRecordsOfShardsHoweverUnlikeTheyAre) {
+TEST(Snapshot, FindsRecordsOfShardsOfVeryDifferentSizes) {
   // In order: alike, empty shards at all places, one huge among small ones, more shards than records.
   const std::vector<std::vector<uint64_t>> shapes = {{100, 100, 100, 100, 100, 100, 100},
                                                      {0, 0, 5, 0, 1, 0, 0},
@@ -47,7 +47,7 @@ TEST(Snapshot, FindsRecordsOfShardsHoweverUnlikeTheyAre) {
   }
 }
 
-TEST(Snapshot, RefusesShardsOutOfOrderOrTwice) {
+TEST(Snapshot, RejectsShardsOutOfOrderOrTwice) {
   auto shards = Shards();
   std::swap(shards[0], shards[1]);
   EXPECT_TRUE(absl::IsInvalidArgument(Snapshot::Create(shards).status()));
@@ -59,7 +59,7 @@ TEST(Snapshot, RefusesShardsOutOfOrderOrTwice) {
   EXPECT_TRUE(absl::IsInvalidArgument(Snapshot::Create(shards).status()));
 }
 
-TEST(Snapshot, FingerprintIsThatOfTheRecords) {
+TEST(Snapshot, FingerprintDependsOnlyOnTheRecords) {
   const uint64_t print = Snapshot::Create(Shards())->Fingerprint();
   EXPECT_EQ(print, 13741351302735566634u);  // pinned: states of trainers contain it
   auto shards = Shards();

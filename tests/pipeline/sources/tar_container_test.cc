@@ -57,7 +57,7 @@ std::unique_ptr<ShardReader> OpenTar(const std::string& bytes, const ShardIndex&
   return *std::move(reader);
 }
 
-TEST(TarContainer, EachRecordIsTheBytesOfItsSample) {
+TEST(TarContainer, EachRecordHasTheBytesOfItsSample) {
   const Archive archive = MakeArchive(200);
   for (const std::string& bytes :
        {archive.bytes + kEndMark, archive.bytes, GzippedBytes(archive.bytes + kEndMark), GzippedBytes(archive.bytes)}) {
@@ -115,7 +115,7 @@ TEST(TarContainer, EachChangedByteOfASampleIsFound) {
   }
 }
 
-TEST(TarContainer, AnArchiveThatIsCutOffAnywhereNamesTheMemberAndKeepsWhatIsBeforeIt) {
+TEST(TarContainer, ATruncatedArchiveNamesTheMemberAndKeepsEarlierSamples) {
   const Archive archive = MakeArchive(6);
   for (size_t length = 1; length < archive.bytes.size(); length += 61) {
     const auto report = VerifyShard(MemoryFile(archive.bytes.substr(0, length)));

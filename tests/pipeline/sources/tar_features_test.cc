@@ -132,7 +132,7 @@ absl::StatusOr<std::string> ReadFeatures(const ShardReader& reader, uint64_t k, 
   return std::string(*data);
 }
 
-TEST(TarFeatures, OnlyTheRequestedMembersAreReadAndNeighborsInOneRead) {
+TEST(TarFeatures, ReadsOnlyRequestedMembersAndNeighborsTogether) {
   const Shard shard = MakeShard(40);
   const std::string bytes = shard.bytes();
   const auto index = IndexOf(bytes);
@@ -163,7 +163,7 @@ TEST(TarFeatures, OnlyTheRequestedMembersAreReadAndNeighborsInOneRead) {
   }
 }
 
-TEST(TarFeatures, ASampleWithoutARequestedMemberHasItsSmallestOneForTheKey) {
+TEST(TarFeatures, ASampleWithoutARequestedMemberReadsItsSmallestMemberForTheKey) {
   const Shard shard = MakeShard(6);
   const std::string bytes = shard.bytes();
   std::vector<ByteRange> reads;
@@ -187,7 +187,7 @@ TEST(TarFeatures, BothMembersWithOneExtensionAreReadSoThatTheParserRejectsThem) 
             shard.Of(0, {"txt"}) + shard.Of(0, {"cls"}));
 }
 
-TEST(TarFeatures, ExtensionsThatTheTableDoesNotHoldAreReadWithEachSample) {
+TEST(TarFeatures, ExtensionsOutsideTheTableAreReadWithEachSample) {
   Shard shard;
   for (int i = 0; i < 400; ++i) {
     shard.Add(i, absl::StrCat("v", i, ".jpg"), TestBytes(600, i));
@@ -264,7 +264,7 @@ TEST(TarFeatures, ARangeOfWholeRecordsIsReducedToTheFeatures) {
   }
 }
 
-TEST(TarFeatures, OfACompressedShardOnlyTheBlocksOfRequestedMembersAreRead) {
+TEST(TarFeatures, ReadsOnlyTheBlocksOfRequestedMembersOfACompressedShard) {
   const Shard shard = MakeShard(12, 2 << 20);
   const std::string bytes = GzippedBytes(shard.bytes());
   const auto index = IndexOf(bytes);

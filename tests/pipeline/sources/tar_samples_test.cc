@@ -60,7 +60,7 @@ std::vector<std::string> SamplesOf(const RandomAccessFile& file, bool* broken) {
   }
 }
 
-TEST(TarSamples, AreThoseOfTheWebdatasetPackage) {
+TEST(TarSamples, EqualThoseOfTheWebdatasetPackage) {
   size_t whole = 0;
   for (const RecordedCase& recorded : RecordedCases()) {
     const std::string bytes = RecordedTar(recorded.archive);
@@ -75,7 +75,7 @@ TEST(TarSamples, AreThoseOfTheWebdatasetPackage) {
 
 // The package misses damage in two places. It takes a header that is cut off for the end of the archive. It also keeps
 // the last sample, although the header may be that of a further member of the sample.
-TEST(TarSamples, OfAnArchiveThatIsCutOffAreThoseOfThePackageWithTheDamageReported) {
+TEST(TarSamples, OfATruncatedArchiveEqualThoseOfThePackageAndReportDamage) {
   size_t in_headers = 0, in_data = 0, between = 0;
   for (const RecordedCase& recorded : RecordedCases()) {
     const std::string bytes = RecordedTar(recorded.archive);

@@ -10,7 +10,7 @@
 namespace penstock::sources {
 namespace {
 
-TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
+TEST(TFRecordWriter, TheFileAppearsOnlyWhenItIsComplete) {
   support::TempFolder folder;
   {
     auto writer = TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"));
@@ -28,7 +28,7 @@ TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
   EXPECT_EQ(Slurp(folder.File("s")), Frame({"abc"}));
 }
 
-TEST(TFRecordWriter, RefusesWhatItCannotDo) {
+TEST(TFRecordWriter, RejectsInvalidOptionsAndMissingFolders) {
   support::TempFolder folder;
   EXPECT_FALSE(TFRecordWriter::Open(storage::LocalFiles(), folder.File("s"), {.compression = Compression::kAuto}).ok());
   EXPECT_FALSE(

@@ -119,7 +119,7 @@ TEST(VerifyShard, NamesTheRecordThatATruncationCuts) {
   }
 }
 
-TEST(VerifyShard, SeesDamageInCompressedShards) {
+TEST(VerifyShard, DetectsDamageInCompressedShards) {
   support::TempFolder folder;
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
     WriteShard(folder.File("s"), Records(), compression);
@@ -157,7 +157,7 @@ TEST(VerifyShard, SeesDamageInCompressedShards) {
   }
 }
 
-TEST(VerifyShard, RefusesToBelieveALongRecord) {
+TEST(VerifyShard, RejectsARecordAboveTheLimit) {
   const VerifyReport report = Verify(Frame(Records()), {.max_record_bytes = 1000});
   ASSERT_EQ(report.broken.size(), 1u);
   EXPECT_EQ(report.broken[0].damage, Damage::kTooLong);

@@ -48,7 +48,7 @@ TEST(Storage, TheExampleHoldsToTheContract) {
   });
 }
 
-// A storage needs no more than its scheme.
+// To add a storage, a caller registers only its scheme.
 TEST(Files, TheSchemeOfANameChoosesItsStorage) {
   static auto* const memory = new MemoryStorage;
   support::TempFolder folder;
@@ -64,7 +64,7 @@ TEST(Files, TheSchemeOfANameChoosesItsStorage) {
   WritesHoldToTheContract(files.get(), "mem://bucket");
 }
 
-TEST(Files, UrlsOfObjectsAreKnown) {
+TEST(Files, KnowsTheUrlsOfObjects) {
   const auto files = FilesBy(LocalFiles());
   EXPECT_EQ(files->Schemes(), (std::vector<std::string>{"s3", "gs", "az", "http", "https"}));
   for (const std::string& scheme : files->Schemes()) EXPECT_FALSE(files->IsLocal(scheme + "://a/b")) << scheme;
@@ -76,7 +76,7 @@ TEST(Files, UrlsOfObjectsAreKnown) {
             "\"S3://a/b\" is a URL; write its scheme in small letters: s3://...");
 }
 
-TEST(PosixStorage, AFileWrittenInPlaceIsInAnotherState) {
+TEST(PosixStorage, AFileWrittenInPlaceHasAnotherState) {
   support::TempFolder folder;
   ThreadPool pool(1, "files");
   const auto storage = MakePosixStorage(&pool);
@@ -101,7 +101,7 @@ TEST(CallQueue, TheMostUrgentCallGoesFirst) {
   EXPECT_EQ(order, "una");
 }
 
-TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
+TEST(CallQueue, EveryCallEndsOnceEvenIfTheExecutorOrTheQueueIsDestroyed) {
   std::atomic<int> ended{0}, cancelled{0};
   const auto count = [&](bool was_cancelled) {
     ended.fetch_add(1);
@@ -128,7 +128,7 @@ TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
   EXPECT_EQ(cancelled.load(), 5);
 }
 
-TEST(FileErrors, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
+TEST(FileErrors, AFileIsReportedOncePerIntervalAndWhenItRecovers) {
   ManualClock clock;
   std::vector<std::string> said;
   FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
@@ -150,7 +150,7 @@ TEST(FileErrors, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   EXPECT_TRUE(file_errors.Lines(8, 300).empty());
 }
 
-TEST(FileErrors, SilenceIsNamedFromItsBeginningAndIsNoTry) {
+TEST(FileErrors, SilenceIsReportedFromItsStartAndIsNotATry) {
   ManualClock clock;
   std::vector<std::string> said;
   FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
@@ -172,8 +172,8 @@ TEST(FileErrors, SilenceIsNamedFromItsBeginningAndIsNoTry) {
   EXPECT_EQ(said.back(), "s3://b/a: works again, after 12 s");
 }
 
-// A thousand files behind one cut network are not a thousand lines.
-TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
+// A thousand files behind one interrupted network give far fewer than a thousand lines.
+TEST(FileErrors, AnIntervalReportsSomeOfManyFilesAndThatThereAreMore) {
   ManualClock clock;
   clock.Advance(100 * kSecond);
   std::vector<std::string> said;
@@ -194,13 +194,13 @@ TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
   clock.Advance(kSecond);
   said.clear();
   fail();
-  ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u) << "again";
+  ASSERT_EQ(said.size(), FileErrors::kMostReported + 1u) << "the next interval reports as many files again";
   said.clear();
   for (int i = 100; i < 300; ++i) file_errors.Recovered("/data/" + std::to_string(i));
   EXPECT_EQ(said.size(), FileErrors::kMostReported * 1u) << "one line for each reported file";
 }
 
-TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
+TEST(FileErrors, AreBoundedAndDroppedWhenTheyNoLongerOccur) {
   ManualClock clock;
   FileErrors file_errors(&clock);
   for (int i = 0; i < 5000; ++i) {
@@ -216,7 +216,7 @@ TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
 }
 
 // Status reports what currently keeps rows from being made, not past failures.
-TEST(FileErrors, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
+TEST(FileErrors, AnErrorThatNoLongerOccursIsDroppedWithinTwentySeconds) {
   ManualClock clock;
   std::vector<std::string> said;
   FileErrors file_errors(&clock, [&](const std::string& line) { said.push_back(line); });
@@ -227,7 +227,7 @@ TEST(FileErrors, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
   }
   clock.Advance(10 * kSecond);
   EXPECT_TRUE(file_errors.Lines(8, 300).empty());
-  // A failure after that is a new one, and is reported at once.
+  // A later failure counts as a new one, and is reported at once.
   const size_t before = said.size();
   file_errors.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
   ASSERT_EQ(said.size(), before + 1);

@@ -62,7 +62,7 @@ TEST(SampleName, MetadataHasNoKey) {
   EXPECT_EQ(Split("__a__\n/b.txt"), "__a__\n/b|txt");
 }
 
-TEST(SampleName, NewlinesAreWhatPythonsExpressionsTakeThemFor) {
+TEST(SampleName, NewlinesFollowPythonsRegularExpressions) {
   EXPECT_EQ(Split("a\nb/c.jpg"), "a\nb/c|jpg");
   EXPECT_EQ(Split("a.\n/c.jpg"), "none");
   EXPECT_EQ(Split("a.b/\n/c.jpg"), "a.b/\n/c|jpg");
@@ -94,7 +94,7 @@ TEST(SampleMembers, SkipsLinksFoldersAndNamesWithoutAnExtension) {
               ElementsAre(std::pair("jpg", "\xff\xd8photograph"), std::pair("cls", "7\n"), std::pair("empty", "")));
 }
 
-TEST(SampleMembers, ASpanCutOffAnywhereButAfterAMemberIsAnError) {
+TEST(SampleMembers, ASpanThatDoesNotEndAfterAMemberIsAnError) {
   std::string span = PaxHeader(PaxRecord("path", "folder/s.one"));
   AppendTarMember("shortened", std::string(513, '1'), &span);
   const size_t first = span.size();

@@ -100,7 +100,7 @@ TEST(TarHeader, TheFirstZeroBlockEndsTheArchive) {
   EXPECT_THAT(*ListTar(archive), ElementsAre("a.txt: 1"));
 }
 
-TEST(TarHeader, AZeroBlockAndOtherBytesAreNoHeader) {
+TEST(TarHeader, AZeroBlockAndOtherBytesAreNotAHeader) {
   EXPECT_FALSE(IsTarHeader(std::string(512, '\0').data()));
   EXPECT_FALSE(IsTarHeader(std::string(512, 'x').data()));
   EXPECT_FALSE(IsTarHeader(std::string(512, '\xff').data()));
@@ -141,7 +141,7 @@ TEST(TarHeader, OnlyFilesAndUnknownTypesHaveData) {
   EXPECT_THAT(*ListTar(TarHeader("folder/", 0, '0')), ElementsAre("folder/: "));
 }
 
-TEST(TarHeader, ThePrefixOfAnIncrementalGnuArchiveIsNoName) {
+TEST(TarHeader, ThePrefixOfAnIncrementalGnuArchiveIsNotPartOfTheName) {
   std::string block = TarHeader("a.jpg", 0);
   block.replace(345, 11, "14747123456");
   RepairTarChecksum(&block);
@@ -161,7 +161,7 @@ TEST(TarHeader, TheFirstExtensionWinsAndTheLastRecordInIt) {
   EXPECT_THAT(*ListTar(PaxHeader("") + TarHeader("x", 0, 'X') + member), ElementsAre("c.txt: "));
 }
 
-TEST(TarHeader, RejectsSizesThatAreNoSizes) {
+TEST(TarHeader, RejectsInvalidSizes) {
   const auto with_size = [](std::string_view field) {
     std::string block = TarHeader("dir/a.jpg", 0);
     block.replace(124, 12, std::string(field) + std::string(12 - field.size(), '\0'));

@@ -79,7 +79,7 @@ TEST_P(CloudsTest, WritesHoldToTheContract) {
   }
 }
 
-TEST_P(CloudsTest, KeysMayHoldWhateverNamesHold) {
+TEST_P(CloudsTest, KeysMayContainAnyCharacters) {
   ObjectStorage storage(Options());
   for (const char* key : {"a b+c&d=e%20/\xC3\xA9~", "x/y/z", "?*"}) {
     clouds_.Put("bucket", key, key);
@@ -89,7 +89,7 @@ TEST_P(CloudsTest, KeysMayHoldWhateverNamesHold) {
   EXPECT_EQ(ReadAll(&storage, Name("empty")).value(), "");
 }
 
-TEST_P(CloudsTest, AListingOfManyPagesIsWhole) {
+TEST_P(CloudsTest, AListingOfManyPagesIsComplete) {
   clouds_.page_entries = 7;
   std::set<std::string> put, got;
   for (int i = 0; i < 100; ++i) {
@@ -115,7 +115,7 @@ TEST_P(CloudsTest, AListingOfManyPagesIsWhole) {
   }
 }
 
-TEST_P(CloudsTest, WhatPassesIsPassed) {
+TEST_P(CloudsTest, TransientErrorsAreRetried) {
   clouds_.Put("bucket", "a", "0123456789");
   for (const int status : {429, 500, 503}) {
     std::atomic<int> left{2};
@@ -129,7 +129,7 @@ TEST_P(CloudsTest, WhatPassesIsPassed) {
   }
 }
 
-TEST_P(CloudsTest, AnObjectThatChangesUnderAReadIsAborted) {
+TEST_P(CloudsTest, AReadOfAChangedObjectIsAborted) {
   clouds_.Put("bucket", "a", "0123456789");
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait(Name("a")).value();
@@ -138,7 +138,7 @@ TEST_P(CloudsTest, AnObjectThatChangesUnderAReadIsAborted) {
   EXPECT_TRUE(absl::IsAborted(file->ReadAt(0, 1, &byte).status()));
 }
 
-TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
+TEST_P(CloudsTest, ARejectedTokenIsFetchedAgain) {
   clouds_.Put("bucket", "a", "0123456789");
   std::atomic<bool> over{false};
   const support::FaultEnds fault_ends(&clouds_.fault);
@@ -153,7 +153,7 @@ TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
   EXPECT_EQ(given_.load(), 2);
 }
 
-TEST_P(CloudsTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
+TEST_P(CloudsTest, ARefusalIsReportedWithItsReasonAndWithoutKeys) {
   for (const int refusal : {401, 403}) {
     const support::FaultEnds fault_ends(&clouds_.fault);
     clouds_.fault = [&](const support::ServedRequest&) { return Error(refusal, "AuthorizationFailure"); };
@@ -168,7 +168,7 @@ TEST_P(CloudsTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
   }
 }
 
-TEST_P(CloudsTest, WhatIsNotThereIsNamed) {
+TEST_P(CloudsTest, MissingObjectsAndBucketsAreNamed) {
   clouds_.Put("bucket", "a", "0");
   ObjectStorage storage(Options());
   EXPECT_TRUE(absl::IsNotFound(storage.OpenAndWait(Name("b")).status()));
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Each, CloudsTest, testing::Values("gs://bucket", "az://
 
 class AzureTest : public CloudsTest {};
 
-TEST_P(AzureTest, AClockThatIsOffIsSetByTheStorages) {
+TEST_P(AzureTest, AWrongClockIsCorrectedByTheStorages) {
   key_ = "a2V5";
   clouds_.Put("bucket", "a", "0123456789");
   clouds_.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
@@ -195,7 +195,7 @@ TEST_P(AzureTest, AClockThatIsOffIsSetByTheStorages) {
   };
   ObjectStorage storage(Options());
   EXPECT_EQ(ReadAll(&storage, Name("a")).value(), "0123456789");
-  EXPECT_EQ(storage.counts().again, 1u) << "it is known from then on";
+  EXPECT_EQ(storage.counts().again, 1u) << "later requests use the corrected clock";
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, AzureTest, testing::Values("az://bucket"));

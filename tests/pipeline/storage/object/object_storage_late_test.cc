@@ -15,7 +15,7 @@
 namespace penstock::storage {
 namespace {
 
-TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
+TEST_F(ObjectStorageTest, DestroyingTheStorageEndsRequestsInFlight) {
   s3_.Put("bucket", "a", "0123456789");
   auto storage = std::make_unique<ObjectStorage>(Options());
   const auto file = storage->OpenAndWait("s3://bucket/a").value();
@@ -33,7 +33,7 @@ TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
 }
 
 // One answer of many stalls: its reader waits for a second request, not for the end of the silence.
-TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
+TEST_F(ObjectStorageTest, AStalledAnswerIsRequestedASecondTime) {
   const std::string content(5000, 'x');
   s3_.Put("bucket", "a", content);
   ObjectStorage::Options options = Options();
@@ -58,7 +58,7 @@ TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
     EXPECT_EQ(bytes, content);
     EXPECT_EQ(asked.load(), 2);
     EXPECT_EQ(storage.counts().hedges, before + 1);
-    EXPECT_EQ(storage.counts().again, 0u) << "the end of the silence is not waited for";
+    EXPECT_EQ(storage.counts().again, 0u) << "the read does not wait for the end of the silence";
   }
 }
 
@@ -92,7 +92,7 @@ TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
   EXPECT_EQ(asked.load(), 2);
 }
 
-TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
+TEST_F(ObjectStorageTest, AStorageThatIsSlowOverallGetsNoSecondRequests) {
   const std::string content(5000, 'x');
   s3_.Put("bucket", "a", content);
   ObjectStorage::Options options = Options();
@@ -137,7 +137,7 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
 }
 
 // The reader is gone: the transfer and its connection end while the server sends nothing.
-TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
+TEST_F(ObjectStorageTest, AStopCancelsAReadInFlight) {
   s3_.Put("bucket", "a", "0123456789");
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a").value();
@@ -168,7 +168,7 @@ TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
   server_.WaitForOpen(ObjectStorage::kMostUnderWay);
   for (size_t i = kReads / 2; i < kReads; ++i) stops[i].request_stop();
   for (size_t i = kReads / 2; i < kReads; ++i) EXPECT_TRUE(absl::IsCancelled(ends[i].get_future().get())) << i;
-  EXPECT_EQ(begun.value(), 2 * ObjectStorage::kMostUnderWay) << "the end of the silence is not waited for";
+  EXPECT_EQ(begun.value(), 2 * ObjectStorage::kMostUnderWay) << "no read waits for the end of the silence";
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(ObjectStorageTest, AnUploadOfAKilledWriterIsRemovedWithItsFolder) {
   EXPECT_EQ(s3_.pending_uploads(), 1u);
 }
 
-TEST_F(ObjectStorageTest, KeysMayHoldWhateverNamesHold) {
+TEST_F(ObjectStorageTest, KeysMayContainAnyCharacters) {
   ObjectStorage storage(Options());
   for (const char* key : {"a b+c&d=e%20/\xC3\xA9~", "x/y/z", "?*"}) {
     s3_.Put("bucket", key, key);
@@ -76,7 +76,7 @@ TEST_F(ObjectStorageTest, AnEmptyObjectIsAFile) {
   EXPECT_EQ(ReadAll(&storage, "s3://bucket/empty").value(), "");
 }
 
-TEST_F(ObjectStorageTest, AListingOfManyPagesIsWhole) {
+TEST_F(ObjectStorageTest, AListingOfManyPagesIsComplete) {
   s3_.page_entries = 7;
   std::set<std::string> put, got;
   for (int i = 0; i < 100; ++i) {
@@ -122,7 +122,7 @@ TEST_F(ObjectStorageTest, AListingWithoutAnEndIsAnError) {
   expect_error("empty pages");
 }
 
-TEST_F(ObjectStorageTest, AnOverlongListingIsRefusedAtOnceWithItsLimit) {
+TEST_F(ObjectStorageTest, ATooLargeListingIsRejectedAtOnceWithTheLimit) {
   const support::FaultEnds ends(&s3_.fault);
   std::atomic<int> asked{0};
   s3_.fault = [&](const support::ServedRequest&) {
@@ -137,7 +137,7 @@ TEST_F(ObjectStorageTest, AnOverlongListingIsRefusedAtOnceWithItsLimit) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
+TEST_F(ObjectStorageTest, EveryTransientFaultIsRetried) {
   s3_.Put("bucket", "a", "0123456789");
   const std::vector<support::ServedAnswer> faults = {
       support::S3Error(503, "SlowDown"),
@@ -165,7 +165,7 @@ TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
   }
 }
 
-TEST_F(ObjectStorageTest, AFaultThatStaysIsSaidAfterSomeTries) {
+TEST_F(ObjectStorageTest, APersistentFaultIsReportedAfterSomeTries) {
   s3_.Put("bucket", "a", "0123456789");
   s3_.fault = [](const support::ServedRequest&) {
     return support::S3Error(503, "SlowDown", "Please reduce your request rate");
@@ -187,7 +187,7 @@ std::future<absl::StatusOr<size_t>> StartReading(const StoredFile& file, std::st
   return end->get_future();
 }
 
-TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCame) {
+TEST_F(ObjectStorageTest, AFailingReadIsReportedWhileItIsRetriedAndNotAfterItSucceeds) {
   s3_.Put("bucket", "a", "0123456789");
   s3_.Put("bucket", "b", "0");
   ManualClock clock;
@@ -228,7 +228,7 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoErrorOnceItCam
   EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: works again, after 1 s"));
 }
 
-TEST_F(ObjectStorageTest, ASilentStorageIsNamedAfterTwoSecondsAndNotOnceItAnswers) {
+TEST_F(ObjectStorageTest, ASilentStorageIsNamedAfterTwoSecondsUntilItAnswers) {
   s3_.Put("bucket", "a", "0123456789");
   s3_.Put("bucket", "b", "0");
   ManualClock clock;
@@ -294,7 +294,7 @@ TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
   EXPECT_EQ(asked.value(), 2);
 }
 
-TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
+TEST_F(ObjectStorageTest, AReadOfAChangedObjectIsAborted) {
   s3_.Put("bucket", "a", "0123456789");
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a").value();
@@ -309,7 +309,7 @@ TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
   EXPECT_TRUE(absl::IsAborted(file->ReadAt(0, 1, &byte).status()));
 }
 
-TEST_F(ObjectStorageTest, AClockThatIsOffIsSetByTheStorages) {
+TEST_F(ObjectStorageTest, AWrongClockIsCorrectedByTheStorages) {
   s3_.Put("bucket", "a", "0123456789");
   s3_.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     // The storage's clock is an hour ahead.
@@ -320,10 +320,10 @@ TEST_F(ObjectStorageTest, AClockThatIsOffIsSetByTheStorages) {
   };
   ObjectStorage storage(Options());
   EXPECT_EQ(ReadAll(&storage, "s3://bucket/a").value(), "0123456789");
-  EXPECT_EQ(storage.counts().again, 1u) << "it is known from then on";
+  EXPECT_EQ(storage.counts().again, 1u) << "later requests use the corrected clock";
 }
 
-TEST_F(ObjectStorageTest, KeysThatAreOverAreHadAnew) {
+TEST_F(ObjectStorageTest, ExpiredKeysAreFetchedAgain) {
   s3_.Put("bucket", "a", "0123456789");
   std::atomic<int> given{0};
   support::HttpServer keys([&](const support::ServedRequest&) {
@@ -359,7 +359,7 @@ TEST_F(ObjectStorageTest, ABucketOfAnotherRegionIsFound) {
   EXPECT_EQ(ReadAll(&storage, "s3://bucket/a").value(), "0123456789");
 }
 
-TEST_F(ObjectStorageTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
+TEST_F(ObjectStorageTest, ARefusalIsReportedWithItsReasonAndWithoutKeys) {
   s3_.fault = [](const support::ServedRequest&) {
     return support::S3Error(403, "SignatureDoesNotMatch", "The key and signature differ");
   };
@@ -372,7 +372,7 @@ TEST_F(ObjectStorageTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
   EXPECT_EQ(storage.counts().requests, 1u) << "a second request would get the same answer";
 }
 
-TEST_F(ObjectStorageTest, WhatIsNotThereIsNamed) {
+TEST_F(ObjectStorageTest, MissingObjectsAndBucketsAreNamed) {
   s3_.Put("bucket", "a", "0");
   ObjectStorage storage(Options());
   EXPECT_TRUE(absl::IsNotFound(storage.OpenAndWait("s3://bucket/b").status()));
@@ -381,7 +381,7 @@ TEST_F(ObjectStorageTest, WhatIsNotThereIsNamed) {
   EXPECT_NE(no_bucket.message().find("there is no bucket s3://other"), absl::string_view::npos) << no_bucket;
 }
 
-TEST_F(ObjectStorageTest, AServerThatIsNotThereIsUnavailable) {
+TEST_F(ObjectStorageTest, AMissingServerIsUnavailable) {
   ObjectStorage::Options options = Options();
   options.s3.endpoint = "http://127.0.0.1:1";
   ObjectStorage storage(options);
@@ -390,7 +390,7 @@ TEST_F(ObjectStorageTest, AServerThatIsNotThereIsUnavailable) {
   EXPECT_NE(status.message().find("s3://bucket/a"), absl::string_view::npos) << status;
 }
 
-TEST_F(ObjectStorageTest, ManyReadsAtOnceEachGetTheirBytes) {
+TEST_F(ObjectStorageTest, ManyConcurrentReadsEachGetTheirBytes) {
   std::string content(100'000, '\0');
   for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 % 251);
   s3_.Put("bucket", "a", content);
@@ -433,7 +433,7 @@ TEST_F(ObjectStorageTest, AWebServersFilesAreReadByRanges) {
   EXPECT_TRUE(absl::IsUnimplemented(storage.ListAndWait(web.url() + "/data").status()));
 }
 
-TEST_F(ObjectStorageTest, AWebServerWithoutRangesIsRefusedByName) {
+TEST_F(ObjectStorageTest, AWebServerWithoutRangesIsRejectedByName) {
   support::HttpServer web([](const support::ServedRequest&) { return support::ServedAnswer{.body = "0123456789"}; });
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait(web.url() + "/a").value();

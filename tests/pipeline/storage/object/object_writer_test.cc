@@ -62,7 +62,7 @@ TEST_F(ObjectWriterTest, ASmallObjectIsOneRequest) {
   EXPECT_EQ(s3_.Content("bucket", "a"), "0123456789");
 }
 
-TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
+TEST_F(ObjectWriterTest, PartsFormOneObjectEvenIfSomeFailFirst) {
   std::string content;
   for (int i = 0; i < 100; ++i) absl::StrAppend(&content, i, ",");
   std::atomic<int> asked{0};
@@ -76,7 +76,7 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
   EXPECT_EQ(clouds_.Content("bucket", "a"), content);
 }
 
-TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
+TEST_F(ObjectWriterTest, APartlyAcceptedPartIsSentAgain) {
   std::atomic<bool> first{true};
   const support::FaultEnds fault_ends(&fault_);
   fault_ = [&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
@@ -99,7 +99,7 @@ TEST_F(ObjectWriterTest, NoErrorContainsTheUrlOfAnUpload) {
   EXPECT_FALSE(absl::StrContains(status.message(), "session")) << status;
 }
 
-TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
+TEST_F(ObjectWriterTest, AFailedOrAbandonedWriteLeavesNothing) {
   fault_ = [](const support::ServedRequest& request) {
     return absl::StrContains(request.query, "partNumber=3")
                ? std::optional<support::ServedAnswer>(support::S3Error(403, "AccessDenied"))
@@ -117,7 +117,7 @@ TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
   EXPECT_EQ(s3_.pending_uploads(), 0u);
 }
 
-TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
+TEST_F(ObjectWriterTest, AnErrorInTheBodyOfTheLastAnswerIsReported) {
   fault_ = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     if (request.method != "POST" || !absl::StartsWith(request.query, "uploadId")) return std::nullopt;
     return support::ServedAnswer{.body = "<Error><Code>EntityTooSmall</Code><Message>small</Message></Error>"};

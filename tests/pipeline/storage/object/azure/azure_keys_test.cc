@@ -9,7 +9,7 @@ namespace {
 
 using AzureKeysTest = KeyTest;
 
-TEST_F(AzureKeysTest, AConnectionStringSaysAll) {
+TEST_F(AzureKeysTest, AConnectionStringSetsEndpointAndCredentials) {
   variables_["AZURE_STORAGE_CONNECTION_STRING"] =
       "DefaultEndpointsProtocol=https;AccountName=mine;AccountKey=a2V5PT0=;EndpointSuffix=core.chinacloudapi.cn";
   const auto account = AzureAccount::FromEnvironment(Machine());
@@ -27,7 +27,7 @@ TEST_F(AzureKeysTest, AConnectionStringSaysAll) {
   EXPECT_EQ(AzureAccount::FromEnvironment(Machine())->endpoint, "http://127.0.0.1:10000/devstoreaccount1");
 }
 
-TEST_F(AzureKeysTest, AnAccountIsOpenedByKeyOrSignatureOrToken) {
+TEST_F(AzureKeysTest, AnAccountUsesItsKeyOrSignatureOrToken) {
   variables_["AZURE_STORAGE_ACCOUNT"] = "mine";
   EXPECT_EQ(AzureAccount::FromEnvironment(Machine())->endpoint, "https://mine.blob.core.windows.net");
   EXPECT_EQ(AzureAccount::FromEnvironment(Machine())->opens, AzureAccount::Opens::kToken);
@@ -39,7 +39,7 @@ TEST_F(AzureKeysTest, AnAccountIsOpenedByKeyOrSignatureOrToken) {
   EXPECT_EQ(AzureAccount::FromEnvironment(Machine())->opens, AzureAccount::Opens::kNothing);
 }
 
-TEST_F(AzureKeysTest, WhatIsWrongIsNamedWithoutWhatIsSecret) {
+TEST_F(AzureKeysTest, ErrorsNameTheMistakeWithoutSecrets) {
   EXPECT_TRUE(absl::IsNotFound(AzureAccount::FromEnvironment(Machine()).status()));
   variables_["AZURE_STORAGE_ACCOUNT"] = "mine";
   variables_["AZURE_STORAGE_KEY"] = "hunter2!";
@@ -78,7 +78,7 @@ TEST_F(AzureKeysTest, APodsTokenIsExchanged) {
   EXPECT_EQ(form["scope"], "https://storage.azure.com/.default");
 }
 
-TEST_F(AzureKeysTest, AServicePrincipalsRefusalIsSaidWithoutItsSecret) {
+TEST_F(AzureKeysTest, ARefusalOfAServicePrincipalHidesItsSecret) {
   variables_["AZURE_CLIENT_SECRET"] = "hunter2";
   variables_["AZURE_TENANT_ID"] = "tenant";
   variables_["AZURE_CLIENT_ID"] = "client";
@@ -92,7 +92,7 @@ TEST_F(AzureKeysTest, AServicePrincipalsRefusalIsSaidWithoutItsSecret) {
   EXPECT_FALSE(absl::StrContains(status.message(), "hunter2")) << status;
 }
 
-TEST_F(AzureKeysTest, AMachineIsAskedForItsIdentity) {
+TEST_F(AzureKeysTest, AMachineUsesItsManagedIdentity) {
   variables_["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = server_.url();
   variables_["AZURE_CLIENT_ID"] = "client";
   AzureTokens tokens(Machine(), &http_);

@@ -7,7 +7,7 @@
 namespace penstock::storage {
 namespace {
 
-TEST(AzureSignature, TheTextThatIsSignedIsThatOfTheDocumentation) {
+TEST(AzureSignature, TheSignedTextMatchesTheDocumentation) {
   AzureRequest request;
   request.method = "GET";
   request.account = "myaccount";
@@ -19,7 +19,7 @@ TEST(AzureSignature, TheTextThatIsSignedIsThatOfTheDocumentation) {
             "/myaccount/mycontainer\ncomp:metadata\nrestype:container\ntimeout:20");
 }
 
-TEST(AzureSignature, APutsLengthTypeAndConditionsAreSigned) {
+TEST(AzureSignature, SignsLengthTypeAndConditionsOfAPut) {
   AzureRequest request;
   request.method = "PUT";
   request.account = "me";
@@ -31,7 +31,7 @@ TEST(AzureSignature, APutsLengthTypeAndConditionsAreSigned) {
 }
 
 // Expected value: `printf ... | openssl dgst -sha256 -mac HMAC -macopt hexkey:6b6579 -binary | base64`.
-TEST(AzureSignature, IsTheHmacOfThatText) {
+TEST(AzureSignature, IsTheHmacOfTheSignedText) {
   AzureRequest request;
   request.method = "GET";
   request.account = "me";
@@ -39,7 +39,7 @@ TEST(AzureSignature, IsTheHmacOfThatText) {
   EXPECT_EQ(AzureAuthorization(request, "key"), "SharedKey me:OcZm2G3hDYNK4EltH0tAzyMggDiZFQnWV39UTQV2jSE=");
 }
 
-TEST(AzureSignature, DatesAreThoseOfHttp) { EXPECT_EQ(HttpDate(1435361952), "Fri, 26 Jun 2015 23:39:12 GMT"); }
+TEST(AzureSignature, DatesHaveTheFormatOfHttp) { EXPECT_EQ(HttpDate(1435361952), "Fri, 26 Jun 2015 23:39:12 GMT"); }
 
 }  // namespace
 }  // namespace penstock::storage

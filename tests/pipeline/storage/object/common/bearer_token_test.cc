@@ -31,7 +31,7 @@ class TokenSourceTest : public testing::Test {
                       [this] { return now_; }};
 };
 
-TEST_F(TokenSourceTest, ATokenIsHadAnewBeforeItEnds) {
+TEST_F(TokenSourceTest, ATokenIsRenewedBeforeItExpires) {
   EXPECT_EQ(Get(), "token1");
   now_ += 3000;
   EXPECT_EQ(Get(), "token1");
@@ -39,7 +39,7 @@ TEST_F(TokenSourceTest, ATokenIsHadAnewBeforeItEnds) {
   EXPECT_EQ(Get(), "token2");
 }
 
-TEST_F(TokenSourceTest, WhileNoneCanBeHadTheOldOneServesAsLongAsItLasts) {
+TEST_F(TokenSourceTest, DuringAnOutageTheOldTokenServesUntilItExpires) {
   EXPECT_EQ(Get(), "token1");
   answers_ = false;
   now_ += 3500;
@@ -52,7 +52,7 @@ TEST_F(TokenSourceTest, WhileNoneCanBeHadTheOldOneServesAsLongAsItLasts) {
   EXPECT_EQ(Get(), "token4");
 }
 
-TEST_F(TokenSourceTest, ARefusedTokenIsNotSentAgain) {
+TEST_F(TokenSourceTest, ARejectedTokenIsNotSentAgain) {
   EXPECT_EQ(Get(), "token1");
   source_.Forget("another");
   EXPECT_EQ(Get(), "token1");
@@ -60,7 +60,7 @@ TEST_F(TokenSourceTest, ARefusedTokenIsNotSentAgain) {
   EXPECT_EQ(Get(), "token2");
 }
 
-TEST_F(TokenSourceTest, ThoseWhoComeMeanwhileWaitForTheSameAnswer) {
+TEST_F(TokenSourceTest, ConcurrentCallersShareOneRequest) {
   later_ = true;
   std::vector<std::string> got;
   for (int i = 0; i < 3; ++i) source_.Get([&](absl::StatusOr<BearerToken> token) { got.push_back(token->value); });
@@ -70,7 +70,7 @@ TEST_F(TokenSourceTest, ThoseWhoComeMeanwhileWaitForTheSameAnswer) {
   EXPECT_EQ(got, std::vector<std::string>(3, "one"));
 }
 
-TEST(TokenOf, AnAnswersFormsAreUnderstood) {
+TEST(TokenOf, ParsesAllFormsOfAnAnswer) {
   const auto of = [](const std::string& body, int status = 200) {
     return TokenOf("the service", HttpResponse{.status = status, .headers = {}, .body = body, .bytes = 0}, 100);
   };
@@ -83,7 +83,7 @@ TEST(TokenOf, AnAnswersFormsAreUnderstood) {
             absl::PermissionDeniedError("the service: HTTP 400: invalid_grant: no such key"));
 }
 
-TEST(MayHoldSecrets, OthersMachinesGetThemByHttpsAlone) {
+TEST(MayHoldSecrets, OtherMachinesReceiveSecretsOnlyByHttps) {
   for (const char* url : {"https://a/b", "http://127.0.0.1:80/x", "http://localhost", "http://[::1]/"}) {
     EXPECT_TRUE(MayHoldSecrets(url)) << url;
   }

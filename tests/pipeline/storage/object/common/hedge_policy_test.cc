@@ -16,29 +16,29 @@ void AnswerMany(HedgePolicy* policy, size_t bytes, Nanos took, int times) {
   for (int i = 0; i < times; ++i) policy->Answered(bytes, i, took);
 }
 
-TEST(HedgePolicy, NothingIsLateUntilItsLikeIsKnown) {
+TEST(HedgePolicy, NoRequestIsLateUntilItsSizeIsKnown) {
   HedgePolicy policy;
   AnswerMany(&policy, kRange, 300 * kMillisecond, 31);
   EXPECT_EQ(policy.LateAfter(kRange), HedgePolicy::kNever);
   policy.Answered(kRange, 31, 300 * kMillisecond);
   EXPECT_EQ(policy.LateAfter(kRange), 600 * kMillisecond);
-  EXPECT_EQ(policy.LateAfter(kRecord), HedgePolicy::kNever) << "of other sizes nothing is known";
+  EXPECT_EQ(policy.LateAfter(kRecord), HedgePolicy::kNever) << "no answer of this size is known";
 }
 
-TEST(HedgePolicy, WhatIsFastIsNotLateBeforeTheFloor) {
+TEST(HedgePolicy, AFastRequestIsNotLateBeforeTheFloor) {
   HedgePolicy policy;
   AnswerMany(&policy, kRecord, kMillisecond, 100);
   EXPECT_EQ(policy.LateAfter(kRecord), 200 * kMillisecond);
 }
 
-TEST(HedgePolicy, AFewStragglersDoNotMoveWhatIsLate) {
+TEST(HedgePolicy, AFewStragglersDoNotChangeTheLimit) {
   HedgePolicy policy;
   for (int i = 0; i < 1000; ++i) policy.Answered(kRange, i, (i % 25 == 0 ? 5000 : 150) * kMillisecond);
   EXPECT_EQ(policy.LateAfter(kRange), 300 * kMillisecond);
 }
 
 // For any sequence: of the answers to requests of any size, at most one in 50 had a second request.
-TEST(HedgePolicy, AtMostOneInSoManyIsAskedTwice) {
+TEST(HedgePolicy, AtMostOneRequestInFiftyIsHedged) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::minstd_rand random(seed + 1);
     HedgePolicy policy;
@@ -58,7 +58,7 @@ TEST(HedgePolicy, AtMostOneInSoManyIsAskedTwice) {
   }
 }
 
-TEST(HedgePolicy, AStorageThatFailsForAMomentIsNotFloodedByWhatWasSaved) {
+TEST(HedgePolicy, SavedHedgesDoNotFloodAStorageThatFailsBriefly) {
   HedgePolicy policy;
   AnswerMany(&policy, kRange, 50 * kMillisecond, 100'000);
   int hedges = 0;
@@ -66,18 +66,18 @@ TEST(HedgePolicy, AStorageThatFailsForAMomentIsNotFloodedByWhatWasSaved) {
   EXPECT_EQ(hedges, 4);
 }
 
-TEST(HedgePolicy, WhenEverythingIsSlowNothingIsAskedTwice) {
+TEST(HedgePolicy, NothingIsHedgedWhileEverythingIsSlow) {
   for (size_t under_way = 2; under_way < 300; ++under_way) {
     HedgePolicy policy;
     AnswerMany(&policy, kRange, 50 * kMillisecond, 1000);
     EXPECT_FALSE(policy.Ask(kRange, 0, under_way, under_way));
     EXPECT_FALSE(policy.Ask(kRange, 0, under_way, std::max<size_t>(2, under_way / 2)));
-    EXPECT_FALSE(policy.Ask(kRange, 1000, under_way, 1)) << "the first one to be late: nothing overtook it";
-    EXPECT_TRUE(policy.Ask(kRange, 998, under_way, 1)) << "one alone is the request's fault";
+    EXPECT_FALSE(policy.Ask(kRange, 1000, under_way, 1)) << "no later request overtook this one";
+    EXPECT_TRUE(policy.Ask(kRange, 998, under_way, 1)) << "only this request is slow";
   }
 }
 
-TEST(HedgePolicy, TheOnlyOneNeedsNoOtherToBeLate) {
+TEST(HedgePolicy, TheOnlyRequestInFlightMayBeHedged) {
   HedgePolicy policy;
   AnswerMany(&policy, kRange, 50 * kMillisecond, 100);
   EXPECT_TRUE(policy.Ask(kRange, 1000, 1, 1));
@@ -85,7 +85,7 @@ TEST(HedgePolicy, TheOnlyOneNeedsNoOtherToBeLate) {
 
 // A storage becomes ten times slower, with one request at a time. The limit of lateness follows within the remembered
 // answers, and the bound holds until then.
-TEST(HedgePolicy, AStorageThatBecomesSlowIsNotLateForEver) {
+TEST(HedgePolicy, AStorageThatBecomesSlowIsNotLateForever) {
   HedgePolicy policy;
   AnswerMany(&policy, kRange, 200 * kMillisecond, 1000);
   int hedges = 0;

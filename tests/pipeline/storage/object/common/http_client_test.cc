@@ -47,7 +47,7 @@ class HttpRedirects : public testing::Test {
   HttpClient client_{2};
 };
 
-TEST_F(HttpRedirects, AnotherServerIsAskedForTheRangeButNotToldTheToken) {
+TEST_F(HttpRedirects, AnotherServerReceivesTheRangeButNotTheToken) {
   const auto answer = Ask(here_.url() + "/file");
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->body, "from there");
@@ -57,14 +57,14 @@ TEST_F(HttpRedirects, AnotherServerIsAskedForTheRangeButNotToldTheToken) {
   EXPECT_EQ(seen[0].headers.at("range"), "bytes=0-9");
 }
 
-TEST_F(HttpRedirects, TheSameServerIsToldItAgain) {
+TEST_F(HttpRedirects, TheSameServerReceivesTheTokenAgain) {
   to_ = here_.url() + "/moved";
   const auto answer = Ask(here_.url() + "/file");
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->body, "known");
 }
 
-TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
+TEST_F(HttpRedirects, RedirectsToFilesAndInCirclesFail) {
   to_ = "file:///etc/passwd";
   EXPECT_FALSE(Ask(here_.url() + "/file").ok());
   to_ = here_.url() + "/again";
@@ -72,8 +72,8 @@ TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
   EXPECT_LT(here_.requests(), 20);
 }
 
-// A network may have dropped them. A request on such a connection would wait for as long as silence may last.
-TEST(HttpConnections, OnesThatWereIdleForAsLongAsSilenceMayLastAreNotUsedAgain) {
+// A network may have dropped an idle connection. A request on it would wait until the limit of silence.
+TEST(HttpConnections, ConnectionsThatWereIdleTooLongAreNotReused) {
   Mutex mutex;
   std::set<std::thread::id> connections;  // the server has a thread per connection
   support::HttpServer server([&](const support::ServedRequest& request) {

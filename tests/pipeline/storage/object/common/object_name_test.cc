@@ -5,7 +5,7 @@
 namespace penstock::storage {
 namespace {
 
-TEST(ObjectName, AURLIsItsParts) {
+TEST(ObjectName, AUrlIsSplitIntoItsParts) {
   EXPECT_EQ(ParseObjectName("s3://train/a/b c-0").value(), (ObjectName{ObjectScheme::kS3, "train", "a/b c-0"}));
   EXPECT_EQ(ParseObjectName("https://data.example.com:8443/a/b%20c").value(),
             (ObjectName{ObjectScheme::kHttps, "data.example.com:8443", "a/b%20c"}));
@@ -16,7 +16,7 @@ TEST(ObjectName, AURLIsItsParts) {
   }
 }
 
-TEST(ObjectName, WhatIsWrongIsSaidWithoutWhatIsSecret) {
+TEST(ObjectName, ErrorsNameTheMistakeWithoutSecrets) {
   for (const char* name :
        {"s3://", "s3:///key", "https:///path", "s3://buck et/key", "s3://a,b/key", "ftp://host/file"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseObjectName(name).status())) << name;
@@ -32,7 +32,7 @@ TEST(ObjectName, WhatIsWrongIsSaidWithoutWhatIsSecret) {
   }
 }
 
-TEST(ObjectName, PercentEncodingKeepsWhatIsPlain) {
+TEST(ObjectName, PercentEncodingKeepsUnreservedCharacters) {
   EXPECT_EQ(PercentEncoded("aZ09-._~/ +\xC3\xA9", "/"), "aZ09-._~/%20%2B%C3%A9");
 }
 

@@ -28,7 +28,7 @@ TEST(RequestSecrets, HeadersWithKeysAndTokensAreHidden) {
   }
 }
 
-TEST(RequestSecrets, ATokenIsHiddenAlsoWithoutItsScheme) {
+TEST(RequestSecrets, ATokenIsHiddenEvenWithoutItsScheme) {
   HttpRequest request;
   request.headers = {"Authorization: Bearer hunter2"};
   HttpResponse response;

@@ -57,7 +57,7 @@ class GoogleTokensTest : public KeyTest {
   RsaKey key_;
 };
 
-TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
+TEST_F(GoogleTokensTest, AServiceAccountAuthenticatesBySignature) {
   Use(ServiceAccount());
   GoogleTokens tokens(Machine(), &http_);
   EXPECT_EQ(Get(tokens.source())->value, "token-1");
@@ -81,7 +81,7 @@ TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
   EXPECT_EQ(Asked().size(), 2u) << "an expired token is fetched again";
 }
 
-TEST_F(GoogleTokensTest, AClockThatIsOffIsSetByGooglesAnswer) {
+TEST_F(GoogleTokensTest, AWrongClockIsCorrectedByGooglesAnswer) {
   Use(ServiceAccount());
   answer_ = [](const support::ServedRequest& request) {
     const std::vector<std::string> parts = absl::StrSplit(support::FieldsOfQuery(request.body)["assertion"], '.');
@@ -96,7 +96,7 @@ TEST_F(GoogleTokensTest, AClockThatIsOffIsSetByGooglesAnswer) {
   EXPECT_EQ(Get(tokens.source())->value, "late");
 }
 
-TEST_F(GoogleTokensTest, AUsersLoginIsRefreshed) {
+TEST_F(GoogleTokensTest, TheLoginOfAUserIsRefreshed) {
   variables_["CLOUDSDK_CONFIG"] = "/config";
   files_["/config/application_default_credentials.json"] = nlohmann::json{
       {"type", "authorized_user"},
@@ -113,7 +113,7 @@ TEST_F(GoogleTokensTest, AUsersLoginIsRefreshed) {
                                                       {"refresh_token", "1//hunter2"}}));
 }
 
-TEST_F(GoogleTokensTest, AnothersTokenIsExchangedAndAServiceAccountsHadForIt) {
+TEST_F(GoogleTokensTest, AnExternalTokenIsExchangedForThatOfAServiceAccount) {
   nlohmann::json file = {{"type", "external_account"},
                          {"audience", "//iam/pool"},
                          {"subject_token_type", "urn:ietf:params:oauth:token-type:jwt"},
@@ -139,7 +139,7 @@ TEST_F(GoogleTokensTest, AnothersTokenIsExchangedAndAServiceAccountsHadForIt) {
   EXPECT_EQ(Asked()[1].headers.at("authorization"), "Bearer sts");
 }
 
-TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
+TEST_F(GoogleTokensTest, AUserOrAServiceAccountMayImpersonateAnother) {
   answer_ = [](const support::ServedRequest& request) {
     if (request.path == "/token")
       return support::ServedAnswer{.body = "{\"access_token\": \"mine\", \"expires_in\": 3600}"};
@@ -180,7 +180,7 @@ TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
   }
 }
 
-TEST_F(GoogleTokensTest, AMachineIsAskedForItsAccount) {
+TEST_F(GoogleTokensTest, AMachineUsesTheMetadataServer) {
   variables_["NO_GCE_CHECK"] = "";
   variables_["GCE_METADATA_HOST"] = server_.url().substr(std::string("http://").size());
   GoogleTokens tokens(Machine(), &http_);
@@ -189,7 +189,7 @@ TEST_F(GoogleTokensTest, AMachineIsAskedForItsAccount) {
   EXPECT_EQ(Asked()[0].headers.at("metadata-flavor"), "Google");
 }
 
-TEST_F(GoogleTokensTest, FederationByAwsOrAProgramIsRefusedWithTheWayOut) {
+TEST_F(GoogleTokensTest, FederationByAwsOrAProgramIsRejectedWithTheFix) {
   const auto message_of = [this](const nlohmann::json& source) {
     nlohmann::json file = {{"type", "external_account"},
                            {"audience", "//iam/pool"},
@@ -216,7 +216,7 @@ TEST_F(GoogleTokensTest, FederationByAwsOrAProgramIsRefusedWithTheWayOut) {
   }
 }
 
-TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
+TEST_F(GoogleTokensTest, ErrorsNameTheMistakeWithoutSecrets) {
   const auto message = [this] {
     GoogleTokens tokens(Machine(), &http_);
     const absl::Status status = Get(tokens.source()).status();

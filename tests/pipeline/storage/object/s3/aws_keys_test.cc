@@ -32,7 +32,7 @@ class AwsKeysTest : public testing::Test {
   std::atomic<int64_t> now_{1000};
 };
 
-TEST_F(AwsKeysTest, TheEnvironmentGoesBeforeFiles) {
+TEST_F(AwsKeysTest, TheEnvironmentHasPrecedenceOverFiles) {
   variables_["AWS_ACCESS_KEY_ID"] = "id";
   variables_["AWS_SECRET_ACCESS_KEY"] = "secret";
   variables_["AWS_SESSION_TOKEN"] = "token";
@@ -59,7 +59,7 @@ TEST_F(AwsKeysTest, AProfileIsReadFromEitherFile) {
   EXPECT_NE(Get(&mistyped).status().message().find("wrok"), std::string::npos);
 }
 
-TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
+TEST_F(AwsKeysTest, KeysOfAContainerAreRenewedBeforeTheyExpire) {
   std::atomic<int> asked{0};
   support::HttpServer server([&](const support::ServedRequest& request) {
     EXPECT_EQ(request.headers.at("authorization"), "let me");
@@ -79,7 +79,7 @@ TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
   EXPECT_EQ(Get(&source)->id, "id3");
 }
 
-TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
+TEST_F(AwsKeysTest, ALocalServiceIsRequestedWithoutAProxy) {
   support::HttpServer server([](const support::ServedRequest&) {
     return support::ServedAnswer{.body = "{\"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}"};
   });
@@ -93,7 +93,7 @@ TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
   setenv("no_proxy", "127.0.0.1", 1);  // HttpServer sets the same
 }
 
-TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
+TEST_F(AwsKeysTest, AnAnswerWithoutKeysIsUnavailable) {
   for (const char* body : {"<html>", "", "[]", "{}", "{\"AccessKeyId\": 7, \"SecretAccessKey\": null}"}) {
     support::HttpServer server([&](const support::ServedRequest&) { return support::ServedAnswer{.body = body}; });
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
@@ -103,7 +103,7 @@ TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
   }
 }
 
-TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
+TEST_F(AwsKeysTest, TheRoleOfAProfileIsRequestedWithTheKeysOfItsSource) {
   support::HttpServer server([](const support::ServedRequest& request) {
     EXPECT_NE(request.body.find("Action=AssumeRole&"), std::string::npos) << request.body;
     EXPECT_NE(request.body.find("RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader"), std::string::npos) << request.body;
@@ -140,9 +140,9 @@ TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
   }
 }
 
-TEST_F(AwsKeysTest, APodsTokenAndARolesKeysGoNowhereWithoutTls) {
+TEST_F(AwsKeysTest, SecretsOfPodsAndRolesAreNotSentWithoutTls) {
   support::HttpServer server([](const support::ServedRequest&) {
-    ADD_FAILURE() << "asked";
+    ADD_FAILURE() << "a request was sent";
     return support::ServedAnswer{.status = 500};
   });
   files_["/token"] = "hunter2";
@@ -161,7 +161,7 @@ TEST_F(AwsKeysTest, APodsTokenAndARolesKeysGoNowhereWithoutTls) {
   }
 }
 
-TEST_F(AwsKeysTest, ARoleIsTakenByTheKeysOfAnotherRole) {
+TEST_F(AwsKeysTest, ARoleIsRequestedWithTheKeysOfAnotherRole) {
   std::vector<std::string> asked;
   support::HttpServer server([&](const support::ServedRequest& request) {
     asked.push_back(request.headers.at("authorization").substr(0, 40) + " " + request.body);
@@ -187,7 +187,7 @@ TEST_F(AwsKeysTest, ARoleIsTakenByTheKeysOfAnotherRole) {
   EXPECT_NE(asked[1].find("RoleArn=arn%3Aouter"), std::string::npos) << asked[1];
 }
 
-TEST_F(AwsKeysTest, AProgramsKeysAreHadAnewBeforeTheyEnd) {
+TEST_F(AwsKeysTest, KeysOfAProgramAreRenewedBeforeTheyExpire) {
   files_["/home/me/.aws/config"] = "[default]\ncredential_process = /opt/keys --of \"me and you\"\n";
   HttpClient http(1);
   Environment machine = Machine();
@@ -215,7 +215,7 @@ TEST_F(AwsKeysTest, AProgramsKeysAreHadAnewBeforeTheyEnd) {
   }
 }
 
-TEST_F(AwsKeysTest, WhatAProgramPrintsIsNotShown) {
+TEST_F(AwsKeysTest, ErrorsDoNotContainTheOutputOfAProgram) {
   files_["/home/me/.aws/config"] = "[default]\ncredential_process = x\n";
   for (const char* output : {"hunter2", "{\"Version\": 2, \"SecretAccessKey\": \"hunter2\"}", "{\"Version\": 1}",
                              "{\"Version\": 1, \"AccessKeyId\": \"hunter2\"}"}) {
@@ -229,7 +229,7 @@ TEST_F(AwsKeysTest, WhatAProgramPrintsIsNotShown) {
   }
 }
 
-TEST_F(AwsKeysTest, ALoginBySsoGivesKeysAndOneThatIsOverSaysHowToLogIn) {
+TEST_F(AwsKeysTest, AnSsoLoginGivesKeysAndAnExpiredLoginNamesTheCommand) {
   std::atomic<int> status{200};
   support::HttpServer server([&](const support::ServedRequest& request) {
     EXPECT_EQ(request.path + "?" + request.query, "/federation/credentials?role_name=Reader&account_id=123");
@@ -263,7 +263,7 @@ TEST_F(AwsKeysTest, ALoginBySsoGivesKeysAndOneThatIsOverSaysHowToLogIn) {
   EXPECT_NE(said().status().message().find("that login has expired; `aws sso login"), absl::string_view::npos);
 }
 
-TEST_F(AwsKeysTest, ARoleThatIsRefusedSaysWhy) {
+TEST_F(AwsKeysTest, ARefusedRoleReportsTheReason) {
   support::HttpServer server([](const support::ServedRequest&) {
     return support::ServedAnswer{
         .status = 403,
@@ -303,7 +303,7 @@ TEST_F(AwsKeysTest, APodsTokenIsExchanged) {
   EXPECT_EQ(Get(&source).value(), (AwsKeys{"id", "s", "t", 7200}));
 }
 
-TEST_F(AwsKeysTest, KeysAreNotAskedForInTheClearOfAnotherMachine) {
+TEST_F(AwsKeysTest, KeysAreNotRequestedFromAnotherMachineWithoutTls) {
   HttpClient http(1);
   for (const char* url : {"http://example.com/keys", "http://127.0.0.1.example.com/keys", "ftp://127.0.0.1/"}) {
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url;
@@ -312,7 +312,7 @@ TEST_F(AwsKeysTest, KeysAreNotAskedForInTheClearOfAnotherMachine) {
   }
 }
 
-TEST_F(AwsKeysTest, WithoutKeysItIsSaidWhereTheyWereLookedFor) {
+TEST_F(AwsKeysTest, TheErrorWithoutKeysNamesTheSearchedPlaces) {
   HttpClient http(1);
   AwsKeySource source(Machine(), &http);
   const absl::Status none = Get(&source).status();

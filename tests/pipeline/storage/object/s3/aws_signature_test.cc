@@ -24,19 +24,19 @@ std::string SignatureOf(const AwsRequest& request) {
   return header.substr(header.find("Signature=") + 10);
 }
 
-TEST(AwsSignature, OfARangeIsThatOfTheDocumentation) {
+TEST(AwsSignature, OfARangeMatchesTheDocumentation) {
   AwsRequest request = ExampleRequest("/test.txt");
   request.headers = {{"range", "bytes=0-9"}};
   EXPECT_EQ(SignatureOf(request), "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
 }
 
-TEST(AwsSignature, OfAListingIsThatOfTheDocumentation) {
+TEST(AwsSignature, OfAListingMatchesTheDocumentation) {
   AwsRequest request = ExampleRequest("/");
   request.query = {{"max-keys", "2"}, {"prefix", "J"}};
   EXPECT_EQ(SignatureOf(request), "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
-TEST(AwsSignature, OfAParameterWithoutAValueIsThatOfTheDocumentation) {
+TEST(AwsSignature, OfAParameterWithoutAValueMatchesTheDocumentation) {
   AwsRequest request = ExampleRequest("/");
   request.query = {{"lifecycle", ""}};
   EXPECT_EQ(SignatureOf(request), "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
