@@ -183,8 +183,8 @@ std::string WhatIsIn(storage::Storage* storage, const std::string& folder, const
       files ? "" : ", which are folders; `penstock import` makes shards of folders of images");
 }
 
-// Describes why the glob matches nothing below the root. Names the deepest folder of the glob that exists, and lists what
-// the folder contains. Returns "" if the cause cannot be determined.
+// Describes why the glob matches nothing below the root. Names the deepest folder of the glob that exists, and lists
+// what the folder contains. Returns "" if the cause cannot be determined.
 std::string WhereItEnds(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
@@ -246,7 +246,7 @@ absl::Status CheckGlob(const storage::Storage& storage, const std::string& glob)
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
-  // CheckName() rejects a '?' in a URL, where it starts the query. URLs may contain the other wildcards.
+  // In an HTTP URL, '?' would start the query, so CheckName() rejects it there. No other wildcard has a second meaning.
   PS_RETURN_IF_ERROR(storage.CheckName(glob));
   for (const std::string& part : Components(storage, glob)) {
     if (part == "..") {

@@ -1,4 +1,4 @@
-// Finds the files of a dataset: expands globs inside the configured data roots only.
+// Finds the files of a dataset. Expands globs, and only inside the configured data roots.
 #ifndef PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_
 #define PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_
 
@@ -25,31 +25,32 @@ struct DataRoot {
   std::string given = {};
 };
 
-// Parses "name=path" or "path", which takes its name from the path's last component. The path may be a URL of objects,
-// which are not accessed yet. A relative path is relative to the working folder. A '=' after a '/' belongs to the path.
-// Returns an error if a path is not a folder, if a name is empty, or if two roots have the same name.
+// Parses "name=path" or "path". The name of a root without "name=" is the path's last component. A relative path is
+// relative to the working folder. A '=' after a '/' belongs to the path. The path may be a URL of objects, and objects
+// are not accessed yet. Returns an error if a path is not a folder, if a name is empty, or if two roots have the same
+// name.
 absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(storage::Storage* storage, const std::vector<std::string>& specs);
 
 struct DatasetFile {
-  std::string root;                   // name of its root
-  std::string relative_path;          // below the root, as matched
+  std::string root;                   // name of the root
+  std::string relative_path;          // below the root, as the glob matched it
   std::string path;                   // the path to open: absolute, with symlinks resolved
-  std::optional<FileInfo> info = {};  // set if the storage returned it together with the names
+  std::optional<FileInfo> info = {};  // set if the storage returned it with the listing
 
   bool operator==(const DatasetFile&) const = default;
 };
 
-// Returns all regular files that the globs match, sorted by the bytes of (root, relative_path). Each file appears once,
-// even if two names lead to it; the first name counts.
+// Returns all regular files that the globs match, sorted by the bytes of (root, relative_path). If several names lead
+// to one file, the result has only the first name.
 //   - A relative glob is tried in every root. An absolute one, or a URL, must begin with a root's path.
 //   - `*`, `?` and `[...]` match within a path component, as in fnmatch(3). Only a dot matches a leading dot.
 //   - Folders, index sidecars (".psidx") and temporary files are skipped.
 // Errors:
 //   FailedPrecondition  `roots` is empty
-//   InvalidArgument     a glob with "..", a URL of another kind, a glob outside the roots, or a match that is neither a
-//                       file nor a folder
-//   PermissionDenied    a symlink leads out of the roots, which the message lists
-//   NotFound            a glob has no match; names it and the roots
+//   InvalidArgument     no glob; an empty glob, or one with ".." or a zero byte; a URL of another kind; a glob outside
+//                       the roots; or a match that is neither a file nor a folder
+//   PermissionDenied    a symlink leads out of the roots; the message lists the roots
+//   NotFound            a glob has no match; the message names the glob and the roots
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);
 

@@ -231,7 +231,7 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   EXPECT_EQ(made.labels, (std::vector<int64_t>{11, 12}));
   made = Make(Job(crop, "min_area: 150"), record);
   EXPECT_EQ(made.labels, (std::vector<int64_t>{11}));
-  // A part that a crop removed stays removed, whatever moves the image later.
+  // A part of a box that a crop removed stays removed, even if a later op moves the image.
   made = Make(Job(crop + "ops { pad { left: 50 right: 50 } }", "min_visible: 0.6"), record);
   EXPECT_EQ(made.labels, (std::vector<int64_t>{12}));
   near(made.boxes[0], {60, 25, 70, 35});

@@ -106,7 +106,7 @@ TEST(ContactSheet, ShowsMixedRowsWithTheirPartners) {
   EXPECT_EQ(CountColor(*sheet, 100, 0, 50), 1600) << "mixup changes the whole cell";
   EXPECT_EQ(CountColor(*sheet, 0, 0, 100), 800) << "cutmix shows half of the partner";
   EXPECT_EQ(CountColor(*sheet, 200, 0, 0), 1600 + 800 + 1600)
-      << "as read, the other half, and the draw without a partner";
+      << "the cell as read, half of the cutmix cell, and the cell without a partner";
   record.partners.pop_back();
   EXPECT_FALSE(RenderContactSheet(job, {record}, {.draws = 3, .cell = 40}).ok()) << "each draw needs a partner";
 }

@@ -143,7 +143,8 @@ TEST(Warp, TheIdentityAndWholeShiftsChangeNoPixel) {
   }
 }
 
-// A source that is a pixel's center in exact arithmetic has that pixel, whatever the last bits of its computation are.
+// A source coordinate that is a pixel's center in exact arithmetic gives that pixel, even if rounding changes its last
+// bits.
 TEST(Warp, BilinearIsExactWhereCoordinatesAreWhole) {
   constexpr int kWidth = 41, kHeight = 31;
   const double w = kWidth, h = kHeight;

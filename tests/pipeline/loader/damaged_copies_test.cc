@@ -1,4 +1,4 @@
-// A read returns wrong bytes of a record: the row uses a later, right read. Only a decision marks the record as bad.
+// If a read returns wrong bytes of a record, the row uses a later, correct read. Only a decision marks a record as bad.
 #include "pipeline/loader/damaged_copies.h"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,7 @@ constexpr uint64_t kExpectedPositions = 100, kExpectedEpochs = 6;
 
 using EpochPosition = std::pair<uint64_t, uint64_t>;
 
-// The record of a position is its mirror image, so that records and positions differ.
+// Positions have the records in reverse order, so that records and positions differ.
 uint64_t RecordOf(uint64_t position) { return kExpectedPositions - 1 - position; }
 
 std::set<EpochPosition> Covered(const ExpectedRows& rows) {

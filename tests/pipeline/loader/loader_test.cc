@@ -97,7 +97,7 @@ TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
   EXPECT_EQ(loader->Stats().failed_rows, 1u);
 }
 
-// A row that fits no message is not kept. The fault is its record's.
+// The loader drops a row that is larger than a message. The fault is the record's.
 TEST(LoaderPolicy, ARowLargerThanAMessageFollowsThePolicy) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK}) {
     MemoryJob job = MakeMemoryJob(5, 20, kLoadedRowBytes, policy);

@@ -38,8 +38,9 @@ namespace penstock::loader {
 namespace {
 
 // A web server of a folder's files. It is a separate process, so that its memory does not count as the reader's.
-// Answers of at least `held_from` bytes stop halfway until `most_held` of them have stopped. Its port may have belonged
-// to another process a moment ago, whose peers may still call it: a connection that asks for no file is closed.
+// Answers of at least `held_from` bytes stop halfway until `most_held` of them have stopped. Another process may have
+// used the server's port just before, and its peers may still connect. The server closes a connection that requests no
+// file.
 class HoldingServer {
  public:
   HoldingServer(std::string folder, uint64_t held_from, size_t most_held)

@@ -1,4 +1,5 @@
-// Reads of records in ranges: the rows are the same with few requests, within the budget, whatever fails.
+// Reads of records in ranges: they need few requests, stay within the budget, and give the same rows even if reads
+// fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -115,8 +115,8 @@ TEST_F(ResumedRowsTest, ARowResumesWithTheSubstituteThatItTried) {
   EXPECT_EQ(substituted, 2);
   const LoaderStats stats = loader->Stats();
   EXPECT_EQ(stats.planned_rows, 40u);
-  // A row looks up each record that it tries once, however often it reads the record. It looks up none that was read
-  // before its turn and is damaged.
+  // A row looks up each record that it tries once, even if it reads the record several times. It looks up no damaged
+  // record that was read before the row's turn.
   EXPECT_LE(Lookups(stats.record_cache), 42u);
   EXPECT_GE(Lookups(stats.record_cache), 40u);
 }

@@ -139,7 +139,7 @@ TEST_F(SlowReadsTest, UrgentRowsAreReadFirst) {
   session->Request(urgent);
   while (storage_.urgent() < 2) storage_.Let(1);
   storage_.Let(2);
-  // At most the rows of the 30 that were under way before, and those that the thread has begun meanwhile.
+  // At most the earlier rows whose reads were in flight, and the rows that the thread has begun since.
   EXPECT_LE(sink.held(), 10u);
   storage_.Hold(false);
   EXPECT_EQ(sink.TakeStep(9, 2).size(), 2u);

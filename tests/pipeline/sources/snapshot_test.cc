@@ -24,7 +24,7 @@ TEST(Snapshot, MapsEveryRecordToItsShardAndBack) {
 }
 
 TEST(Snapshot, FindsRecordsOfShardsOfVeryDifferentSizes) {
-  // In order: alike, empty shards at all places, one huge among small ones, more shards than records.
+  // In order: shards of one size; empty shards at all places; a huge shard among small ones; more shards than records.
   const std::vector<std::vector<uint64_t>> shapes = {{100, 100, 100, 100, 100, 100, 100},
                                                      {0, 0, 5, 0, 1, 0, 0},
                                                      {1, 2, 100'000, 1, 0, 3},

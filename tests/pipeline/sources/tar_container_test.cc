@@ -94,7 +94,7 @@ TEST(TarContainer, TheContentHashCoversNamesAndDataAndNeitherTimesNorCompression
     return IndexOfTar(bytes).content_hash;
   };
   EXPECT_EQ(changed(512 + 140, true), hash) << "the time of the first member";
-  EXPECT_NE(changed(512 + 6, true), hash) << "its name";
+  EXPECT_NE(changed(512 + 6, true), hash) << "the name of the member";
   EXPECT_NE(changed(archive.bytes.find(archive.samples[5]) + 512, false), hash) << "data";
 }
 

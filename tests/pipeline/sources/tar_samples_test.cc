@@ -73,7 +73,7 @@ TEST(TarSamples, EqualThoseOfTheWebdatasetPackage) {
   EXPECT_EQ(whole, 10u);
 }
 
-// The package misses damage in two places. It takes a header that is cut off for the end of the archive. It also keeps
+// The package misses damage in two places. It treats a truncated header as the end of the archive. It also keeps
 // the last sample, although the header may be that of a further member of the sample.
 TEST(TarSamples, OfATruncatedArchiveEqualThoseOfThePackageAndReportDamage) {
   size_t in_headers = 0, in_data = 0, between = 0;

@@ -55,7 +55,7 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
     EXPECT_NE(Verify(table).Describe(0).find("docs/import.md#tables"), std::string::npos);
   }
   EXPECT_NE(Verify("\x28\xB5\x2F\xFD" + rest).Describe(0).find("zstd -dc"), std::string::npos);
-  // A file that begins with records is a damaged shard, whatever follows.
+  // A file that begins with records is a damaged shard, even if other data follows.
   std::string bytes = Frame(Records());
   bytes.insert(20, "\xFF\xD8\xFF\xE0");
   EXPECT_EQ(Verify(bytes).Describe(0).find("JPEG"), std::string::npos);

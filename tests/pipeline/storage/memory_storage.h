@@ -36,7 +36,7 @@ class MemoryStorage final : public Storage {
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     calls_.Add(options, [this, name, listed = options.listed, done = std::move(done)](bool cancelled) mutable {
       absl::StatusOr<StoredName> found = Look(name, cancelled);
-      if (listed && found.ok()) found->info = *listed;  // as a storage that makes no request
+      if (listed && found.ok()) found->info = *listed;  // like a storage that opens without a request
       if (!found.ok()) {
         std::move(done)(found.status());
       } else if (found->kind != StoredEntry::Kind::kFile) {
@@ -93,7 +93,7 @@ class MemoryStorage final : public Storage {
     objects_.erase(name);
     return absl::OkStatus();
   }
-  // New files are in their writers until they are complete.
+  // A new file is in its writer until it is complete, so there is nothing to remove.
   absl::Status RemoveUnfinished(const std::string& folder) override { return absl::OkStatus(); }
 
  private:
@@ -116,7 +116,7 @@ class MemoryStorage final : public Storage {
     std::string content_;
   };
 
-  // Each read states which state it wants, as HTTP's If-Match does.
+  // Each read names the state of the file that it wants, as HTTP's If-Match does.
   class File final : public StoredFile {
    public:
     File(MemoryStorage* storage, std::string name, FileInfo opened)

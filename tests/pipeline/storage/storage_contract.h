@@ -106,7 +106,7 @@ inline void WritesHoldToTheContract(Storage* storage, const std::string& folder)
   }
   EXPECT_TRUE(absl::IsResourceExhausted(content(5).status())) << content(5).status();
 
-  // The tag is that of the new state, and a condition compares it.
+  // Put() returns the tag of the new state, and a condition compares the tag.
   const std::string tag = storage->Put(name, "other").value();
   EXPECT_EQ(content().value(), "other");
   EXPECT_EQ(storage->StatAndWait(name)->info.tag, tag);
@@ -118,7 +118,7 @@ inline void WritesHoldToTheContract(Storage* storage, const std::string& folder)
     EXPECT_EQ(content().value(), "third");
   }
 
-  // A file in the state of its listing, which may be the storage's last word about it.
+  // Opens a file in its listed state. The storage may notice a change only when it reads the file.
   const FileInfo info = storage->StatAndWait(name)->info;
   EXPECT_EQ(storage->OpenAndWait(name, {.listed = info}).value()->opened(), info);
   EXPECT_TRUE(storage->Put(name, "a longer content").ok());

@@ -1,4 +1,5 @@
-// Compares with zlib: accepted streams give zlib's bytes, and the inflater rejects whatever zlib rejects.
+// Compares with zlib. A stream that the inflater accepts gives zlib's bytes. The inflater rejects every stream that
+// zlib rejects.
 #include "pipeline/image/png/inflater.h"
 
 #include <gtest/gtest.h>

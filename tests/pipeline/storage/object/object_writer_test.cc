@@ -1,4 +1,4 @@
-// New objects are visible only when they are whole, whatever fails on the way.
+// A new object is visible only when it is complete, even if requests fail.
 #include <gtest/gtest.h>
 
 #include <atomic>
