@@ -270,7 +270,7 @@ TEST_F(DamagedCopiesTest, ASubstituteWithADamagedCopyIsNotSkipped) {
   const auto job = Job(DamageVerdict::kGiven);
   job->decided()->Add(std::vector<uint64_t>{7});
   auto rows = Rows(job);
-  ASSERT_TRUE(rows[7].damaged_record.has_value()) << "another worker may have the stand-in intact";
+  ASSERT_TRUE(rows[7].damaged_record.has_value()) << "another worker may have an intact copy of the substitute";
   EXPECT_EQ(*rows[7].damaged_record, stand_in);
   job->decided()->Add(std::vector<uint64_t>{stand_in});
   rows = Rows(job);

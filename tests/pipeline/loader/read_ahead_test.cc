@@ -113,7 +113,7 @@ class ReadAheadTest : public ::testing::Test {
   ReadAhead::Known known_;
 };
 
-TEST(ReadAheadWays, SlowStorageIsReadAndOtherPlacesAreHinted) {
+TEST(ReadAheadWays, OnlySlowStorageIsReadAhead) {
   using Way = ReadAhead::Way;
   for (const bool low_latency : {false, true}) {
     EXPECT_EQ(ReadAhead::WayOf(RecordPlace::kMemory, low_latency), Way::kNone);

@@ -244,7 +244,7 @@ TEST_F(ChangedShardsTest, OtherContentStopsTheJobUntilTheRightBytesReturn) {
   // The right bytes, at another time.
   ASSERT_TRUE(WriteFileAtomically(set_.files[1], right).ok());
   Touch(set_.files[1]);
-  sim.RunFor(250 * kMillisecond);  // the failure stands
+  sim.RunFor(250 * kMillisecond);  // the loader checks the file again after 250 ms
   status = reader_->ReadRecord(13, &bytes);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(file_errors_->Lines(8, 300).empty());
@@ -271,7 +271,7 @@ TEST_F(ChangedShardsTest, AMissingFileFailsItsRowsByNameUntilItReturns) {
   EXPECT_NE(lines[0].find("No such file"), std::string::npos) << lines[0];
 
   std::filesystem::rename(set_.files[2] + ".away", set_.files[2]);
-  sim.RunFor(250 * kMillisecond);  // the failure stands
+  sim.RunFor(250 * kMillisecond);  // the loader checks the file again after 250 ms
   session->Request(RowsOf(25, 26, 1));
   sim.RunAll();
   ASSERT_EQ(sink.held(), 1u);

@@ -240,7 +240,7 @@ TEST(TuningController, AShortLoadOfOtherProcessesRemovesNoThread) {
   }
 }
 
-TEST(TuningController, DetectsATrainerByItsCpuTimeEvenIfItYields) {
+TEST(TuningController, ATrainerThatYieldsToTheLoaderIsFoundByItsCpuTime) {
   SimulatedMachine machine;
   machine.trainer_cpu = 1e-3;
   TuningLimits limits;
