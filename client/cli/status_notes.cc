@@ -9,8 +9,8 @@
 namespace penstock::cli {
 namespace {
 
-// Returns "record cache 1.2 GiB of 2.0 GiB, 85 % hits, 10.1 GiB served, 12 s of reading saved". Returns "" for a cache
-// in memory without look-ups.
+// Returns for example "record cache 1.2 GiB of 2.0 GiB, 85 % hits, 10 GiB served, 12.0 s of reading saved". Returns ""
+// for a cache in memory without lookups.
 std::string CacheLine(const v1::CacheLoad& cache) {
   const char* name = nullptr;
   const char* work = nullptr;
@@ -118,11 +118,13 @@ std::string CacheLines(const v1::StatusReply& status) {
     if (load.remote_requests() > 0 && load.rows() > 0 && load.remote_used_bytes() > 0) {
       absl::StrAppend(
           &out, "  worker ", NameOf(worker), ": storage ",
-          absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used",
+          absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read per byte used",
                           1000.0 * static_cast<double>(load.remote_requests()) / static_cast<double>(load.rows()),
                           static_cast<double>(load.remote_bytes()) / static_cast<double>(load.remote_used_bytes())));
-      if (load.remote_hedges() > 0)
-        absl::StrAppend(&out, ", ", load.remote_hedges(), " that were late asked for twice");
+      if (load.remote_hedges() > 0) {
+        absl::StrAppend(&out, ", ", Count(load.remote_hedges(), "late request"),
+                        load.remote_hedges() == 1 ? " was" : " were", " sent twice");
+      }
       out += "\n";
     }
   }

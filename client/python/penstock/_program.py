@@ -28,12 +28,13 @@ def find_program(name: str = "penstock") -> str:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.abspath(path)
         raise ConfigurationError(
-            f"PENSTOCK_PROGRAM={named}: {path} is no program that can be run; name the file `penstock`, or unset it"
+            f"PENSTOCK_PROGRAM={named}: {path} cannot be executed. Set PENSTOCK_PROGRAM to the "
+            "path of `penstock`, or unset it"
         )
     found = shutil.which(name)
     if found:
         return os.path.abspath(found)
     raise ConfigurationError(
         f"the program {name} was not found: not in this package ({_BUNDLED}), not in PATH, and PENSTOCK_PROGRAM is "
-        "not set. Install the wheel (pip install penstock), or set PENSTOCK_PROGRAM to its path"
+        "not set. Install the wheel (pip install penstock), or set PENSTOCK_PROGRAM to the path of `penstock`"
     )

@@ -46,12 +46,11 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
   load->set_remote_requests(50);
   load->set_remote_bytes(1300);
   load->set_remote_used_bytes(1000);
-  EXPECT_EQ(CacheLines(status),
-            "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
+  EXPECT_EQ(CacheLines(status), "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read per byte used\n");
   load->set_remote_hedges(3);
   EXPECT_EQ(CacheLines(status),
-            "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used, 3 that were late "
-            "asked for twice\n");
+            "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read per byte used, 3 late requests were sent "
+            "twice\n");
 }
 
 TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
@@ -85,7 +84,7 @@ TEST(StatusNotes, WhatAWorkerHasSetByItselfIsALineWithWhatItGave) {
   v1::Tuning* tuning = worker->mutable_load()->mutable_tuning();
   tuning->set_threads(2);
   tuning->set_most_threads(2);
-  EXPECT_EQ(TuningLines(status), "") << "as it was begun";
+  EXPECT_EQ(TuningLines(status), "") << "no change since the start";
   tuning->set_read_threads(48);
   tuning->set_changes(1);
   tuning->set_last_change("read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20 ms");
