@@ -12,7 +12,7 @@
 namespace penstock::client {
 namespace {
 
-TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
+TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNoRow) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
   ASSERT_NE(reader, nullptr);
@@ -24,7 +24,7 @@ TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
   EXPECT_LT(reader->Stats().longest_wait, absl::Seconds(2));
 }
 
-TEST(ReaderFaults, AlsoWhileTheCoordinatorIsAway) {
+TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNoRowWithoutTheCoordinator) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
   ASSERT_NE(reader, nullptr);
@@ -56,7 +56,7 @@ TEST(ReaderFaults, DuplicatesAreDropped) {
   EXPECT_GT(reader->Stats().duplicate_rows, 50u);
 }
 
-TEST(ReaderFaults, StreamsThatBreakAgainAndAgainOnlyCostTime) {
+TEST(ReaderFaults, RepeatedlyBrokenStreamsOnlyCostTime) {
   FakeCluster cluster(2);
   for (auto& worker : cluster.workers) worker->Behave({.break_after_rows = 12});
   auto reader = cluster.Open(cluster.options(1));
@@ -99,7 +99,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
   }
 }
 
-TEST(ReaderFaults, ADeadlineLosesNothingAndNamesWhatIsMissing) {
+TEST(ReaderFaults, ADeadlineLosesNoRowAndNamesTheMissingRows) {
   FakeCluster cluster(1);
   cluster.workers[0]->Behave({.silent = true});
   auto reader = cluster.Open(cluster.options());
@@ -114,7 +114,7 @@ TEST(ReaderFaults, ADeadlineLosesNothingAndNamesWhatIsMissing) {
   EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 12);
 }
 
-TEST(ReaderFaults, ARowsFailureComesWithItsStepAndStays) {
+TEST(ReaderFaults, ARowsFailureIsReportedWithItsStepAndStays) {
   FakeCluster cluster(2);
   for (auto& worker : cluster.workers) {
     worker->Behave({.failing = {{21, absl::DataLossError("data/shard-1, record 5, offset 99: bad CRC")},
@@ -130,7 +130,7 @@ TEST(ReaderFaults, ARowsFailureComesWithItsStepAndStays) {
   EXPECT_EQ(reader->status(), result.status);
 }
 
-TEST(ReaderFaults, AnotherWorkerIsAskedForWhatOneCannotReadJustNow) {
+TEST(ReaderFaults, RowsThatAWorkerCannotReadComeFromAnother) {
   FakeCluster cluster(2);
   std::map<uint64_t, absl::Status> failing;
   for (uint64_t row = 0; row < 100; ++row) failing[row] = absl::UnavailableError("I/O error");
@@ -157,7 +157,7 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   EXPECT_EQ(reader->Stats().masked_rows, 2u);
 }
 
-TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
+TEST(ReaderFaults, ASubstitutedRowNamesTheSourceOfItsContent) {
   FakeCluster cluster(1);
   cluster.workers[0]->Behave({.substituted = {{2, 77}, {9, 5}}});
   auto reader = cluster.Open(cluster.options());
@@ -182,7 +182,7 @@ TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
   EXPECT_EQ(reader->Stats().substituted_rows, 2u);
 }
 
-TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
+TEST(ReaderFaults, ASubstituteThatDoesNotExistIsRejected) {
   FakeCluster cluster(2);  // records 0 to 99
   cluster.workers[0]->Behave(
       {.substituted = {{0, 100}, {1, 100}, {2, 100}, {3, 100}, {4, 100}, {5, 100}, {6, 100}, {7, UINT64_MAX}}});
@@ -196,7 +196,7 @@ TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
   EXPECT_GT(reader->Stats().broken_streams, 0u);
 }
 
-TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
+TEST(ReaderFaults, ARejectedSessionIsReportedWithItsNumbers) {
   FakeCluster cluster(2);
   for (auto& worker : cluster.workers) {
     worker->Behave({.refuse = absl::ResourceExhaustedError("a step takes 900 bytes, 400 are free")});
@@ -211,7 +211,7 @@ TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
   while (!reader->Next(absl::Seconds(20)).ok()) std::this_thread::yield();
 }
 
-TEST(ReaderFaults, AMismatchedJobIsToldAndAnUnknownOneIsTriedAgain) {
+TEST(ReaderFaults, AMismatchedJobIsReportedAndAnUnknownJobIsRetried) {
   FakeCluster cluster(1);
   cluster.workers[0]->Behave({.refuse = absl::FailedPreconditionError("fingerprint 1 is not 2")});
   auto reader = cluster.Open(cluster.options());
@@ -239,7 +239,7 @@ TEST(ReaderFaults, AWorkerWithoutACommonProtocolIsNamedWithItsRelease) {
       << status;
 }
 
-TEST(ReaderFaults, AWorkerThatJoinsTakesPart) {
+TEST(ReaderFaults, AJoinedWorkerServesRows) {
   FakeCluster cluster(2);
   cluster.coordinator.SetView({cluster.workers[0]->view()});
   auto reader = cluster.Open(cluster.options(0));
@@ -253,7 +253,7 @@ TEST(ReaderFaults, AWorkerThatJoinsTakesPart) {
   EXPECT_EQ(reader->Stats().broken_streams, 0u);
 }
 
-TEST(ReaderFaults, ADrainedWorkerIsLeftWhenItOwesNothing) {
+TEST(ReaderFaults, TheStreamOfADrainedWorkerClosesWhenItOwesNoRow) {
   FakeCluster cluster(2);
   auto reader = cluster.Open(cluster.options(0));
   ASSERT_NE(reader, nullptr);

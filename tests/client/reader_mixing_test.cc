@@ -102,7 +102,7 @@ size_t CheckAll(const FakeJob& job, Reader* reader, uint32_t group, uint64_t ran
   return seen;
 }
 
-TEST(MixingReader, GivesEveryRowMixedInItsGroupWhateverTheWorkersAndTheLastBatch) {
+TEST(MixingReader, MixesEveryRowInItsGroupForAnyWorkersAndLastBatch) {
   for (const int workers : {1, 3}) {
     for (const uint32_t group : {2u, 4u, 8u}) {
       for (const v1::LastBatch last : {v1::DROP, v1::PAD, v1::PARTIAL}) {
@@ -119,7 +119,7 @@ TEST(MixingReader, GivesEveryRowMixedInItsGroupWhateverTheWorkersAndTheLastBatch
   }
 }
 
-TEST(MixingReader, RanksGiveTheRowsOfOneReader) {
+TEST(MixingReader, RanksTogetherReadTheRowsOfOneReader) {
   FakeJob job;
   job.last = v1::PAD;
   MixingCluster cluster(2, job, 2);
@@ -135,7 +135,7 @@ TEST(MixingReader, RanksGiveTheRowsOfOneReader) {
   }
 }
 
-TEST(MixingReader, AStateGoesOnAtOtherSizesWithTheSameRows) {
+TEST(MixingReader, AStateContinuesAtOtherSizesWithTheSameRows) {
   FakeJob job;
   MixingCluster cluster(2, job, 2);
   auto first = cluster.Open(cluster.options(2));
@@ -158,7 +158,7 @@ TEST(MixingReader, AStateGoesOnAtOtherSizesWithTheSameRows) {
   }
 }
 
-TEST(MixingReader, TheColumnsSaySoftLabels) {
+TEST(MixingReader, ReportsSoftLabelColumns) {
   MixingCluster cluster(1, {}, 2);
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
@@ -168,7 +168,7 @@ TEST(MixingReader, TheColumnsSaySoftLabels) {
   EXPECT_EQ(reader->columns()[0].type, ElementType::kUint8);
 }
 
-TEST(MixingReader, SizesThatCutGroupsAreRefusedWithTheNumbers) {
+TEST(MixingReader, SizesThatSplitGroupsAreRejectedWithTheNumbers) {
   FakeJob job;
   job.batch = 16;
   MixingCluster cluster(1, job, 4);
@@ -186,7 +186,7 @@ TEST(MixingReader, SizesThatCutGroupsAreRefusedWithTheNumbers) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("a multiple of 4"));
 }
 
-TEST(MixingReader, AStateInsideAGroupIsRefused) {
+TEST(MixingReader, AStateInsideAGroupIsRejected) {
   FakeJob job;
   FakeCluster plain(1, job);
   ReaderOptions options = plain.options();
@@ -202,7 +202,7 @@ TEST(MixingReader, AStateInsideAGroupIsRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("position 5 is inside a group of 2 rows"));
 }
 
-TEST(MixingReader, ALabelThatIsNoClassFailsItsStepAndNoEarlierOne) {
+TEST(MixingReader, ALabelThatIsNoClassFailsItsStepAndNoEarlierStep) {
   MixingCluster cluster(2, {}, 2);
   v1::Job job = cluster.coordinator.job();
   job.mutable_spec()->mutable_mix()->set_classes(20);
@@ -217,7 +217,7 @@ TEST(MixingReader, ALabelThatIsNoClassFailsItsStepAndNoEarlierOne) {
   }
 }
 
-TEST(MixingReader, AJobWhoseColumnsCannotBeMixedIsRefused) {
+TEST(MixingReader, AJobWhoseColumnsCannotBeMixedIsRejected) {
   MixingCluster cluster(1, {}, 2);
   v1::Job job = cluster.coordinator.job();
   job.mutable_spec()->mutable_mix()->set_label("values");

@@ -13,7 +13,7 @@
 namespace penstock::client {
 namespace {
 
-TEST(Reader, GivesEveryRowOfEveryEpochInOrder) {
+TEST(Reader, ReturnsEveryRowOfEveryEpochInOrder) {
   for (const int workers : {1, 2, 5}) {
     FakeCluster cluster(workers);
     auto reader = cluster.Open(cluster.options(3));
@@ -40,7 +40,7 @@ TEST(Reader, PadsTheLastBatch) {
   EXPECT_EQ(ReadAll(job, reader.get()).batches, 26);
 }
 
-TEST(Reader, GivesASmallerLastBatchUnderPartial) {
+TEST(Reader, ReturnsASmallerLastBatchUnderPartial) {
   FakeJob job;
   job.last = v1::PARTIAL;
   FakeCluster cluster(2, job);
@@ -72,7 +72,7 @@ TEST(Reader, RanksShareEachStep) {
   }
 }
 
-TEST(Reader, TellsItsColumns) {
+TEST(Reader, ReportsItsColumns) {
   FakeCluster cluster(1);
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
@@ -86,7 +86,7 @@ TEST(Reader, TellsItsColumns) {
   EXPECT_TRUE(columns[4].ragged);
 }
 
-TEST(Reader, GoesOnFromASavedState) {
+TEST(Reader, ContinuesFromASavedState) {
   FakeCluster cluster(2);
   std::string state;
   {
@@ -120,7 +120,7 @@ TEST(Reader, GoesOnFromASavedState) {
   EXPECT_EQ(ReadAll(smaller, reader.get(), 1, 2).batches, 15);
 }
 
-TEST(Reader, RefusesAStateOfAnotherPlanWithBothValues) {
+TEST(Reader, RejectsAStateOfAnotherPlanAndNamesBothValues) {
   FakeCluster cluster(1);
   ReaderOptions options = cluster.options();
   options.state = "penstock-state version=1 epoch=0 position=8 order=00000000000000aa pipeline=0000000000000058";
@@ -143,7 +143,7 @@ TEST(Reader, RefusesAStateOfAnotherPlanWithBothValues) {
   cluster.coordinator.WaitForSessions(0);  // refused sessions are closed
 }
 
-TEST(Reader, RefusesAWorldSizeThatDoesNotDivideTheBatch) {
+TEST(Reader, RejectsAWorldSizeThatDoesNotDivideTheBatch) {
   FakeCluster cluster(1);
   ReaderOptions options = cluster.options();
   options.world_size = 3;
@@ -155,7 +155,7 @@ TEST(Reader, RefusesAWorldSizeThatDoesNotDivideTheBatch) {
   EXPECT_EQ(Reader::Open(cluster.connect(), options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Reader, NamesTheJobThatIsNotThere) {
+TEST(Reader, NamesAnUnknownJob) {
   FakeCluster cluster(1);
   ReaderOptions options = cluster.options();
   options.job = "other";
@@ -165,7 +165,7 @@ TEST(Reader, NamesTheJobThatIsNotThere) {
   EXPECT_NE(std::string(reader.status().message()).find("fake"), std::string::npos);
 }
 
-TEST(Reader, NamesTheCoordinatorThatCannotBeReached) {
+TEST(Reader, NamesAnUnreachableCoordinator) {
   ConnectOptions connect;
   connect.coordinator = "127.0.0.1:1";
   connect.open_timeout = absl::Seconds(1);
@@ -195,7 +195,7 @@ TEST(Reader, WaitsForAJobInPreparation) {
   EXPECT_EQ(ReadAll(cluster.job, reader->get()).batches, 12);
 }
 
-TEST(Reader, TellsWhyAJobFailed) {
+TEST(Reader, ReportsWhyAJobFailed) {
   FakeCluster cluster(1);
   cluster.coordinator.SetState(v1::FAILED, "shard-3: record 7 is broken");
   auto reader = Reader::Open(cluster.connect(), cluster.options());
@@ -203,14 +203,14 @@ TEST(Reader, TellsWhyAJobFailed) {
   EXPECT_NE(std::string(reader.status().message()).find("record 7 is broken"), std::string::npos);
 }
 
-TEST(Reader, SaysThatNoWorkerIsThere) {
+TEST(Reader, ReportsThatNoWorkerIsLive) {
   FakeCluster cluster(0);
   auto reader = Reader::Open(cluster.connect(absl::Seconds(3)), cluster.options());
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_NE(std::string(reader.status().message()).find("no worker"), std::string::npos) << reader.status();
 }
 
-TEST(Reader, RefusesAPlanOfAnotherRelease) {
+TEST(Reader, RejectsAPlanOfAnotherRelease) {
   FakeCluster cluster(1);
   v1::Job job = cluster.coordinator.job();
   job.set_order_fingerprint(job.order_fingerprint() + 1);

@@ -40,7 +40,7 @@ transport::SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
 
 std::shared_ptr<BatchMemory> Memory() { return std::make_shared<BatchMemory>(nullptr, 1 << 20); }
 
-TEST(BatchFormat, RefusesColumnsThatCannotBe) {
+TEST(BatchFormat, RejectsInvalidColumns) {
   const auto code = [](batch::ColumnSpec spec) {
     batch::RowSchema schema;
     schema.columns = {std::move(spec)};
@@ -54,7 +54,7 @@ TEST(BatchFormat, RefusesColumnsThatCannotBe) {
   EXPECT_EQ(code(Column("a", batch::DType::kUint8, false, {0, 5})), absl::StatusCode::kOk);
 }
 
-TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
+TEST(BatchBuilder, WritesFixedColumnsToTheirRows) {
   const auto format =
       Format({Column("a", batch::DType::kUint16, false, {2}), Column("b", batch::DType::kInt64, false, {})});
   auto builder = BatchBuilder::Create(format, 2, Memory());
@@ -107,7 +107,7 @@ TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
   }
 }
 
-TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
+TEST(ColumnView, ReadingAnotherTypeEndsTheProcessAndNamesColumnAndTypes) {
   const Batch batch = OfColumn(Column("label", batch::DType::kInt64, false, {}));
   const ColumnView& label = batch.column("label");
   EXPECT_EQ(label.data<int64_t>().size(), 2u);
@@ -119,7 +119,7 @@ TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
   EXPECT_DEATH(ColumnView().data<float>(), "no batch");
 }
 
-TEST(ColumnView, TryDataSaysTheSameToThoseWhoAsk) {
+TEST(ColumnView, TryDataReturnsTheErrorOfAnotherType) {
   const Batch batch = OfColumn(Column("image", batch::DType::kFloat32, false, {3}));
   const ColumnView& image = batch.column("image");
   ASSERT_TRUE(image.TryData<float>().ok());
@@ -130,12 +130,12 @@ TEST(ColumnView, TryDataSaysTheSameToThoseWhoAsk) {
   EXPECT_EQ(image.TryData<int32_t>().status().code(), absl::StatusCode::kInvalidArgument) << "as wide, of another kind";
 }
 
-TEST(ColumnView, StringsAreNotData) {
+TEST(ColumnView, StringColumnsHaveNoData) {
   const Batch batch = OfColumn(Column("name", batch::DType::kString, true, {}, true));
   EXPECT_DEATH(batch.column("name").data<uint8_t>(), "column \"name\" holds string, .*string\\(i\\) does");
 }
 
-TEST(ColumnView, HalvesAreReadAsBitsOrAsTypesOfTheCallersOwn) {
+TEST(ColumnView, HalfFloatsCanBeReadAsBitsOrAsATypeOfTheCaller) {
   const Batch batch = OfColumn(Column("h", batch::DType::kBfloat16, false, {}));
   EXPECT_TRUE(batch.column("h").TryData<uint16_t>().ok());
   EXPECT_TRUE(batch.column("h").TryData<Half>().ok());
@@ -143,13 +143,13 @@ TEST(ColumnView, HalvesAreReadAsBitsOrAsTypesOfTheCallersOwn) {
   EXPECT_FALSE(OfColumn(Column("i", batch::DType::kInt16, false, {})).column("i").TryData<Half>().ok());
 }
 
-TEST(ColumnView, ARaggedColumnWithoutElementsIsEmptyAndOfItsType) {
+TEST(ColumnView, ARaggedColumnWithoutElementsIsEmptyAndKeepsItsType) {
   const Batch batch = OfColumn(Column("v", batch::DType::kInt32, true, {2}));
   EXPECT_TRUE(batch.column("v").data<int32_t>().empty());
   EXPECT_FALSE(batch.column("v").TryData<float>().ok());
 }
 
-TEST(BatchBuilder, RefusesEveryOtherLength) {
+TEST(BatchBuilder, RejectsRowsOfAnyOtherLength) {
   const auto format =
       Format({Column("a", batch::DType::kUint8, false, {3}), Column("v", batch::DType::kInt32, true, {2}),
               Column("s", batch::DType::kString, true, {}, true)});
@@ -178,7 +178,7 @@ TEST(BatchBuilder, RefusesEveryOtherLength) {
   EXPECT_EQ(batch.column("v").row_splits()[1], 1);
 }
 
-TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
+TEST(BatchBuilder, ReturnsRandomRaggedRowsUnchanged) {
   std::mt19937 random(1);
   const auto format =
       Format({Column("v", batch::DType::kInt64, true, {}), Column("s", batch::DType::kString, true, {})});
@@ -228,7 +228,7 @@ class CountingAllocator final : public Allocator {
   int out = 0;
 };
 
-TEST(BatchMemory, OnceClosedItKeepsNothing) {
+TEST(BatchMemory, KeepsNoBlocksAfterClose) {
   CountingAllocator allocator;
   const auto memory = std::make_shared<BatchMemory>(&allocator, 1 << 20);
   { const BatchMemory::Block kept = memory->Allocate(4000); }

@@ -111,7 +111,7 @@ TEST(GroupMixer, TheTrainerSeesASoftLabelColumn) {
   EXPECT_EQ(batch.column("name").data<int32_t>()[1], 1) << "other columns are left alone";
 }
 
-TEST(GroupMixer, RowsAreThePureFunctionOfDrawAndPartner) {
+TEST(GroupMixer, RowsAreAPureFunctionOfDrawAndPartner) {
   const auto format = MixFormat("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
   const batch::MixPlan& plan = format->mix->plan;
   const std::vector<MixedRow> mixed = Mixed(format, 16, 8);
@@ -190,7 +190,7 @@ TEST(GroupMixer, AGroupWithAnInvalidRowStaysUnmixedAndAMaskedLabelIsZeros) {
   EXPECT_NE(rows[4], Plain(4));
 }
 
-TEST(GroupMixer, ARestSmallerThanAGroupStaysUnmixed) {
+TEST(GroupMixer, AnIncompleteGroupStaysUnmixed) {
   const auto format = MixFormat("mixup_alpha: 1 classes: 5 group: 4");
   const std::vector<MixedRow> rows = Mixed(format, 8, 7);
   const std::vector<MixedRow> whole = Mixed(format, 8, 8);
@@ -198,7 +198,7 @@ TEST(GroupMixer, ARestSmallerThanAGroupStaysUnmixed) {
   for (size_t row = 4; row < 7; ++row) EXPECT_EQ(rows[row], Plain(8 + row));
 }
 
-TEST(GroupMixer, ALabelThatIsNoClassIsNamed) {
+TEST(GroupMixer, NamesALabelThatIsNoClass) {
   const auto format = MixFormat("mixup_alpha: 1 classes: 5");
   for (const int64_t label : {int64_t{5}, int64_t{-1}}) {
     auto builder = BatchBuilder::Create(format, 2, std::make_shared<BatchMemory>(nullptr, 0), {2, 10});

@@ -43,7 +43,7 @@ v1::Explanation Example() {
   return explanation;
 }
 
-TEST(ExplainText, FitsATerminalOf80AndSaysTheLimitFirst) {
+TEST(ExplainText, FitsIn80ColumnsAndBeginsWithTheLimit) {
   const std::string text = ExplainText(Example());
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   EXPECT_EQ(lines[0], "job train: the limit is the CPU of worker host-3f2a91c0");

@@ -61,7 +61,7 @@ class ImportCommand : public CommandTest {
   }
 };
 
-TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
+TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatOtherCommandsAccept) {
   MakePhotos(12);
   const Outcome outcome = Run({"import", "photos", "--out", "new/shards", "--shard-size", "10KB"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -87,7 +87,7 @@ TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
   EXPECT_EQ(imports::FilesOf(dir_.File("new/shards")), before);
 }
 
-TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
+TEST_F(ImportCommand, ARunAfterAKilledOneWritesTheSameFiles) {
   MakePhotos(40);
   const auto import_to = [](const std::string& out, const std::string& threads) {
     return std::vector<std::string>{"import", "photos", "--out", out, "--shard-size", "12KB", "--threads", threads};
@@ -110,7 +110,7 @@ TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
   }
 }
 
-TEST_F(ImportCommand, ListsAndTheirBadFiles) {
+TEST_F(ImportCommand, ImportsListsAndReportsTheirBadFiles) {
   MakePhotos(3);
   dir_.Write("photos/text.jpg", "this is no image, despite its name");
   dir_.Write("photos/list.txt", "class 0/0.jpg 5\nclass 1/1.jpg\t-6\ntext.jpg 7\n");
@@ -149,7 +149,7 @@ TEST_F(ImportCommand, ShardsKeepTheirRecords) {
   for (const std::string& record : records) EXPECT_EQ(imports::FeatureOf<int64_t>(record, "image/width"), 30);
 }
 
-TEST_F(ImportCommand, ArraysComeWithTheirJob) {
+TEST_F(ImportCommand, ImportingAnArrayWritesItsJob) {
   std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 8, 8, 3), }";
   header.resize(117, ' ');
   header += '\n';
@@ -162,7 +162,7 @@ TEST_F(ImportCommand, ArraysComeWithTheirJob) {
 }
 
 // Two rows of one group, mixed as a trainer receives them.
-TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
+TEST_F(ImportCommand, PreviewShowsMixedRowsAsText) {
   const auto npy = [](const std::string& descr, const std::string& shape, const std::string& data) {
     std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
     header.resize(117, ' ');
@@ -182,7 +182,7 @@ TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
   EXPECT_THAT(rows, Not(HasSubstr(" 48 48 48 48")));
 }
 
-TEST_F(ImportCommand, ArchivesBringTheirLabels) {
+TEST_F(ImportCommand, ImportsTheLabelsOfArchives) {
   imports::ZipMaker zip;
   zip.Add("x_train.npy", imports::Npy("|u1", "3, 2, 2", imports::Bytes(12)), {.deflate = true});
   zip.Add("y_train.npy", imports::Npy("|u1", "3,", imports::Bytes(3)), {});
@@ -195,7 +195,7 @@ TEST_F(ImportCommand, ArchivesBringTheirLabels) {
   EXPECT_EQ(imports::RecordsOf(dir_.File("digits")).size(), 3u);
 }
 
-TEST_F(ImportCommand, SeveralArraysOfAnArchiveAreSeveralColumns) {
+TEST_F(ImportCommand, EachArrayOfAnArchiveBecomesAColumn) {
   imports::ZipMaker zip;
   zip.Add("image.npy", imports::Npy("|u1", "3, 2, 2, 3", imports::Bytes(36)), {.deflate = true});
   zip.Add("mask.npy", imports::Npy("|u1", "3, 2, 2", imports::Bytes(12)), {});
@@ -216,7 +216,7 @@ TEST_F(ImportCommand, SeveralArraysOfAnArchiveAreSeveralColumns) {
 }
 
 // As scalars, 4 MiB of numbers would be 65 MiB of records.
-TEST_F(ImportCommand, AnArrayOfOneDimensionIsCutIntoWindowsOrMeantAsScalars) {
+TEST_F(ImportCommand, AnArrayOfOneDimensionNeedsAWindowLengthOrScalars) {
   dir_.Write("tokens.npy", imports::Npy("<u2", "10,", imports::Bytes(20)));
   imports::ZipMaker zip;
   zip.Add("arr_0.npy", imports::Npy("<u2", "10,", imports::Bytes(20)), {});
@@ -244,7 +244,7 @@ TEST_F(ImportCommand, AnArrayOfOneDimensionIsCutIntoWindowsOrMeantAsScalars) {
   EXPECT_THAT(Run({"import", "rows.npy", "--out", "out", "--scalars"}).err, HasSubstr("has rows of several numbers"));
 }
 
-TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
+TEST_F(ImportCommand, AcceptsFlatFoldersListsWithCommasAndStrayFiles) {
   MakePhotos(3);
   dir_.Write("photos/class 0/notes.txt", "no image at all");
   Outcome outcome = Run({"import", "photos", "--out", "all"});
@@ -267,7 +267,7 @@ TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
 }
 
 // One shard is finished when the next item ends the run.
-TEST_F(ImportCommand, ARunThatEndsInTheMiddleSaysWhatIsDone) {
+TEST_F(ImportCommand, AFailedRunReportsItsFinishedShards) {
   MakePhotos(9);
   dir_.Write("photos/class 2/z.jpg", "\xFF\xD8\xFF damaged");
   const Outcome outcome =
@@ -277,7 +277,7 @@ TEST_F(ImportCommand, ARunThatEndsInTheMiddleSaysWhatIsDone) {
   EXPECT_THAT(outcome.err, HasSubstr("out, the same command continues after it"));
 }
 
-TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
+TEST_F(ImportCommand, BakingWritesTheJobOfTheRows) {
   MakePhotos(6);
   ASSERT_EQ(Run({"import", "photos", "--out", "shards"}).code, 0);
   ASSERT_EQ(Run({"init", "shards", "--out", "job.textproto"}).code, 0);
@@ -300,7 +300,7 @@ TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
   EXPECT_EQ(Run({"bake", "typo.textproto", "--out", "typo", "--allow-missing"}).code, 0);
 }
 
-TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
+TEST_F(ImportCommand, AnImpossibleImportReportsTheReasonAndLeavesNoFiles) {
   MakePhotos(3);
   dir_.Write("flat/1.jpg", "x");
   dir_.Write("bad.npy", "x");
@@ -349,7 +349,7 @@ TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
   EXPECT_EQ(imports::FilesOf(dir_.File("flat")).size(), 1u);
 }
 
-TEST_F(ImportCommand, HelpTeaches) {
+TEST_F(ImportCommand, HelpShowsUsageAndFlags) {
   for (const char* name : {"import", "bake"}) {
     const Outcome outcome = Run({name, "--help"});
     EXPECT_EQ(outcome.code, 0);

@@ -21,7 +21,7 @@ std::string LineOf(const std::string& text, uint64_t rows) {
   return EpochLine(job, EpochFactsOf(job, rows));
 }
 
-TEST(JobReport, SaysWhatAnEpochDropsFillsUpOrEndsWith) {
+TEST(JobReport, ReportsTheLastStepOfAnEpoch) {
   EXPECT_EQ(LineOf("batch { size: 16 last: DROP }", 60),
             "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end");
   EXPECT_EQ(LineOf("batch { size: 16 last: PAD }", 60),
@@ -32,7 +32,7 @@ TEST(JobReport, SaysWhatAnEpochDropsFillsUpOrEndsWith) {
             "an epoch has 1,281,167 rows: 5,004 steps of 256, 143 rows (0.0 %) are dropped at its end");
 }
 
-TEST(JobReport, MuchThatIsDroppedIsAWarningWithASizeThatFits) {
+TEST(JobReport, WarnsOfManyDroppedRowsAndSuggestsABatchSize) {
   EXPECT_THAT(
       WarningsOf(Job("batch { size: 16 }"), 60),
       ElementsAre("batch: an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end: batch { "
@@ -43,7 +43,7 @@ TEST(JobReport, MuchThatIsDroppedIsAWarningWithASizeThatFits) {
   EXPECT_EQ(EpochRows(Job("order { repeats: 3 }"), 20), 60u);
 }
 
-TEST(JobReport, AMixedLabelIsWhatTrainersGet) {
+TEST(JobReport, DescribesMixedLabelsAsTrainersReceiveThem) {
   const batch::RowSchema rows{{{.name = "image", .dtype = batch::DType::kUint8, .shape = {8, 8, 3}},
                                {.name = "label", .dtype = batch::DType::kInt64, .shape = {}}}};
   EXPECT_EQ(ColumnLines(Job(""), rows), "  image            UINT8, 8 x 8 x 3\n  label            INT64\n");

@@ -41,7 +41,7 @@ TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, AnEvaluationHasEveryRecordOnceAndDrawsNothing) {
+TEST(JobWriter, AnEvaluationReadsEveryRecordOnceWithoutRandomOps) {
   JobWriter writer;
   records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart);
@@ -76,7 +76,7 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, BytesThatAreNumbersComeWithTheWayToThem) {
+TEST(JobWriter, SuggestsDecodeRawForBytesThatAreNumbers) {
   JobWriter writer;
   for (char i = 0; i < 4; ++i) {
     records::ExampleBuilder example;
@@ -94,7 +94,7 @@ TEST(JobWriter, BytesThatAreNumbersComeWithTheWayToThem) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, TheBatchFitsTheRecordsThatThereAre) {
+TEST(JobWriter, ChoosesABatchSizeThatFitsTheRecords) {
   JobWriter writer;
   ASSERT_TRUE(writer.AddRecord(records::ExampleBuilder().Int64("x", 1).Serialize()).ok());
   EXPECT_THAT(writer.Write("few", "/data/*", 60), HasSubstr("batch { size: 4 last: DROP }"));
@@ -112,7 +112,7 @@ std::string Scene(const std::string& prefix, size_t boxes, float scale, bool lab
   return example.Serialize();
 }
 
-TEST(JobWriter, BoxesBecomeAnnotationsWithWhatBelongsToThem) {
+TEST(JobWriter, BoxesBecomeAnnotationsWithTheirCompanions) {
   JobWriter writer;
   for (const size_t boxes : {2, 0, 1}) {
     ASSERT_TRUE(writer.AddRecord(Scene("image/object/bbox/", boxes, 1)).ok());
@@ -125,7 +125,7 @@ TEST(JobWriter, BoxesBecomeAnnotationsWithWhatBelongsToThem) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreSaidSo) {
+TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreDeclared) {
   JobWriter writer;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.AddRecord(Scene("objects/", 1, 300, i < 2)).ok());
   const std::string text = writer.Write("detect", "/data/train-*", 1000);
@@ -136,7 +136,7 @@ TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreSaidSo) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, BoxesOfIntegersAreSaidToStayBehind) {
+TEST(JobWriter, ReportsThatIntegerBoxesCannotFollowTheImage) {
   records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart);
   for (const char* side : {"xmin", "ymin", "xmax", "ymax"}) example.Int64(side, 5);
@@ -148,7 +148,7 @@ TEST(JobWriter, BoxesOfIntegersAreSaidToStayBehind) {
   ExpectRight(text);
 }
 
-TEST(JobWriter, RefusesWhatIsNoExample) {
+TEST(JobWriter, RejectsRecordsThatAreNoExamples) {
   JobWriter writer;
   EXPECT_FALSE(writer.AddRecord("\xff\xff\xff\xff not an example").ok());
 }

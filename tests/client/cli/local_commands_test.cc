@@ -43,7 +43,7 @@ class LocalCommands : public CommandTest {
   std::string Content(const std::string& name) { return ReadWholeFile(dir_.File(name)).value_or("none"); }
 };
 
-TEST_F(LocalCommands, AJobWithoutPicturesIsPreviewedAsText) {
+TEST_F(LocalCommands, PreviewShowsAJobWithoutImagesAsText) {
   WriteShard("tab.tfrecord", Entries(12));
   const Outcome made = Run({"init", "tab.tfrecord", "--out", "tab.textproto"});
   ASSERT_EQ(made.code, 0) << made.err;
@@ -66,7 +66,7 @@ TEST_F(LocalCommands, AJobWithoutPicturesIsPreviewedAsText) {
   EXPECT_THAT(sheet.err, HasSubstr("--out sheet.png: the job has no pictures"));
 }
 
-TEST_F(LocalCommands, WhatIsHardlyMeantIsSaidByPreviewAndBench) {
+TEST_F(LocalCommands, PreviewAndBenchWarnOfDroppedRows) {
   WriteShard("tab.tfrecord", Entries(12));
   dir_.Write("much.textproto", absl::StrCat("name: \"much\" dataset { files: \"", dir_.File("tab.tfrecord"),
                                             "\" } features { key: \"label\" type: INT64 } batch { size: 9 }"));
@@ -83,7 +83,7 @@ TEST_F(LocalCommands, WhatIsHardlyMeantIsSaidByPreviewAndBench) {
 }
 
 // The error of a step that does not fit names the bytes that the budget has for rows.
-TEST_F(LocalCommands, TheMemoryOfADiskCacheIsInsideTheBudgetOfBench) {
+TEST_F(LocalCommands, BenchCountsTheMemoryOfADiskCacheInItsBudget) {
   constexpr uint64_t kMiB = 1 << 20;
   WriteShard("big.tfrecord",
              std::vector<std::string>(8, records::ExampleBuilder().Bytes("x", std::string(8 * kMiB, 'x')).Serialize()));
@@ -102,7 +102,7 @@ TEST_F(LocalCommands, TheMemoryOfADiskCacheIsInsideTheBudgetOfBench) {
 }
 
 // Without the check a ragged column would silently be empty.
-TEST_F(LocalCommands, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
+TEST_F(LocalCommands, AMissingKeyIsRejectedUnlessAllowed) {
   WriteShard("tab.tfrecord", Entries(12));
   dir_.Write("typo.textproto",
              absl::StrCat("name: \"typo\" dataset { files: \"", dir_.File("tab.tfrecord"),
@@ -118,7 +118,7 @@ TEST_F(LocalCommands, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
   }
 }
 
-TEST_F(LocalCommands, BoxesThatStayBehindAreSaidByCheckConfigToo) {
+TEST_F(LocalCommands, CheckConfigWarnsOfBoxesThatDoNotFollowTheImage) {
   dir_.Write(
       "boxes.textproto",
       "name: \"boxes\" dataset { files: \"x\" } features { key: \"image/encoded\" column: \"image\" type: BYTES }"
@@ -130,7 +130,7 @@ TEST_F(LocalCommands, BoxesThatStayBehindAreSaidByCheckConfigToo) {
   EXPECT_THAT(Run({"check-config", "boxes.textproto", "--json"}).out, HasSubstr("is named like boxes"));
 }
 
-TEST_F(LocalCommands, InitGoesPastBadRecordsAndSaysSo) {
+TEST_F(LocalCommands, InitSkipsAndReportsBadRecords) {
   std::vector<std::string> records = Entries(12);
   records[3] = "no example at all \xff\xff";
   WriteShard("tab-00000-of-00002", records);
@@ -145,7 +145,7 @@ TEST_F(LocalCommands, InitGoesPastBadRecordsAndSaysSo) {
   EXPECT_THAT(Content("job.textproto"), HasSubstr("name: \"tab\""));
 }
 
-TEST_F(LocalCommands, InitSaysWhatItAddsAsADefault) {
+TEST_F(LocalCommands, InitReportsTheDefaultsThatItAdds) {
   std::vector<std::string> records = Entries(10);
   records::ExampleBuilder more;
   more.FloatList("dense", std::vector<float>{1.5f, 2});
@@ -170,7 +170,7 @@ TEST_F(LocalCommands, InitPrintsTheRangeOfIntegerLabels) {
               HasSubstr("\"label_range\": \"label: integers from 0 to 11 in the first 12 records\""));
 }
 
-TEST_F(LocalCommands, OpsAreListedWithTheirFieldsAndDefaults) {
+TEST_F(LocalCommands, ListsOpsWithTheirFieldsAndDefaults) {
   const Outcome all = Run({"ops"});
   ASSERT_EQ(all.code, 0) << all.err;
   EXPECT_THAT(all.out,
@@ -190,7 +190,7 @@ TEST_F(LocalCommands, OpsAreListedWithTheirFieldsAndDefaults) {
   EXPECT_THAT(none.err, HasSubstr("there is no op 'random_corp' (did you mean 'random_crop'?)"));
 }
 
-TEST_F(LocalCommands, InitTellsInJsonWhatItMade) {
+TEST_F(LocalCommands, InitReportsItsResultAsJson) {
   WriteShard("tab.tfrecord", Entries(12));
   const Outcome made = Run({"init", "tab.tfrecord", "--out", "job.textproto", "--json"});
   EXPECT_EQ(made.code, 0) << made.err;
@@ -200,7 +200,7 @@ TEST_F(LocalCommands, InitTellsInJsonWhatItMade) {
   EXPECT_THAT(made.out, HasSubstr("\"notes\": []"));
 }
 
-TEST_F(LocalCommands, AFolderStandsForItsFilesEverywhere) {
+TEST_F(LocalCommands, EveryCommandAcceptsAFolderForItsFiles) {
   WriteShard("shards/a.tfrecord", Entries(12));
   WriteShard("shards/b.tfrecord", Entries(12));
   EXPECT_THAT(Run({"index", "shards"}).out, HasSubstr("24 records in 2 shards"));
@@ -209,7 +209,7 @@ TEST_F(LocalCommands, AFolderStandsForItsFilesEverywhere) {
   EXPECT_THAT(Run({"verify", "shards", "--data-root", "."}).out, HasSubstr("2 files, 24 readable records"));
 }
 
-TEST_F(LocalCommands, ASheetIsWrittenAsWhatItsNameSays) {
+TEST_F(LocalCommands, PreviewRejectsASheetOfAnUnknownFileType) {
   WriteShard("tab.tfrecord", Entries(3));
   for (const char* name : {"x.jpg", "sheet"}) {
     const Outcome refused = Run({"preview", "tab.tfrecord", "--out", name});
@@ -219,7 +219,7 @@ TEST_F(LocalCommands, ASheetIsWrittenAsWhatItsNameSays) {
   }
 }
 
-TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
+TEST_F(LocalCommands, AFileThatIsNoShardIsReportedWithItsType) {
   dir_.Write("photo.jpg", image::MakeJpeg({.width = 40, .height = 30}));
   dir_.Write("data.zip", std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14) + std::string(60, 'x'));
   for (const auto& [file, kind] : {std::pair("photo.jpg", "a JPEG image"), std::pair("data.zip", "a zip archive")}) {
@@ -233,7 +233,7 @@ TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
   }
 }
 
-TEST_F(LocalCommands, UrlsAreRefusedWithTheWayOut) {
+TEST_F(LocalCommands, UnsupportedUrlsAreRejectedWithARemedy) {
   for (const char* command : {"init", "index", "verify", "bench"}) {
     const Outcome refused = Run({command, "hdfs://node/train-*"});
     EXPECT_EQ(refused.code, 1) << command;
@@ -243,7 +243,7 @@ TEST_F(LocalCommands, UrlsAreRefusedWithTheWayOut) {
   EXPECT_THAT(Run({"import", "hdfs://node/photos", "--out", "x"}).err, HasSubstr("\"hdfs://node/photos\" is a URL"));
 }
 
-TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {
+TEST_F(LocalCommands, CheckConfigReadsStandardInputAndWritesJson) {
   dir_.Write("stdin.txt", "name: \"a job\"\ndataset { files: \"x\" }\n");
   const Outcome checked = Run({"check-config", "-", "--kind", "job", "--json"});
   EXPECT_EQ(checked.code, 1);
@@ -274,7 +274,7 @@ TEST_F(LocalCommands, CheckConfigChecksDataRootsToo) {
   }
 }
 
-TEST_F(LocalCommands, AFolderInThePlaceOfAJobIsNamedWithTheCommandThatWritesOne) {
+TEST_F(LocalCommands, AFolderInsteadOfAJobFileIsRejectedWithTheCommandThatWritesAJob) {
   WriteShard("data/tab.tfrecord", Entries(2));
   for (const char* command : {"submit", "check-config"}) {
     EXPECT_EQ(Run({command, "data"}).err,
@@ -295,7 +295,7 @@ TEST_F(LocalCommands, InitWritesAnEvaluation) {
 }
 
 // Errors in files are reported before any network call.
-TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
+TEST_F(LocalCommands, AnInvalidStateFileIsRejected) {
   const auto refusal = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"read", "train", "--coordinator", "localhost:1"});
     const Outcome refused = Run(flags);
@@ -320,7 +320,7 @@ TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
   EXPECT_THAT(refusal({"--until-epoch", "2", "--epochs", "1"}), HasSubstr("give one of the two"));
 }
 
-TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
+TEST_F(LocalCommands, ReadWritesOnlyIntoAnEmptyFolder) {
   dir_.Write("used/000000.image.npy", "an earlier run wrote this");
   const Outcome refused = Run({"read", "train", "--out", "used", "--coordinator", "localhost:1"});
   EXPECT_EQ(refused.code, 1);
@@ -328,14 +328,14 @@ TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
               HasSubstr("--out used: the folder is not empty ('000000.image.npy' is in it); take another"));
 }
 
-TEST_F(LocalCommands, RecordsWithoutAFeatureAreSaidToBeSo) {
+TEST_F(LocalCommands, InitReportsRecordsWithoutFeatures) {
   WriteShard("empty.tfrecord", {"", ""});
   const Outcome refused = Run({"init", "empty.tfrecord"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("empty.tfrecord' (2) are Examples without a feature"));
 }
 
-TEST_F(LocalCommands, NoCountIsZero) {
+TEST_F(LocalCommands, CountsOfZeroAreRejected) {
   for (const char* flag : {"--epochs", "--steps"}) {
     const Outcome refused = Run({"read", "train", flag, "0", "--coordinator", "localhost:1"});
     EXPECT_EQ(refused.code, 2);
@@ -343,7 +343,7 @@ TEST_F(LocalCommands, NoCountIsZero) {
   }
 }
 
-TEST_F(LocalCommands, WhatAKilledReadLeftBesideItsStateIsRemoved) {
+TEST_F(LocalCommands, ReadRemovesTheTemporaryStateOfAKilledRead) {
   dir_.Write("state", "");
   dir_.Write("state.penstock-tmp.a1B2c3", "half");
   dir_.Write("state.tmp.backup", "a user's own");

@@ -24,7 +24,7 @@ std::shared_ptr<const loader::LoadJob> Mixing(const support::TempFolder& folder)
   return *job;
 }
 
-TEST(MixPartners, AreTheOtherEndsOfTheGroupsOfEachEpoch) {
+TEST(MixPartners, AreTheMirroredRowsOfTheGroupInEachEpoch) {
   const support::TempFolder folder;
   const auto job = Mixing(folder);
   const uint64_t seed = job->plan_options().seed;

@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-TEST(Numbers, AreWrittenForPeople) {
+TEST(Numbers, AreReadable) {
   EXPECT_EQ(Count(0), "0");
   EXPECT_EQ(Count(999), "999");
   EXPECT_EQ(Count(1281167), "1,281,167");
@@ -32,7 +32,7 @@ TEST(Table, AlignsNumbersToTheRight) {
             "longer  1,234,567\n");
 }
 
-TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
+TEST(MessageToJson, WritesAllFieldsAndWritesNumbersAsNumbers) {
   v1::Shard shard;
   shard.set_path("a/b");
   shard.set_records(uint64_t{1} << 60);
@@ -42,7 +42,7 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
       "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\"}");
 }
 
-TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {
+TEST(MessageToJson, EndsForMessagesThatMayContainTheirOwnType) {
   v1::JobRecord record;  // may contain another one, which may contain another one
   record.set_name("train");
   EXPECT_NE(MessageToJson(record).find("\"next\": null"), std::string::npos) << MessageToJson(record);
@@ -54,7 +54,7 @@ TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {
 }
 
 // jq and JavaScript keep 53 bits of a number.
-TEST(MessageToJson, HashesAndIdsOf64BitsAreStrings) {
+TEST(MessageToJson, WritesHashesAndIdsOf64BitsAsStrings) {
   v1::Job job;
   job.set_uid(18446744073709551615u);
   job.set_revision(uint64_t{1} << 60);
@@ -70,7 +70,7 @@ TEST(MessageToJson, HashesAndIdsOf64BitsAreStrings) {
 }
 
 // numpy/lib/format.py: the data begins at a multiple of 64, the header ends with a newline, a tuple of one has a comma.
-TEST(NpyHeader, IsNumPysFormat) {
+TEST(NpyHeader, FollowsNumPysFormat) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {5}, {256, 224, 224, 3}}) {
     const std::string header = NpyHeader("<i8", shape);
     EXPECT_EQ(header.size() % 64, 0u);

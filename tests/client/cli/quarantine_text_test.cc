@@ -16,7 +16,7 @@ v1::QuarantineReply::Entry* Add(v1::QuarantineReply* reply, const std::string& p
   return entry;
 }
 
-TEST(QuarantineText, IsALineForEachRecordAndTheCountsOfAll) {
+TEST(QuarantineText, HasALineForEachRecordAndTheTotalCounts) {
   v1::QuarantineReply reply;
   reply.set_job("train");
   reply.set_records(1000);

@@ -19,7 +19,7 @@ ReadReport Plain() {
   return report;
 }
 
-TEST(ReadReport, SaysAnotherWorkerOnlyOfRowsThatCameFromOne) {
+TEST(ReadReport, CountsRowsOfAnotherWorkerOnlyIfAnotherWorkerSentThem) {
   ReadReport report = Plain();
   EXPECT_THAT(ReadReportText(report), Not(HasSubstr("fetched")));
   report.stats.fetched_rows = 120;
@@ -32,7 +32,7 @@ TEST(ReadReport, SaysAnotherWorkerOnlyOfRowsThatCameFromOne) {
   EXPECT_THAT(ReadReportText(report), HasSubstr("120 rows fetched from another worker; 1 broken stream\n"));
 }
 
-TEST(ReadReport, TextAndJsonSayTheSame) {
+TEST(ReadReport, TextAndJsonHaveTheSameNumbers) {
   ReadReport report = Plain();
   report.stats.masked_rows = 822;
   report.stats.substituted_rows = 3;

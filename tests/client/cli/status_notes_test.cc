@@ -9,7 +9,7 @@
 namespace penstock::cli {
 namespace {
 
-TEST(StatusNotes, EveryFileErrorOfAWorkerIsALineThatNamesIt) {
+TEST(StatusNotes, EachFileErrorHasALineWithItsWorker) {
   v1::StatusReply status;
   EXPECT_EQ(FileErrorLines(status), "");
   status.add_workers()->set_id("well");
@@ -22,7 +22,7 @@ TEST(StatusNotes, EveryFileErrorOfAWorkerIsALineThatNamesIt) {
             "  worker w1: /data/train-9: Permission denied; trying again\n");
 }
 
-TEST(StatusNotes, TheSourceOfAWorkersMemoryBudgetIsALine) {
+TEST(StatusNotes, TheSourceOfAMemoryBudgetHasALine) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();
   worker->set_id("w1");
@@ -36,7 +36,7 @@ TEST(StatusNotes, TheSourceOfAWorkersMemoryBudgetIsALine) {
   EXPECT_EQ(BudgetLines(status), "");
 }
 
-TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
+TEST(StatusNotes, ShowsStorageRequestsPerThousandRows) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();
   worker->set_id("w1");
@@ -53,7 +53,7 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
             "twice\n");
 }
 
-TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
+TEST(StatusNotes, AUsedCacheHasALineWithItsSizeHitsAndSavings) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();
   worker->set_id("w1");
@@ -77,7 +77,7 @@ TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
   EXPECT_EQ(CacheLines(status), "");
 }
 
-TEST(StatusNotes, WhatAWorkerHasSetByItselfIsALineWithWhatItGave) {
+TEST(StatusNotes, AnAutomaticChangeHasALineWithItsEffect) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();
   worker->set_id("w1");
@@ -100,7 +100,7 @@ TEST(StatusNotes, WhatAWorkerHasSetByItselfIsALineWithWhatItGave) {
   EXPECT_EQ(TuningLines(status), "");
 }
 
-TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
+TEST(StatusNotes, AWaitingReaderHasALineWithItsReason) {
   v1::StatusReply status;
   auto* job = status.add_jobs();
   job->set_name("train");
@@ -117,7 +117,7 @@ TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
             "  train/s1-2, rank 1: 12 rows of step 40 from w1\n");
 }
 
-TEST(StatusNotes, AFailedJobsErrorIsBelowTheTableWrapped) {
+TEST(StatusNotes, AFailedJobsErrorIsWrappedBelowTheTable) {
   v1::StatusReply status;
   auto* job = status.add_jobs();
   job->set_name("train");
@@ -136,7 +136,7 @@ TEST(StatusNotes, AFailedJobsErrorIsBelowTheTableWrapped) {
   EXPECT_NE(table.find("word29"), std::string::npos);
 }
 
-TEST(StatusNotes, WhatIsToReplaceAJobIsSaidAndWhyItFailed) {
+TEST(StatusNotes, ShowsAReplacementsProgressAndError) {
   v1::StatusReply status;
   auto* job = status.add_jobs();
   job->set_name("train");
@@ -154,7 +154,7 @@ TEST(StatusNotes, WhatIsToReplaceAJobIsSaidAndWhyItFailed) {
   EXPECT_EQ(FailureLines(status), "\n  train continues unchanged; its replacement failed: features[1].key: none\n");
 }
 
-TEST(StatusNotes, AWorkerThatHasGoneHasNoRateAndNoLoad) {
+TEST(StatusNotes, ADeadOrLeftWorkerHasNoRateAndNoLoad) {
   v1::StatusReply status;
   for (const auto state : {v1::WorkerStatus::LIVE, v1::WorkerStatus::LEFT, v1::WorkerStatus::DEAD}) {
     auto* worker = status.add_workers();
@@ -172,7 +172,7 @@ TEST(StatusNotes, AWorkerThatHasGoneHasNoRateAndNoLoad) {
   }
 }
 
-TEST(StatusNotes, AReadyJobSaysWhatItWaitsFor) {
+TEST(StatusNotes, AJobsNoteHasItsReadersBadRecordsAndWaits) {
   v1::StatusReply::JobStatus job;
   job.set_state(v1::READY);
   job.add_sessions();

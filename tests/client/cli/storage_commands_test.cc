@@ -56,7 +56,7 @@ class StorageCommands : public ::testing::Test {
   const std::unique_ptr<storage::Storage> files_ = storage::FilesBy(storage::LocalFiles(), Table());
 };
 
-TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndRead) {
+TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndReadWork) {
   for (int i = 0; i < 12; ++i) {
     const std::string folder = absl::StrCat("photos/", i % 2 == 0 ? "cat" : "dog");
     const std::string name = absl::StrCat(folder, "/", i, ".jpg"),

@@ -84,7 +84,7 @@ TEST(DamagedRows, AskEachWorkerOnceForARecordThatSeveralRowsNeed) {
   EXPECT_THAT(decided, ElementsAre(2, 3, 20));
 }
 
-TEST(DamagedRows, AskAllAgainAfterAWhileWhenACopyIsIntact) {
+TEST(DamagedRows, AskAllWorkersAgainLaterIfACopyIsIntact) {
   ByHand world(2);
   RefuseRow0(&world);
   world.Damaged("w1", 0, 0);
@@ -111,7 +111,7 @@ TEST(DamagedRows, AskAllAgainAfterAWhileWhenACopyIsIntact) {
   EXPECT_TRUE(world.tracker->head_complete());
 }
 
-TEST(DamagedRows, AreDecidedAtOnceWhileTheCoordinatorIsAwayAndAllCanBeAsked) {
+TEST(DamagedRows, AreDecidedAtOnceIfTheCoordinatorIsAwayAndEachWorkerHasAnswered) {
   ByHand world(2);
   RefuseRow0(&world);
   world.CoordinatorAwayForLong();
@@ -134,7 +134,7 @@ TEST(DamagedRows, AreDecidedAtOnceWhileTheCoordinatorIsAwayAndAllCanBeAsked) {
   EXPECT_EQ(world.fetches.size(), 2u);
 }
 
-TEST(DamagedRows, AreDecidedWhenTheCoordinatorIsFoundAway) {
+TEST(DamagedRows, AreDecidedWhenTheCoordinatorProvesToBeAway) {
   ByHand world(1);
   RefuseRow0(&world);
   EXPECT_THAT(world.asked, ElementsAre(0));
@@ -258,7 +258,7 @@ TEST(DamagedRows, DoNotCountAWorkerWithoutTheFile) {
   }
 }
 
-TEST(DamagedRows, AreNotDecidedWhereNoWorkerCanBeReached) {
+TEST(DamagedRows, AreNotDecidedIfNoWorkerCanBeReached) {
   ByHand world(1);
   RefuseRow0(&world);
   world.Lose("w0");
@@ -320,7 +320,7 @@ TEST(DamagedRows, ContentThatContradictsADecisionIsDroppedAndFetchedWithIt) {
   EXPECT_TRUE(world.tracker->head_complete());
 }
 
-TEST(DamagedRows, TheCoordinatorIsWaitedForBeforeTheReaderDecides) {
+TEST(DamagedRows, TheReaderWaitsForTheCoordinatorBeforeItDecides) {
   ByHand world(1);
   RefuseRow0(&world);
   world.tracker->CoordinatorAway(world.now);
@@ -337,7 +337,7 @@ TEST(DamagedRows, TheCoordinatorIsWaitedForBeforeTheReaderDecides) {
   EXPECT_EQ(world.stored.count(0), 1u);
 }
 
-TEST(DamagedRows, AReaderThatWasStoppedWaitsForTheCoordinatorAnew) {
+TEST(DamagedRows, AStoppedReaderWaitsForTheCoordinatorAgainAfterItResumes) {
   ByHand world(1);
   RefuseRow0(&world);
   world.tracker->CoordinatorAway(world.now);
@@ -351,7 +351,7 @@ TEST(DamagedRows, AReaderThatWasStoppedWaitsForTheCoordinatorAnew) {
 }
 
 // w0 finds no image in record 0, and its copy of the substitute 20 is damaged. w1 cannot read record 0, and has 20.
-TEST(DamagedRows, AWorkerAtAStandInTellsOthersThatTheRecordIsBad) {
+TEST(DamagedRows, ABadRecordIsReportedToOtherWorkersWhileItsSubstituteIsRead) {
   for (const bool w1_first : {false, true}) {
     ByHand world(2);
     for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
@@ -416,7 +416,7 @@ TEST(DamagedRows, AnIntactCopyWithBadContentIsTheRowsOutcome) {
   EXPECT_THAT(world.stored, IsEmpty());
 }
 
-TEST(DamagedRows, ADecisionThatComesWhileAWorkerIsAskedNeedsNoSecondAnswer) {
+TEST(DamagedRows, ADecisionDuringARequestCausesNoSecondRequestAtOnce) {
   ByHand world(2);
   RefuseRow0(&world);
   world.tracker->Decided({0}, world.now);

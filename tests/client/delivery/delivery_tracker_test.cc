@@ -15,7 +15,7 @@ std::vector<int> Upto(int n) {
   return all;
 }
 
-TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
+TEST(Delivery, DeliversEveryRowOnceInUndisturbedRuns) {
   for (const plan::AssignPolicy policy : {plan::AssignPolicy::kByRecord, plan::AssignPolicy::kByRank}) {
     for (const plan::LastBatch last : {plan::LastBatch::kDrop, plan::LastBatch::kPad}) {
       for (uint64_t rank = 0; rank < 3; ++rank) {
@@ -36,7 +36,7 @@ TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
   }
 }
 
-TEST(Delivery, WhatIsFetchedAgainFromTheSameWorkerIsNotSaidToBeAnothers) {
+TEST(Delivery, ARowFetchedAgainFromItsWorkerDoesNotCountAsAnothers) {
   World alone(WorldOptions{.workers = 1});
   alone.ChangeView(Upto(1));
   alone.At(50 * kMillisecond, [&] { alone.Kill(0); });
@@ -64,7 +64,7 @@ TEST(Delivery, WorksWithTheSmallestWindow) {
   }
 }
 
-TEST(Delivery, ADeadWorkerCostsNoWaitForItsRowsAreAskedForAtOnce) {
+TEST(Delivery, TheRowsOfADeadWorkerAreFetchedAtOnce) {
   WorldOptions options;
   World world(options);
   world.ChangeView(Upto(4));
@@ -76,7 +76,7 @@ TEST(Delivery, ADeadWorkerCostsNoWaitForItsRowsAreAskedForAtOnce) {
   EXPECT_EQ(world.tracker().FailedWorkers(), std::vector<std::string>{"w2"});
 }
 
-TEST(Delivery, AHungWorkerCostsOneSecondOnceAndNoView) {
+TEST(Delivery, AHungWorkerCostsOneSecondOnceAndNoViewChange) {
   WorldOptions options;
   options.epochs = 4;
   World world(options);
@@ -89,7 +89,7 @@ TEST(Delivery, AHungWorkerCostsOneSecondOnceAndNoView) {
   EXPECT_LT(world.now(), 3 * kSecond);
 }
 
-TEST(Delivery, AWorkerThatComesBackIsUsedAgain) {
+TEST(Delivery, AReturnedWorkerIsUsedAgain) {
   WorldOptions options;
   options.epochs = 20;
   World world(options);
@@ -121,7 +121,7 @@ TEST(Delivery, WaitsForTheOnlyWorkerToComeBack) {
   EXPECT_TRUE(world.finished());
 }
 
-TEST(Delivery, ADrainedWorkerCostsNothing) {
+TEST(Delivery, ADrainedWorkerCostsNoFetch) {
   WorldOptions options;
   options.epochs = 4;
   World world(options);
@@ -138,7 +138,7 @@ TEST(Delivery, ADrainedWorkerCostsNothing) {
   EXPECT_LT(world.longest_wait(), 30 * kMillisecond);
 }
 
-TEST(Delivery, ANewWorkerTakesPartFromTheNextGrantOn) {
+TEST(Delivery, ANewWorkerServesFromTheNextGrantOn) {
   WorldOptions options;
   options.epochs = 4;
   World world(options);
@@ -151,7 +151,7 @@ TEST(Delivery, ANewWorkerTakesPartFromTheNextGrantOn) {
   EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
 }
 
-TEST(Delivery, ARefusalIsToldWhenNobodyElseServes) {
+TEST(Delivery, ARejectionIsReportedIfNoOtherWorkerServes) {
   WorldOptions options;
   options.workers = 2;
   World world(options);
@@ -173,7 +173,7 @@ TEST(Delivery, ARefusalIsToldWhenNobodyElseServes) {
   EXPECT_TRUE(alone.finished()) << "and asked again all the while";
 }
 
-TEST(Delivery, AFailureIsDueWithItsStep) {
+TEST(Delivery, AFailureIsReportedWithItsStep) {
   TrackerOptions options;
   options.window_steps = 4;
   options.offsets = *plan::ShardOffsets::Create({16});
@@ -230,7 +230,7 @@ TEST(Delivery, OneBadCopyOfTheDataDoesNotStopTheJob) {
   EXPECT_TRUE(world.tracker->head_failure().ok());
 }
 
-TEST(Delivery, ContentThatEveryWorkerRefusesIsTheRowsOutcome) {
+TEST(Delivery, ContentThatEveryWorkerRejectsIsTheRowsOutcome) {
   ByHand world(3);
   for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
   world.Answer("w0", 0, absl::FailedPreconditionError("worker w0: /data/train-00000 has changed"));
@@ -246,7 +246,7 @@ TEST(Delivery, ContentThatEveryWorkerRefusesIsTheRowsOutcome) {
   EXPECT_NE(message.find("2 other workers"), std::string::npos) << message;
 }
 
-TEST(Delivery, AWorkerThatCannotBeReachedIsWaitedForAWhileBeforeARefusedRowFails) {
+TEST(Delivery, ARejectedRowFailsOnlyAfterAWaitForAnUnreachableWorker) {
   ByHand world(2);
   for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
   // The tracker asks w1, whose stream breaks. Its address then refuses connections.
@@ -275,7 +275,7 @@ TEST(Delivery, AWorkerThatCannotBeReachedIsWaitedForAWhileBeforeARefusedRowFails
   EXPECT_EQ(world.tracker->head_failure().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(Delivery, SaysWhichFileIsMissingWhereAndWhatIsTried) {
+TEST(Delivery, NamesTheMissingFileItsWorkersAndTheNextAttempt) {
   ByHand world(2);
   for (uint64_t row = 0; row < 8; ++row) {
     world.Answer("w0", row, absl::UnavailableError("/data/train-00001 is gone (No such file or directory)"));
@@ -288,7 +288,7 @@ TEST(Delivery, SaysWhichFileIsMissingWhereAndWhatIsTried) {
   EXPECT_NE(missing.find("again each second"), std::string::npos) << missing;
 }
 
-TEST(Delivery, NoWorkerIsAskedForMoreThanItMayHoldAtOnce) {
+TEST(Delivery, RequestsNoMoreRowsOfAWorkerThanItMayHold) {
   WorldOptions options;
   options.records = 120000;
   options.batch = 40000;
@@ -304,7 +304,7 @@ TEST(Delivery, NoWorkerIsAskedForMoreThanItMayHoldAtOnce) {
   EXPECT_LE(world.most_fetched(), DeliveryTracker::kMaxFetches);
 }
 
-TEST(Delivery, ARefusalThatAViewBringsIsNews) {
+TEST(Delivery, ARejectionThatAViewCausesIsReported) {
   ByHand world(1);
   const uint64_t before = world.tracker->refusal_changes();
   world.tracker->StreamBroken(world.stream["w0"], absl::ResourceExhaustedError("no memory"), world.now);
@@ -318,7 +318,7 @@ TEST(Delivery, ARefusalThatAViewBringsIsNews) {
   EXPECT_FALSE(world.tracker->Refusal().ok());
 }
 
-TEST(Delivery, AWorkerThatComesBackIntoTheViewIsNotBlamedForWhatWasBefore) {
+TEST(Delivery, AWorkerThatReturnsToTheViewHasNoEarlierFailures) {
   ByHand world(2);
   world.tracker->StreamBroken(world.stream["w0"], absl::UnavailableError("reset"), world.now);
   EXPECT_EQ(world.tracker->FailedWorkers(), std::vector<std::string>{"w0"});
@@ -333,7 +333,7 @@ TEST(Delivery, AWorkerThatComesBackIntoTheViewIsNotBlamedForWhatWasBefore) {
   EXPECT_EQ(world.tracker->NextTick(world.now), world.now) << "it is tried at once";
 }
 
-TEST(Pace, IsOfTheTimeAskedForAndItsBestFades) {
+TEST(Pace, HasTheRateSinceATimeAndABestRateThatFades) {
   Pace pace;
   for (Nanos now = 0; now < 5 * kSecond; now += 10 * kMillisecond) pace.Row(now, 0);
   EXPECT_NEAR(pace.Rate(5 * kSecond, 4 * kSecond), 100, 2);
@@ -345,7 +345,7 @@ TEST(Pace, IsOfTheTimeAskedForAndItsBestFades) {
   EXPECT_NEAR(pace.Best(15 * kSecond), 10, 1);
 }
 
-TEST(Pace, GapsAreOfTheTimeInWhichRowsWereOwed) {
+TEST(Pace, GapsCountOnlyTimeInWhichRowsWereOwed) {
   Pace pace;
   pace.Row(kSecond, kSecond - 20 * kMillisecond);
   pace.Row(60 * kSecond, 60 * kSecond - 30 * kMillisecond);  // requested after a minute without rows

@@ -5,7 +5,7 @@
 namespace penstock::client {
 namespace {
 
-TEST(Lateness, IsPatientWhileItKnowsLittle) {
+TEST(Lateness, IsPatientWithFewSamples) {
   Lateness lateness;
   EXPECT_EQ(lateness.Threshold(), kSecond);
   lateness.AddWait(0);

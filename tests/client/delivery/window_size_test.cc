@@ -19,7 +19,7 @@ void Read(WindowSize* size, Nanos round_trip, double rate, int seconds) {
   }
 }
 
-TEST(WindowSize, StaysWhereWorkersAreNear) {
+TEST(WindowSize, DoesNotGrowForNearWorkers) {
   WindowSize size(16, 1000);
   Read(&size, kMillisecond / 2, 500, 20);
   EXPECT_EQ(size.steps(), 16u);
@@ -32,7 +32,7 @@ TEST(WindowSize, FillsALongLinkWithinSeconds) {
   EXPECT_LE(size.steps(), 200u) << "and not all that there is room for";
 }
 
-TEST(WindowSize, KeepsToItsLimit) {
+TEST(WindowSize, StaysWithinItsLimit) {
   WindowSize size(16, 60);
   Read(&size, 100 * kMillisecond, 4000, 20);
   EXPECT_EQ(size.steps(), 60u);
@@ -47,7 +47,7 @@ TEST(WindowSize, DoesNotGrowForASlowTrainer) {
   EXPECT_EQ(size.steps(), 16u);
 }
 
-TEST(WindowSize, ABusyWorkerIsNotRemote) {
+TEST(WindowSize, DoesNotGrowForABusyWorker) {
   WindowSize size(16, 100000);
   size.Opened(1, 0);
   size.Heard(1, 60 * kSecond);

@@ -25,7 +25,7 @@ uint64_t PagesOf(int fd) {
   return static_cast<uint64_t>(info.st_blocks) * 512;
 }
 
-TEST(BatchArena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
+TEST(BatchArena, BlocksAreWholePagesAndNeverOverlap) {
   constexpr uint64_t kBytes = 256 * BatchArena::kPage;
   const std::unique_ptr<BatchArena> arena = Make(kBytes);
   std::mt19937 random(7);
@@ -63,7 +63,7 @@ TEST(BatchArena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
   EXPECT_EQ(arena->last_refusal().used, kBytes - BatchArena::kPage);
 }
 
-TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
+TEST(BatchArena, AReleasedBlockTakesNoMemory) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 38);  // far more than the machine's memory
   EXPECT_EQ(PagesOf(arena->fd()), 0u);
   constexpr size_t kBytes = size_t{8} << 20;
@@ -74,7 +74,7 @@ TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
   EXPECT_LT(PagesOf(arena->fd()), kBytes / 4);
 }
 
-TEST(BatchArena, PagesThatAreKeptStayTheSameThroughAllThatComesAndGoes) {
+TEST(BatchArena, ReleasedBlocksKeepTheirPagesIfTheArenaKeepsPages) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20, BatchArena::Pages::kKeep);
   constexpr size_t kBytes = size_t{8} << 20;
   void* const memory = arena->Allocate(kBytes);
@@ -89,7 +89,7 @@ TEST(BatchArena, PagesThatAreKeptStayTheSameThroughAllThatComesAndGoes) {
   EXPECT_EQ(static_cast<char*>(memory)[0], 1);
 }
 
-TEST(BatchArena, UsedBlocksKeepTheirPagesAfterTheFeeder) {
+TEST(BatchArena, UsedBlocksKeepTheirPagesAfterTheArena) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20);
   constexpr size_t kBytes = size_t{8} << 20;
   char* const used = static_cast<char*>(arena->Allocate(kBytes));
@@ -106,7 +106,7 @@ TEST(BatchArena, UsedBlocksKeepTheirPagesAfterTheFeeder) {
   EXPECT_EQ(used[kBytes - 1], 5);
 }
 
-TEST(BatchArena, PreparingMakesPagesAndChangesNothing) {
+TEST(BatchArena, PreparingAddsPagesAndChangesNoContent) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20);
   constexpr size_t kBytes = size_t{1} << 20;
   void* const memory = arena->Allocate(kBytes);
@@ -117,7 +117,7 @@ TEST(BatchArena, PreparingMakesPagesAndChangesNothing) {
   for (size_t i = 0; i < kBytes; i += 1000) ASSERT_EQ(static_cast<char*>(memory)[i], 5);
 }
 
-TEST(BatchArena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
+TEST(BatchArena, ItsSizeIsSealedAndAllItsPagesCanBeReleased) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{4} << 20);
   EXPECT_NE(ftruncate(arena->fd(), 4096), 0);
   EXPECT_NE(ftruncate(arena->fd(), 8 << 20), 0);

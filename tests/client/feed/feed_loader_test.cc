@@ -93,7 +93,7 @@ class FeedLoaderTest : public ::testing::Test {
   std::unique_ptr<FeedLoader> loader_;
 };
 
-TEST_F(FeedLoaderTest, AFailureOfAStreamThatASeekHasEndedHoldsTheNextOneUpNoMore) {
+TEST_F(FeedLoaderTest, AFailureOfTheStreamBeforeASeekDoesNotBlockTheNextStream) {
   std::promise<void> within, sought;
   readers_ = {[&] {
                 within.set_value();
@@ -117,7 +117,7 @@ TEST_F(FeedLoaderTest, AFailureOfAStreamThatASeekHasEndedHoldsTheNextOneUpNoMore
   EXPECT_THAT(failed->body, HasSubstr("the new stream failed"));
 }
 
-TEST_F(FeedLoaderTest, AWantForAStreamThatIsNotYetOpenIsKept) {
+TEST_F(FeedLoaderTest, AWantForAStreamThatIsNotYetOpenIsQueued) {
   std::promise<void> within, wanted;
   readers_ = {[&] {
                 within.set_value();
@@ -137,7 +137,7 @@ TEST_F(FeedLoaderTest, AWantForAStreamThatIsNotYetOpenIsKept) {
   EXPECT_EQ(failed->stream, 2u);
 }
 
-TEST_F(FeedLoaderTest, OfSeveralSeeksAtOnceTheLastOneIsAnswered) {
+TEST_F(FeedLoaderTest, OnlyTheLastOfSeveralSeeksIsAnswered) {
   std::promise<void> within, sought;
   readers_ = {[&] {
                 within.set_value();
@@ -158,7 +158,7 @@ TEST_F(FeedLoaderTest, OfSeveralSeeksAtOnceTheLastOneIsAnswered) {
   EXPECT_EQ(trainer_->Receive(21)->stream, 3u);
 }
 
-TEST_F(FeedLoaderTest, AFailedBatchIsTriedAgainOnlyWhenItIsAskedForAgain) {
+TEST_F(FeedLoaderTest, AFailedBatchIsRetriedOnlyOnANewRequest) {
   std::atomic<int> tries{0};
   const auto next = [&] { return absl::DataLossError(absl::StrCat("try ", ++tries)); };
   readers_ = {next, next};

@@ -46,7 +46,7 @@ class FeederTest : public ::testing::Test {
   support::TestDataset dataset_;
 };
 
-TEST_F(FeederTest, BatchesAreThoseOfThePlainLoopEpochAfterEpoch) {
+TEST_F(FeederTest, BatchesEqualThoseOfThePlainLoopInEachEpoch) {
   Trainer trainer(dataset_);
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
@@ -82,7 +82,7 @@ void AwaitThreadsNamed(const std::string& prefix, size_t count) {
   while (ThreadsNamed(prefix) != count) std::this_thread::yield();
 }
 
-TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
+TEST_F(FeederTest, ReadThreadsGiveTheSameBatches) {
   Trainer trainer(dataset_, R"({"version": 1, "read_threads": 3})");
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
@@ -99,7 +99,7 @@ TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
   AwaitThreadsNamed("ps-read", 0);
 }
 
-TEST_F(FeederTest, MoreReadThreadsThanAWorkerMayHaveAreRefused) {
+TEST_F(FeederTest, TooManyReadThreadsAreRejected) {
   auto [ours, theirs] = SocketPair();
   const End end(std::move(ours));
   end.Send(1, 0, R"({"version": 1, "read_threads": 513})");
@@ -112,7 +112,7 @@ TEST_F(FeederTest, MoreReadThreadsThanAWorkerMayHaveAreRefused) {
   EXPECT_THAT(error->body, HasSubstr("INVALID_ARGUMENT"));
 }
 
-TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
+TEST_F(FeederTest, RaggedColumnsAndStringsHaveSplits) {
   support::TempFolder folder;
   const support::TestDataset numbers = support::MakeNumberDataset({}, folder.path());
   Trainer trainer(numbers);
@@ -134,7 +134,7 @@ TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
 }
 
 // Rows would arrive with this column empty in each of them.
-TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
+TEST_F(FeederTest, AMissingKeyIsRejectedUnlessAllowed) {
   support::TempFolder folder;
   support::TestDataset numbers = support::MakeNumberDataset({}, folder.path());
   numbers.job.mutable_features(1)->set_key("vales");
@@ -149,7 +149,7 @@ TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
   EXPECT_THAT(refused.opened.body, HasSubstr("did you mean 'values'?"));
 }
 
-TEST_F(FeederTest, AStateGoesOnInAnotherFeederAndAfterASeek) {
+TEST_F(FeederTest, AStateContinuesInAnotherFeederAndAfterASeek) {
   std::vector<std::vector<std::pair<int64_t, int64_t>>> whole;
   std::string state;
   {
@@ -179,7 +179,7 @@ TEST_F(FeederTest, AStateGoesOnInAnotherFeederAndAfterASeek) {
   EXPECT_EQ(Ids(trainer.Next(loader)), whole[7]);
 }
 
-TEST_F(FeederTest, WhatWasLostOnTheWayIsSentAgainAsItWas) {
+TEST_F(FeederTest, LostBatchesAreSentAgainUnchanged) {
   Trainer trainer(dataset_);
   const Trainer::Loader loader = trainer.Open();
   Trainer::Want(loader, 0, 3);
@@ -195,7 +195,7 @@ TEST_F(FeederTest, WhatWasLostOnTheWayIsSentAgainAsItWas) {
   EXPECT_NE(first.slot, second.slot);
 }
 
-TEST_F(FeederTest, AHeldBatchIsNotTouchedAndALateReleaseHarmsNobody) {
+TEST_F(FeederTest, AHeldBatchStaysUnchangedAndALateReleaseHasNoEffect) {
   Trainer trainer(dataset_);
   const Trainer::Loader loader = trainer.Open();
   Trainer::Want(loader, 0, 1);
@@ -215,7 +215,7 @@ TEST_F(FeederTest, AHeldBatchIsNotTouchedAndALateReleaseHarmsNobody) {
   EXPECT_EQ(std::string(held.columns[0].values, held.columns[0].bytes), pixels);
 }
 
-TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
+TEST_F(FeederTest, ATrainerThatHoldsAllMemoryGetsAnErrorAndContinuesAfterARelease) {
   support::TempFolder folder;
   support::TestDataset large =
       support::MakeImageDataset({.shards = 2, .records_per_shard = 30, .crop = 224}, folder.path());
@@ -245,7 +245,7 @@ TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
   EXPECT_EQ(trainer.Next(loader).sequence, expected_next);
 }
 
-TEST_F(FeederTest, WarningsAboutTheEpochsComeBehindOpenedForOneRank) {
+TEST_F(FeederTest, WarningsAboutTheEpochsFollowOpenedForOneRank) {
   Trainer trainer(dataset_, R"({"version": 1})", [](uint32_t size, const std::string& last, uint64_t rows) {
     return std::vector<std::string>{absl::StrCat(size, " ", last, " ", rows)};
   });
@@ -260,7 +260,7 @@ TEST_F(FeederTest, WarningsAboutTheEpochsComeBehindOpenedForOneRank) {
   EXPECT_EQ(trainer.Next(other).sequence, 0u);  // the first packet after OPENED
 }
 
-TEST_F(FeederTest, AnIdleLoaderHoldsNothingAndGoesOnWhereItWas) {
+TEST_F(FeederTest, AnIdleLoaderHoldsNoMemoryAndContinuesAtItsPlace) {
   Trainer trainer(dataset_);
   const Trainer::Loader loader = trainer.Open();
   Trainer::Want(loader, 0, 1);
@@ -284,7 +284,7 @@ TEST_F(FeederTest, AnIdleLoaderHoldsNothingAndGoesOnWhereItWas) {
   EXPECT_EQ(second.position, 8u);
 }
 
-TEST_F(FeederTest, WhatCannotBeOpenedIsSaidOnTheLoadersSocket) {
+TEST_F(FeederTest, AnOpenErrorIsSentOnTheLoadersSocket) {
   Trainer trainer(dataset_);
   const Trainer::Loader many = trainer.Open(", \"rank\": 3, \"world_size\": 2");
   EXPECT_EQ(many.opened.type, 21u);
@@ -297,7 +297,7 @@ TEST_F(FeederTest, WhatCannotBeOpenedIsSaidOnTheLoadersSocket) {
   EXPECT_EQ(good.opened.type, 16u);
 }
 
-TEST_F(FeederTest, ATrainerThatBreaksTheProtocolIsToldAndTheFeederEnds) {
+TEST_F(FeederTest, AViolationOfTheProtocolIsReportedAndEndsTheFeeder) {
   const std::vector<std::pair<uint32_t, std::string>> packets = {
       {99, ""}, {4, "123"}, {3, "{}"}, {3, "{\"jobb\": \"x\"}"}, {1, "{\"version\": 1}"}, {3, "no json"}};
   for (const auto& [type, body] : packets) {
@@ -336,7 +336,7 @@ TEST_F(FeederTest, LoadersOfManyThreadsAndRanksShareOneFeeder) {
   EXPECT_EQ(seen.size(), 56u);
 }
 
-TEST_F(FeederTest, ItEndsSoonWhenTheTrainerGoesInTheMiddle) {
+TEST_F(FeederTest, TheFeederEndsSoonAfterItsTrainer) {
   for (int i = 0; i < 10; ++i) {
     Trainer trainer(dataset_);
     const Trainer::Loader loader = trainer.Open();

@@ -14,7 +14,7 @@
 namespace penstock::feed {
 namespace {
 
-TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
+TEST(LocalJobs, ReadFromTheGivenStorage) {
   support::TempFolder folder;
   support::TestDataset set = support::MakeNumberDataset({}, folder.path());
   storage::MemoryStorage memory;

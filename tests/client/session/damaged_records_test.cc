@@ -52,7 +52,7 @@ TEST(SessionDamagedRecords, ComeFromTheWorkerWithTheIntactCopy) {
   EXPECT_EQ(sim.session->Stats().broken_streams, 0u);
 }
 
-TEST(SessionDamagedRecords, AreMaskedOnceTheCoordinatorHasDecided) {
+TEST(SessionDamagedRecords, AreMaskedAfterTheCoordinatorsDecision) {
   SimSession sim(1, 2);
   const uint64_t record = FirstRecord(sim.job);
   for (auto& worker : sim.workers) worker->Behave({.damaged = {record}});
@@ -89,7 +89,7 @@ TEST(SessionDamagedRecords, AreMaskedOnceTheCoordinatorHasDecided) {
   EXPECT_EQ(requests.size(), asked) << "the session sends no request about a decided record";
 }
 
-TEST(SessionDamagedRecords, AreAskedForAgainWhereTheCoordinatorKnowsAnIntactCopy) {
+TEST(SessionDamagedRecords, AreFetchedAgainIfTheCoordinatorKnowsAnIntactCopy) {
   SimSession sim(1, 2);
   const uint64_t record = FirstRecord(sim.job);
   for (auto& worker : sim.workers) worker->Behave({.damaged = {record}});
@@ -103,7 +103,7 @@ TEST(SessionDamagedRecords, AreAskedForAgainWhereTheCoordinatorKnowsAnIntactCopy
   EXPECT_EQ(sim.Read(2 * kSecond), 12);
 }
 
-TEST(SessionDamagedRecords, DecisionsThatAreKnownWhenASessionOpensAreFollowedFromTheFirstRow) {
+TEST(SessionDamagedRecords, EarlierDecisionsApplyFromTheFirstRow) {
   SimSession sim(1, 2);
   const uint64_t record = FirstRecord(sim.job);
   sim.coordinator->Decide(record);
@@ -115,7 +115,7 @@ TEST(SessionDamagedRecords, DecisionsThatAreKnownWhenASessionOpensAreFollowedFro
   EXPECT_THAT(sim.coordinator->judge_requests(), IsEmpty());
 }
 
-TEST(SessionDamagedRecords, ADecidedRecordStandsInForNoRow) {
+TEST(SessionDamagedRecords, ADecidedRecordSubstitutesNoRow) {
   SimSession sim(1, 2);
   const uint64_t record = FirstRecord(sim.job, 90);
   Misbehavior how;  // the worker does not know the decision
@@ -128,7 +128,7 @@ TEST(SessionDamagedRecords, ADecidedRecordStandsInForNoRow) {
   EXPECT_GT(sim.workers[1]->rows_fetched(), 0u);
 }
 
-TEST(SessionDamagedRecords, AreDecidedByTheSessionWhileTheCoordinatorIsAwayAndStoredWhenItReturns) {
+TEST(SessionDamagedRecords, AreDecidedByTheSessionWithoutTheCoordinatorAndStoredAfterItsReturn) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SimSession sim(seed, 3);
     const std::set<uint64_t> bad = {sim.job.RecordOf(0, 20), sim.job.RecordOf(0, 50)};
@@ -163,7 +163,7 @@ TEST(SessionDamagedRecords, AreDecidedByTheSessionWhileTheCoordinatorIsAwayAndSt
   }
 }
 
-TEST(SessionDamagedRecords, ADeafCoordinatorCountsAsAway) {
+TEST(SessionDamagedRecords, ACoordinatorThatDoesNotAnswerCountsAsAway) {
   SimSession sim(1, 2);
   const uint64_t record = FirstRecord(sim.job);
   for (auto& worker : sim.workers) worker->Behave({.damaged = {record}});
@@ -207,7 +207,7 @@ TEST(SessionDamagedRecords, EndTheSessionUnderFail) {
   EXPECT_THAT(std::string(sim.end.message()), HasSubstr("wrong CRC"));
 }
 
-TEST(SessionDamagedRecords, ARecordThatDoesNotExistIsAMistakeOfTheWorker) {
+TEST(SessionDamagedRecords, ADamageReportForARecordThatDoesNotExistBreaksTheStream) {
   SimSession sim(1, 2);
   sim.workers[0]->Behave({.damaged_out_of_range = true, .damaged = {FirstRecord(sim.job)}});
   ASSERT_TRUE(sim.Open(sim.options()).ok());

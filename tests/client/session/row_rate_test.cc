@@ -5,7 +5,7 @@
 namespace penstock::client {
 namespace {
 
-TEST(RowRate, StandsBetweenSlowSteps) {
+TEST(RowRate, StaysConstantBetweenSlowSteps) {
   RowRate rate;
   rate.Add(0, 0);
   EXPECT_EQ(rate.PerSecond(kSecond), 0);
@@ -26,7 +26,7 @@ TEST(RowRate, FollowsFastSteps) {
   EXPECT_DOUBLE_EQ(rate.PerSecond(20 * kSecond), 100);
 }
 
-TEST(RowRate, GoesDownWhenAStepIsLate) {
+TEST(RowRate, FallsWhenAStepIsLate) {
   RowRate rate;
   rate.Add(0, 0);
   rate.Add(kSecond, 100);

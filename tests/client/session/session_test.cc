@@ -42,16 +42,16 @@ uint64_t RunThroughFaults(uint64_t seed) {
   return sim.scheduler.order_hash();
 }
 
-TEST(SessionOnVirtualTime, GivesEveryRowThroughFaultsInEveryOrder) {
+TEST(SessionOnVirtualTime, DeliversEveryRowThroughFaultsInEveryOrder) {
   for (uint64_t seed = 1; seed <= 40; ++seed) RunThroughFaults(seed);
 }
 
-TEST(SessionOnVirtualTime, OneSeedIsOneRun) {
+TEST(SessionOnVirtualTime, EqualSeedsGiveEqualRuns) {
   EXPECT_EQ(RunThroughFaults(7), RunThroughFaults(7));
   EXPECT_NE(RunThroughFaults(7), RunThroughFaults(8));
 }
 
-TEST(SessionStats, AMaskedOrSubstitutedRowCountsOnceWhenItsStepIsTaken) {
+TEST(SessionStats, AMaskedOrSubstitutedRowCountsOnceWhenItsStepIsRead) {
   SimSession sim(1, 2);
   for (auto& worker : sim.workers) {
     Misbehavior how;
@@ -75,7 +75,7 @@ TEST(SessionStats, AMaskedOrSubstitutedRowCountsOnceWhenItsStepIsTaken) {
   EXPECT_EQ(sim.session->Stats().substituted_rows, 3u);
 }
 
-TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
+TEST(SessionWaits, AreReportedWithinFiveSeconds) {
   SimSession sim(1, 2);
   for (auto& worker : sim.workers) worker->Behave(CannotRead("/data/train-00003: No such file or directory"));
   std::vector<std::string> told;
@@ -126,7 +126,7 @@ TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
   }
 }
 
-TEST(SessionWaits, WhatTheCoordinatorSaysIsWrongWithFilesIsToldAtOnceAndWhenTheTimeIsOver) {
+TEST(SessionWaits, FileErrorsOfTheCoordinatorAreReportedAtOnceAndNotAfterTheirEnd) {
   SimSession sim(1, 1);
   sim.workers[0]->Behave({.silent = true});
   std::vector<std::string> told;
@@ -145,7 +145,7 @@ TEST(SessionWaits, WhatTheCoordinatorSaysIsWrongWithFilesIsToldAtOnceAndWhenTheT
   EXPECT_THAT(told.back(), Not(HasSubstr("host:9000"))) << "what is over";
 }
 
-TEST(SessionWaits, NobodyIsToldOfAPatientTrainer) {
+TEST(SessionWaits, ASlowTrainerCausesNoNotice) {
   SimSession sim(1, 1);
   int told = 0;
   ReaderOptions options = sim.options(0);
@@ -159,7 +159,7 @@ TEST(SessionWaits, NobodyIsToldOfAPatientTrainer) {
 }
 
 // The whole world stops. For the trainer this equals its own stop: messages of that time arrive after it.
-TEST(SessionWaits, ATrainerThatWasStoppedReportsNoWorkerAsSilent) {
+TEST(SessionWaits, AStoppedTrainerReportsNoWorkerAsSilent) {
   SimSession sim(1, 2);
   std::vector<std::string> told;
   ReaderOptions options = sim.options();
@@ -180,7 +180,7 @@ TEST(SessionWaits, ATrainerThatWasStoppedReportsNoWorkerAsSilent) {
   EXPECT_GT(sim.session->Stats().fetched_elsewhere, 0u);
 }
 
-TEST(SessionStreams, OneThatSaysNothingIsGivenUpWithinSeconds) {
+TEST(SessionStreams, ASilentStreamIsClosedWithinSeconds) {
   SimSession sim(1, 2);
   sim.workers[1]->Behave({.silent = true});  // accepts the connection and then does nothing
   ASSERT_TRUE(sim.Open(sim.options()).ok());
@@ -192,7 +192,7 @@ TEST(SessionStreams, OneThatSaysNothingIsGivenUpWithinSeconds) {
   EXPECT_EQ(sim.Read(5 * kSecond), 11) << sim.end;
 }
 
-TEST(SessionStreams, TheOnlyWorkerThatSaysNothingIsNamed) {
+TEST(SessionStreams, ASilentOnlyWorkerIsNamed) {
   SimSession sim(1, 1);
   sim.workers[0]->Behave({.silent = true});
   std::vector<std::string> told;
@@ -207,7 +207,7 @@ TEST(SessionStreams, TheOnlyWorkerThatSaysNothingIsNamed) {
   EXPECT_EQ(sim.Read(8 * kSecond), 12) << sim.end;
 }
 
-TEST(SessionStreams, ARefusalByAViewChangeAloneWakesTheTrainer) {
+TEST(SessionStreams, ARejectionCausedByAViewChangeWakesTheTrainer) {
   SimSession sim(1, 2);
   sim.workers[0]->Behave({.refuse = absl::ResourceExhaustedError("a step takes 900 bytes, 400 are free")});
   sim.workers[1]->Behave({.accepts_only = true});
@@ -219,7 +219,7 @@ TEST(SessionStreams, ARefusalByAViewChangeAloneWakesTheTrainer) {
   EXPECT_EQ(next->status().code(), absl::StatusCode::kResourceExhausted) << next->status();
 }
 
-TEST(SessionReports, AReaderWhoseRankAnotherHasByNowEndsWithTheReason) {
+TEST(SessionReports, AReaderThatLostItsRankEndsWithTheReason) {
   SimSession sim(1, 1);
   ASSERT_TRUE(sim.Open(sim.options(0)).ok());
   EXPECT_EQ(sim.Read(kSecond, 3), 3);
@@ -232,7 +232,7 @@ TEST(SessionReports, AReaderWhoseRankAnotherHasByNowEndsWithTheReason) {
   EXPECT_EQ(sim.coordinator->reports().size(), reports);
 }
 
-TEST(SessionReports, ComeWhenTheCoordinatorWantsThemAndEachFiveSecondsWhateverItSays) {
+TEST(SessionReports, ComeAtTheCoordinatorsRateAndAtLeastEachFiveSeconds) {
   SimSession sim(1, 1);
   ASSERT_TRUE(sim.Open(sim.options(0)).ok());
   const auto reports_in = [&](Nanos time) {
@@ -264,7 +264,7 @@ TEST(SessionClose, EndsStreamsAndTheSession) {
   EXPECT_EQ(sim.scheduler.waiting(), 0u) << "nothing goes on";
 }
 
-TEST(SessionClose, TakesHalfASecondWhoeverIsDeaf) {
+TEST(SessionClose, TakesAtMostHalfASecondIfThePeersDoNotAnswer) {
   SimSession sim(1, 1);
   ASSERT_TRUE(sim.Open(sim.options(0)).ok());
   EXPECT_EQ(sim.Read(kSecond, 3), 3);
@@ -274,7 +274,7 @@ TEST(SessionClose, TakesHalfASecondWhoeverIsDeaf) {
   EXPECT_TRUE(sim.scheduler.RunUntil([&] { return closed; }, sim.now() + 500 * kMillisecond));
 }
 
-TEST(SessionClose, MayBeLeftOutBetweenTasks) {
+TEST(SessionClose, IsNotRequiredBeforeDestruction) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SimSession sim(seed, 2);
     ASSERT_TRUE(sim.Open(sim.options(0)).ok());

@@ -96,7 +96,7 @@ TEST_F(WorkerLinkTest, MessagesArriveInTheOrderInWhichTheyAreSent) {
   EXPECT_TRUE(events_->closed.has_value());
 }
 
-TEST_F(WorkerLinkTest, NoMoreIsReadThanTheReceiverConsumes) {
+TEST_F(WorkerLinkTest, ReadsNoMoreThanTheReceiverConsumes) {
   worker_.replies = 100;
   const auto link = Open();
   scheduler_.RunFor(kSecond);
@@ -115,7 +115,7 @@ TEST_F(WorkerLinkTest, NoMoreIsReadThanTheReceiverConsumes) {
   scheduler_.RunFor(kSecond);
 }
 
-TEST_F(WorkerLinkTest, IsGivenUpWhenTheWorkerReadsNothing) {
+TEST_F(WorkerLinkTest, ClosesWhenTheWorkerReadsNothing) {
   worker_.reads = false;
   const auto link = Open();
   v1::ClientMessage message = Message(1);
@@ -125,7 +125,7 @@ TEST_F(WorkerLinkTest, IsGivenUpWhenTheWorkerReadsNothing) {
   EXPECT_TRUE(events_->closed.has_value());
 }
 
-TEST_F(WorkerLinkTest, SaysThatNobodyIsThere) {
+TEST_F(WorkerLinkTest, ReportsAnAddressWithoutAListener) {
   const auto link = Open("nobody");
   link->Send(Message(1));
   scheduler_.RunFor(kSecond);
@@ -136,7 +136,7 @@ TEST_F(WorkerLinkTest, SaysThatNobodyIsThere) {
   link->Cancel();
 }
 
-TEST_F(WorkerLinkTest, SaysNothingOnceDetached) {
+TEST_F(WorkerLinkTest, ReportsNothingAfterDetach) {
   worker_.replies = 3;
   const auto link = Open();
   link->Detach();

@@ -9,7 +9,7 @@ namespace {
 
 // Given true offsets, bounds that contain them, and messages that take some time, the fit keeps the bounds, and each
 // message arrives after it was sent.
-TEST(FitClocks, StaysInTheBoundsAndLetsNoMessageComeBeforeItWasSent) {
+TEST(FitClocks, KeepsTheBoundsAndLetsNoMessageArriveBeforeItIsSent) {
   std::mt19937_64 random(3);
   const auto draw = [&random](Nanos most) { return std::uniform_int_distribution<Nanos>(0, most)(random); };
   int moved = 0;
@@ -45,11 +45,11 @@ TEST(FitClocks, StaysInTheBoundsAndLetsNoMessageComeBeforeItWasSent) {
   EXPECT_GT(moved, 100);  // the middles of the bounds alone would not suffice
 }
 
-TEST(FitClocks, WithoutMessagesItIsTheMiddle) {
+TEST(FitClocks, TakesTheMiddleOfTheBoundsWithoutMessages) {
   EXPECT_EQ(FitClocks({{-10, 30}, {5, 5}}, {}), (std::vector<Nanos>{10, 5}));
 }
 
-TEST(FitClocks, WhereMessagesContradictTheBoundsTheBoundsHold) {
+TEST(FitClocks, KeepsTheBoundsIfMessagesContradictThem) {
   const std::vector<Nanos> offsets = FitClocks({{0, 10}, {0, 10}}, {{0, 1, 1000, 0}});
   EXPECT_EQ(offsets, (std::vector<Nanos>{0, 10}));
 }

@@ -103,7 +103,7 @@ TraceInput ExampleTrace() {
   return input;
 }
 
-TEST(TraceJson, IsTheGoldenFile) {
+TEST(TraceJson, EqualsTheGoldenFile) {
   TraceSummary summary;
   const std::string json = TraceJson(ExampleTrace(), &summary);
   EXPECT_EQ(summary.workers, 1);
@@ -118,7 +118,7 @@ TEST(TraceJson, IsTheGoldenFile) {
   EXPECT_EQ(json, *golden);
 }
 
-TEST(TraceModel, NoMessageIsReceivedBeforeItWasSentAndClocksStayInTheirBounds) {
+TEST(TraceModel, NoMessageArrivesBeforeItIsSentAndClocksStayInTheirBounds) {
   const TraceModel model = MakeTraceModel(ExampleTrace().parts);
   ASSERT_EQ(model.processes.size(), 2u);
   EXPECT_FALSE(model.processes[0].worker);
@@ -132,7 +132,7 @@ TEST(TraceModel, NoMessageIsReceivedBeforeItWasSentAndClocksStayInTheirBounds) {
   }
 }
 
-TEST(TraceModel, PiecesOfOneTrackAreOneTrackAndAllIsInOrder) {
+TEST(TraceModel, JoinsThePiecesOfATrackInOrder) {
   std::vector<v1::TracePart> parts = ExampleTrace().parts;
   v1::TracePart late = parts[0];
   late.clear_tracks();
@@ -155,7 +155,7 @@ TEST(TraceModel, PiecesOfOneTrackAreOneTrackAndAllIsInOrder) {
   }
 }
 
-TEST(TraceJson, OfNothingItIsAFileAllTheSame) {
+TEST(TraceJson, IsAValidFileWithoutEvents) {
   TraceSummary summary;
   const std::string json = TraceJson(TraceInput(), &summary);
   EXPECT_EQ(summary.events, 0u);
