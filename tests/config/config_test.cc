@@ -47,8 +47,9 @@ std::vector<std::string> Lines(const std::vector<Mistake>& mistakes) {
   return out;
 }
 
-// Fields of one name in unlike messages, at any depth of ops: the values are those of the field that stands there.
-TEST(JobFile, AnEnumsValuesAreThoseOfTheFieldThatStandsThere) {
+// Several messages have an enum field of the same name, at any depth of ops. The message lists the values of the field
+// with the mistake.
+TEST(JobFile, AWrongEnumValueIsAnsweredWithTheValuesOfItsField) {
   const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
   ops { one_of {
     ops { random_horizontal_flip { } }
@@ -65,9 +66,8 @@ ops { random_resized_crop)");
                           AllOf(StartsWith("12 "), HasSubstr("it is one of FAIL | SUBSTITUTE | MASK"))));
 }
 
-// The parser complains of an enum's value when it stands at the next word already.
-// Such a job could be printed, but no RPC would carry it.
-TEST(JobFile, TextThatIsNoUtf8IsAMistakeWithItsLine) {
+// A job with invalid UTF-8 could be printed, but no RPC would carry it.
+TEST(JobFile, InvalidUtf8IsAMistakeWithItsLine) {
   v1::JobSpec job;
   for (const char* bad : {"\\377", "a\\303", "\\355\\240\\200", "\\300\\200", "\\364\\220\\200\\200"}) {
     EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "image/encoded", bad), nullptr, &job)),
@@ -79,7 +79,8 @@ TEST(JobFile, TextThatIsNoUtf8IsAMistakeWithItsLine) {
               IsEmpty());
 }
 
-TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
+// The parser reports a wrong enum value at the position of the next word.
+TEST(JobFile, AWrongEnumValueIsReportedAtItsFieldWhateverFollows) {
   const std::string text =
       Replaced(kGoodJob, "decode_image { channels: RGB }", "decode_image { channels: GREY lenient: true }");
   v1::JobSpec job;
@@ -89,7 +90,7 @@ TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
               ElementsAre(StartsWith("4 channels: ")));
 }
 
-TEST(JobFile, AnUnknownFieldIsAnsweredWithThoseThatThereAre) {
+TEST(JobFile, AnUnknownFieldIsReportedWithTheValidFields) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "height: 8 width: 8", "size: 8"), nullptr, &job)),
               ElementsAre(AllOf(StartsWith("5 size: there is no field 'size' in 'random_resized_crop'"),
@@ -109,7 +110,7 @@ TEST(JobFile, ADecimalCommaIsNamed) {
   EXPECT_THAT(mistakes[0], HasSubstr("mixup_alpha: use a decimal point: 0.2"));
 }
 
-TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
+TEST(JobFile, AMissingBraceIsReportedWithItsPlace) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "channels: RGB } }", "channels: RGB }"), nullptr, &job)),
               ElementsAre("5 ops: a '}' is missing before this: the '{' of 'ops' in line 4 is still open"));
@@ -120,7 +121,7 @@ TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
               ElementsAre("7 : a surplus '}': no '{' is open here"));
 }
 
-TEST(JobFile, SourceAndFormatOfADataSetMustFit) {
+TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
   v1::JobSpec job;
   const auto lines = [&](const std::string& more) {
     return Lines(CheckJobText(Replaced(kGoodJob, "\"train-*\"", "\"train-*\" " + more), nullptr, &job));
@@ -138,7 +139,7 @@ TEST(JobFile, SourceAndFormatOfADataSetMustFit) {
   EXPECT_THAT(lines("source: ZIP"), ElementsAre(HasSubstr("ZIP")));
 }
 
-TEST(JobFile, TheHostChecksNamesOfFiles) {
+TEST(JobFile, AFileNameCheckRejectsNamesOfFiles) {
   v1::JobSpec job;
   const std::string text = Replaced(kGoodJob, "train-*", "vault://shelf/train-*");
   EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), IsEmpty());
@@ -158,7 +159,7 @@ const std::map<std::string, std::string> kRenamedUses = {
     {"RANKS", "assignment { policy: RANKS }"},
 };
 
-TEST(JobFile, NamesOfEarlierReleasesAreReadAsTheNewOnesWithAWarning) {
+TEST(JobFile, OldNamesAreReadAsTheNewNamesWithAWarning) {
   for (const RenamedName& renamed : RenamedNames()) {
     SCOPED_TRACE(renamed.before);
     const auto use = kRenamedUses.find(std::string(renamed.before));
@@ -192,7 +193,7 @@ TEST(JobFile, AnOldNameDoesNotHideMistakes) {
   EXPECT_EQ(warnings.size(), 1u);
 }
 
-TEST(DaemonConfig, NoRecordCacheIsAnOldSpellingOfNoBytes) {
+TEST(DaemonConfig, NoRecordCacheIsAnOldSpellingOfZeroBytes) {
   v1::DaemonConfig config;
   std::vector<Mistake> warnings;
   EXPECT_THAT(Lines(CheckDaemonConfigText("worker_settings { no_record_cache: true }", &config, &warnings)), IsEmpty());
@@ -205,7 +206,7 @@ TEST(DaemonConfig, NoRecordCacheIsAnOldSpellingOfNoBytes) {
               ElementsAre(HasSubstr("contradicts record_cache_bytes")));
 }
 
-TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {
+TEST(JobFile, MistakesInNestedOpsHaveTheirLine) {
   const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
   ops { one_of {
     ops { random_horizontal_flip { } }
@@ -223,7 +224,7 @@ ops { random_resized_crop)");
       ElementsAre(StartsWith("9 ops[1].random_apply.ops[0].one_of.ops[1].random_horizontal_flip.probability: ")));
 }
 
-TEST(JobFile, OpsInsideOthersCountToo) {
+TEST(JobFile, NestedOpsCountTowardTheLimit) {
   std::string ops;
   for (int i = 0; i < 260; ++i) ops += "ops { random_horizontal_flip { } }\n";
   v1::JobSpec job;
@@ -232,14 +233,14 @@ TEST(JobFile, OpsInsideOthersCountToo) {
   EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), ElementsAre(HasSubstr("those inside others counted")));
 }
 
-TEST(JobFile, AGoodOneHasNoMistakes) {
+TEST(JobFile, AValidJobHasNoMistakes) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText(kGoodJob, nullptr, &job)), IsEmpty());
   EXPECT_EQ(job.name(), "a-job");
   EXPECT_EQ(job.batch().size(), 4u);
 }
 
-TEST(JobFile, EveryMistakeIsNamedByLineInOneRun) {
+TEST(JobFile, OneRunReportsEveryMistakeWithItsLine) {
   std::string text = kGoodJob;
   text = Replaced(text, "random_resized_crop", "random_resize_crop");
   text = Replaced(text, "CHUNKED", "CHUNKD");
@@ -277,7 +278,7 @@ TEST(JobFile, ThePipelinesMistakesGetTheirLines) {
   EXPECT_EQ(mistakes[0].message, "too small");
 }
 
-TEST(JobFile, GarbageIsRefusedAndNeverLoops) {
+TEST(JobFile, GarbageIsRejectedInFiniteTime) {
   for (const char* text : {"", "{", "}", "ops {", "name: ", "\xff\xfe", "ops { ops { ops", "[", "name: [1,",
                            "name \"x\"", ":::", "ops: { decode_image: }"}) {
     v1::JobSpec job;
@@ -285,22 +286,22 @@ TEST(JobFile, GarbageIsRefusedAndNeverLoops) {
   }
 }
 
-TEST(JobFile, CutAnywhereItIsRefusedOrStillWhole) {
+TEST(JobFile, CheckingATruncatedJobEnds) {
   const std::string good = kGoodJob;
   for (size_t n = 0; n < good.size(); ++n) {
     v1::JobSpec job;
-    CheckJobText(good.substr(0, n), nullptr, &job);  // must come back
+    CheckJobText(good.substr(0, n), nullptr, &job);  // must return
   }
 }
 
 // The mistake on a line comes first. The missing fields that it causes come after it.
-TEST(JobFile, AMistakeWithALineComesBeforeWhatIsMissing) {
+TEST(JobFile, MistakesWithALineComeBeforeMissingFields) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "features", "featuers"), nullptr, &job)),
               ElementsAre(StartsWith("3 featuers: there is no field"), StartsWith("0 features: a job needs")));
 }
 
-TEST(JobFile, TheParsersWordsArePutInTheUsers) {
+TEST(JobFile, ParserErrorsAreRewrittenForUsers) {
   const auto first = [](const std::string& what, const std::string& with) {
     v1::JobSpec job;
     const std::vector<std::string> lines = Lines(CheckJobText(Replaced(kGoodJob, what, with), nullptr, &job));
@@ -318,7 +319,7 @@ TEST(JobFile, TheParsersWordsArePutInTheUsers) {
       HasSubstr("there is no field 'size' in 'random_resized_crop' (write height: and width:); there are: height"));
 }
 
-TEST(JobFile, WhatIsNoTextprotoIsNamedForWhatItIs) {
+TEST(JobFile, AFileThatIsNoTextprotoIsReportedWithItsType) {
   v1::JobSpec job;
   EXPECT_THAT(Lines(CheckJobText("{\"name\": \"train\"}", nullptr, &job)),
               ElementsAre(HasSubstr("this is JSON; a job or configuration is written as `name: \"x\"`")));
@@ -339,7 +340,7 @@ log { level: "inof" }
                                  HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'")));
 }
 
-TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
+TEST(DaemonConfig, DefaultsLeaveMemoryBesidesTheCaches) {
   v1::DaemonConfig config;
   FillDaemonDefaults(DaemonRole::kWorker, {uint64_t{2} << 30, "a test"}, &config);
   EXPECT_EQ(config.worker_settings().memory_budget_bytes(), uint64_t{1} << 30);
@@ -348,7 +349,7 @@ TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
   EXPECT_EQ(config.coordinator_settings().dead_after_ms(), 3000u);
 }
 
-TEST(Examples, AllAreRightAsTheyStand) {
+TEST(Examples, AllExamplesAreValid) {
   int jobs = 0, daemons = 0;
   std::vector<std::string> warnings;
   for (const auto& entry : std::filesystem::directory_iterator("config/examples")) {

@@ -26,7 +26,7 @@ struct Target {
   }
 };
 
-TEST(Flags, AreTakenInBothSpellingsAmongArguments) {
+TEST(Flags, AreParsedInBothSpellingsAmongArguments) {
   Target t;
   const auto rest = t.flags.Parse({"job", "--coordinator", "a:1", "--data-root=x", "--json", "--data-root", "y",
                                    "--steps=7", "--no-progress", "--memory-budget", "256MiB", "--", "--odd"});
@@ -41,7 +41,7 @@ TEST(Flags, AreTakenInBothSpellingsAmongArguments) {
   EXPECT_TRUE(t.flags.Given("json"));
 }
 
-TEST(Flags, MistakesNameTheFlagAndTheWayOut) {
+TEST(Flags, MistakesNameTheFlagAndARemedy) {
   const auto error = [](std::vector<std::string> args) {
     Target t;
     return std::string(t.flags.Parse(args).status().message());
@@ -52,7 +52,7 @@ TEST(Flags, MistakesNameTheFlagAndTheWayOut) {
   EXPECT_THAT(error({"--memory-budget", "lots"}), HasSubstr("--memory-budget: 'lots'"));
 }
 
-TEST(Flags, BytesTakeUnits) {
+TEST(Flags, BytesMayHaveUnits) {
   EXPECT_EQ(*ParseBytes("1.5GiB"), uint64_t{3} << 29);
   EXPECT_EQ(*ParseBytes("10kb"), 10000u);
   EXPECT_EQ(*ParseBytes("12"), 12u);
@@ -62,13 +62,13 @@ TEST(Flags, BytesTakeUnits) {
   EXPECT_FALSE(ParseBytes("MiB").ok());
 }
 
-TEST(Flags, HelpShowsEachOnce) {
+TEST(Flags, HelpShowsEachFlagOnce) {
   Target t;
   EXPECT_THAT(t.flags.Help(), HasSubstr("--coordinator HOST:PORT"));
   EXPECT_THAT(t.flags.Help(), HasSubstr("may be repeated"));
 }
 
-TEST(Flags, HelpIsWrappedWithoutSpacesAtTheEndsOfLines) {
+TEST(Flags, HelpIsWrappedWithoutTrailingSpaces) {
   std::string value;
   Flags flags;
   flags.AddString("long", &value, "TEXT",

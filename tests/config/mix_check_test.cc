@@ -32,13 +32,13 @@ std::vector<std::string> Check(const std::string& mix, const std::string& batch 
   return lines;
 }
 
-TEST(MixCheck, GoodOnesHaveNoMistakes) {
+TEST(MixCheck, ValidMixesHaveNoMistakes) {
   EXPECT_THAT(Check("mixup_alpha: 0.2 classes: 10"), IsEmpty());
   EXPECT_THAT(Check("mixup_alpha: 0.2 cutmix_alpha: 1 cutmix_share: 1 probability: 0 group: 4"), IsEmpty());
   EXPECT_THAT(Check("mixup_alpha: 0.2", "size: 8 last: PARTIAL"), IsEmpty());
 }
 
-TEST(MixCheck, NumbersOutOfRangeAreNamedByLine) {
+TEST(MixCheck, NumbersOutOfRangeAreReportedWithTheirLine) {
   EXPECT_THAT(Check(""), ElementsAre(AllOf(StartsWith("6 mix: "), HasSubstr("mixup_alpha"))));
   EXPECT_THAT(Check("mixup_alpha: -1"), ElementsAre(StartsWith("6 mix.mixup_alpha: ")));
   EXPECT_THAT(Check("mixup_alpha: nan"), ElementsAre(StartsWith("6 mix.mixup_alpha: ")));
@@ -53,14 +53,14 @@ TEST(MixCheck, NumbersOutOfRangeAreNamedByLine) {
   EXPECT_THAT(Check("mixup_alpha: 1 group: 1"), ElementsAre(StartsWith("6 mix.group: ")));
 }
 
-TEST(MixCheck, AGroupThatTheBatchCutsIsRefused) {
+TEST(MixCheck, AGroupThatTheBatchSplitsIsRejected) {
   EXPECT_THAT(Check("mixup_alpha: 1 group: 3"),
               ElementsAre(AllOf(StartsWith("6 mix.group: "), HasSubstr("groups of 3"), HasSubstr("batch.size of 8"))));
   EXPECT_THAT(Check("mixup_alpha: 1", "size: 9"), ElementsAre(AllOf(StartsWith("6 mix: "), HasSubstr("groups of 2"))));
   EXPECT_THAT(Check("mixup_alpha: 1", "size: 0"), ElementsAre(StartsWith("5 batch.size: ")));
 }
 
-TEST(MixCheck, ColumnsThatAreNotThereAreNamedWithTheNearest) {
+TEST(MixCheck, UnknownColumnsAreReportedWithTheNearestName) {
   EXPECT_THAT(Check("mixup_alpha: 1 image: \"imagee\" label: \"labl\""),
               ElementsAre(AllOf(StartsWith("6 mix.image: "), HasSubstr("did you mean 'image'?")),
                           AllOf(StartsWith("6 mix.label: "), HasSubstr("did you mean 'label'?"))));
@@ -69,7 +69,7 @@ TEST(MixCheck, ColumnsThatAreNotThereAreNamedWithTheNearest) {
   EXPECT_THAT(Check("mixup_alpha: 1 cutmix_alpa: 1"), ElementsAre(HasSubstr("did you mean 'cutmix_alpha'")));
 }
 
-TEST(MixCheck, NoOpDrawsUnderItsName) {
+TEST(MixCheck, NoOpDrawsUnderTheNameOfTheMix) {
   EXPECT_THAT(Check("mixup_alpha: 1", "size: 8", "ops { name: \"mix\" random_horizontal_flip { } }"),
               ElementsAre(AllOf(StartsWith("7 ops[0].name: "), HasSubstr("draw the same numbers"))));
 }

@@ -45,7 +45,7 @@ std::vector<uint8_t> MakeRow(const std::string& ops, uint64_t epoch = 0) {
   return row.As<uint8_t>(0);
 }
 
-TEST(OwnOp, MakesThePixelsThatItsFormulaSays) {
+TEST(OwnOp, MakesThePixelsOfItsFormula) {
   const std::vector<uint8_t> row = MakeRow("ops { custom { op: 'vignette' numbers { key: 'strength' value: 0.5 } } }");
   for (int y = 0; y < kSide; ++y) {
     for (int x = 0; x < kSide; ++x) {
@@ -56,7 +56,7 @@ TEST(OwnOp, MakesThePixelsThatItsFormulaSays) {
   }
 }
 
-TEST(OwnOp, DrawsFromTheSampleAlone) {
+TEST(OwnOp, DrawsDependOnlyOnTheSample) {
   const std::string ops = "ops { custom { op: 'vignette' numbers { key: 'jitter' value: 0.3 } } }";
   EXPECT_EQ(MakeRow(ops, 1), MakeRow(ops, 1));
   EXPECT_NE(MakeRow(ops, 1), MakeRow(ops, 2));
@@ -67,7 +67,7 @@ TEST(OwnOp, WorksInsideOtherOps) {
             MakeRow("ops { custom { op: 'vignette' } }"));
 }
 
-TEST(OwnOp, MistakesNameTheParameterAndWhatThereIs) {
+TEST(OwnOp, MistakesNameTheParameterAndTheValidNames) {
   const auto mistakes = [](const std::string& custom) {
     return augment::CheckPipeline(RawJob("ops { custom { " + custom + " } }"));
   };
@@ -105,7 +105,7 @@ TEST(OwnOp, MistakesInAJobFileHaveTheirLine) {
   EXPECT_EQ(mistakes[0].line, 7);
 }
 
-TEST(OwnOp, RegistrationRefusesWhatCouldNotWork) {
+TEST(OwnOp, RegistrationRejectsInvalidOps) {
   const OwnOpFactory make = [](const OwnOpSetup&, ValueType*) -> std::unique_ptr<Op> { return nullptr; };
   EXPECT_EQ(RegisterOwnOp({.name = "vignette", .version = "9", .make = make}).code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(RegisterOwnOp({.name = "", .version = "1", .make = make}).code(), absl::StatusCode::kInvalidArgument);
@@ -128,7 +128,7 @@ class ThrowingOp final : public Op {
   }
 };
 
-TEST(OwnOp, WhatItThrowsIsTheRowsError) {
+TEST(OwnOp, AnExceptionBecomesTheRowsError) {
   ASSERT_TRUE(RegisterOwnOp({.name = "throws",
                              .version = "1",
                              .make =
@@ -146,7 +146,7 @@ TEST(OwnOp, WhatItThrowsIsTheRowsError) {
               HasSubstr("ops[0].custom (column 'image'): throws threw: no pixels today"));
 }
 
-TEST(OwnOp, AFactoryThatRefusesWithoutAReasonIsNamed) {
+TEST(OwnOp, AFactoryThatReturnsNoOpIsNamed) {
   ASSERT_TRUE(RegisterOwnOp({.name = "silent",
                              .version = "1",
                              .make = [](const OwnOpSetup&, ValueType*) { return std::unique_ptr<Op>(); }})

@@ -34,7 +34,7 @@ class ConnectionsTest : public ::testing::Test {
   support::TestDataset dataset_;
 };
 
-TEST_F(ConnectionsTest, AWorkerKilledWhileRowsComeOverSeveralConnectionsCostsNone) {
+TEST_F(ConnectionsTest, AWorkerKilledDuringSendsOverSeveralConnectionsCostsNoRow) {
   support::ProcessCluster cluster({.workers = 2,
                                    .worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB",
                                                     "--wire-compression", "off", "--wire-connections", "3"},

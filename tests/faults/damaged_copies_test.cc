@@ -129,7 +129,7 @@ class DamagedCopiesByPolicy : public DamagedCopies,
   }
 };
 
-TEST_P(DamagedCopiesByPolicy, BesideAnIntactOneGiveTheRowsOfIntactData) {
+TEST_P(DamagedCopiesByPolicy, BesideAnIntactCopyGiveTheRowsOfIntactData) {
   support::ProcessClusterOptions options = Empty();
   options.dead_after_ms = 30'000;  // on a busy machine too, both workers stay in the view
   support::ProcessCluster cluster(options, dataset_.roots);
@@ -140,7 +140,7 @@ TEST_P(DamagedCopiesByPolicy, BesideAnIntactOneGiveTheRowsOfIntactData) {
   EXPECT_THAT(cluster.Logs(), HasSubstr("a copy is damaged"));
 }
 
-TEST_P(DamagedCopiesByPolicy, WhoseWorkerIsKilledGiveTheRowsOfIntactData) {
+TEST_P(DamagedCopiesByPolicy, OnAKilledWorkerGiveTheRowsOfIntactData) {
   support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, DamagedCopiesByPolicy, kPolicies, NameOf);
 
 // Idle for ten seconds. ctest runs the policies at the same time.
 class IntactCopyAway : public DamagedCopiesByPolicy {};
-TEST_P(IntactCopyAway, ForTenSecondsIsWaitedFor) {
+TEST_P(IntactCopyAway, ForTenSecondsDelaysTheDecision) {
   support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, IntactCopyAway, kPolicies, NameOf);
 // They wait until the readers decide without a worker or the coordinator. ctest runs them at the same time.
 class DamagedCopiesLongAway : public DamagedCopies {};
 
-TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersWhenTheIntactOneIsAwayForLong) {
+TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersIfTheIntactCopyIsAwayForLong) {
   support::ProcessCluster cluster(Empty(), dataset_.roots);
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
@@ -241,7 +241,7 @@ void ExpectEachDamagedRecordOnce(const v1::QuarantineReply& reply) {
   EXPECT_EQ(listed.size(), kShards * std::size(kDamaged));
 }
 
-TEST_F(DamagedCopies, OfSharedStorageGiveOneDigestAndOneQuarantineOnAnyNumberOfWorkers) {
+TEST_F(DamagedCopies, OnSharedStorageGiveOneDigestAndOneQuarantineForAnyNumberOfWorkers) {
   for (const auto policy : {v1::MASK, v1::SUBSTITUTE}) {
     dataset_.job.mutable_errors()->set_policy(policy);
     for (const int workers : {1, 2, 5}) {
@@ -255,7 +255,7 @@ TEST_F(DamagedCopies, OfSharedStorageGiveOneDigestAndOneQuarantineOnAnyNumberOfW
   }
 }
 
-TEST_F(DamagedCopiesLongAway, OfSharedStorageAreDecidedWhileTheCoordinatorIsAwayAndReportedLater) {
+TEST_F(DamagedCopiesLongAway, OnSharedStorageAreDecidedWithoutTheCoordinatorAndReportedLater) {
   const auto run = [&](int workers) {
     support::ProcessCluster cluster({.workers = workers}, damaged_);
     ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
@@ -281,7 +281,7 @@ TEST_F(DamagedCopiesLongAway, OfSharedStorageAreDecidedWhileTheCoordinatorIsAway
   one.join();
 }
 
-TEST_F(DamagedCopies, EndAJobThatFailsOnBadRecordsOnlyWhereEveryCopyIsOne) {
+TEST_F(DamagedCopies, EndAReaderUnderFailIfEveryCopyIsDamaged) {
   dataset_.job.mutable_errors()->set_policy(v1::FAIL);
   support::ProcessCluster cluster({.workers = 2}, damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();

@@ -73,7 +73,7 @@ TEST_F(FaultsTest, AKilledWorkerCostsLessThanTwoSeconds) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-TEST_F(FaultsTest, AWorkerThatHangsCostsLessThanTwoSeconds) {
+TEST_F(FaultsTest, AHungWorkerCostsLessThanTwoSeconds) {
   support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
   const support::ReadResult result =
@@ -81,7 +81,7 @@ TEST_F(FaultsTest, AWorkerThatHangsCostsLessThanTwoSeconds) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-TEST_F(FaultsTest, AWorkerThatHangsAndWakesUpAgainDisturbsNothing) {
+TEST_F(FaultsTest, AWorkerThatHangsAndResumesChangesNoRow) {
   support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
   const support::ReadResult result = support::ReadThrough(
@@ -90,7 +90,7 @@ TEST_F(FaultsTest, AWorkerThatHangsAndWakesUpAgainDisturbsNothing) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-TEST_F(FaultsTest, AWorkerThatJoinsInMidEpochTakesItsPartWithoutAStall) {
+TEST_F(FaultsTest, AWorkerThatJoinsDuringAnEpochServesWithoutAStall) {
   support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
   const support::ReadResult result =
@@ -111,7 +111,7 @@ TEST_F(FaultsTest, ADrainedWorkerLeavesWithoutAStall) {
   EXPECT_EQ(result.stats.broken_streams, 0u);
 }
 
-TEST_F(FaultsTest, AnOperatorsDrainLetsTheWorkerLeave) {
+TEST_F(FaultsTest, AWorkerDrainedByAnOperatorLeaves) {
   support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
   const support::ReadResult result = support::ReadThrough(
@@ -121,7 +121,7 @@ TEST_F(FaultsTest, AnOperatorsDrainLetsTheWorkerLeave) {
   EXPECT_TRUE(cluster.control().WaitForState(cluster.worker(0).id, v1::WorkerStatus::LEFT));
 }
 
-TEST_F(FaultsTest, TheTrainerGoesOnWithoutTheCoordinatorAlsoWhenAWorkerDies) {
+TEST_F(FaultsTest, TheTrainerContinuesWithoutTheCoordinatorEvenIfAWorkerDies) {
   support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
   const support::ReadResult result = support::ReadThrough(
@@ -130,7 +130,7 @@ TEST_F(FaultsTest, TheTrainerGoesOnWithoutTheCoordinatorAlsoWhenAWorkerDies) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-TEST_F(FaultsTest, ARestartedCoordinatorFindsJobsAndWorkersAgain) {
+TEST_F(FaultsTest, ARestartedCoordinatorKeepsJobsAndWorkers) {
   support::ProcessCluster cluster(Workers(2), dataset_.roots);
   SubmitTo(cluster, 2);
   const support::ReadResult result =
@@ -146,7 +146,7 @@ TEST_F(FaultsTest, ARestartedCoordinatorFindsJobsAndWorkersAgain) {
   ExpectTheSameRows(again, cluster, kLongestStall);
 }
 
-TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
+TEST_F(FaultsTest, AKilledWorkerServesAgainAfterItsRestart) {
   support::ProcessCluster cluster(Workers(1), dataset_.roots);
   SubmitTo(cluster, 1);
   // It is the only worker: the trainer waits for another.
@@ -160,7 +160,7 @@ TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
 }
 
 // The worker's rows come from it or from others, a few of them from both. bench/slow_worker.sh measures the cost.
-TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
+TEST_F(FaultsTest, AWorkerStoppedForFourFifthsOfTheTimeChangesNoRow) {
   support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
   std::atomic<bool> over{false};
@@ -179,7 +179,7 @@ TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
 }
 
 // The reader waits for a step that takes workers long to make, and does not fetch its rows a second time.
-TEST(LargeStepTest, ComesFromHealthyWorkersWithoutARowFetchedOrTwice) {
+TEST(LargeStepTest, HealthyWorkersMakeALargeStepWithoutFetchesOrDuplicates) {
   support::TempFolder folder;
   support::TestDataset large = support::MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());
   large.job.mutable_batch()->set_size(150000);
@@ -225,7 +225,7 @@ TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
   EXPECT_LT(peak, kBudget + kProcess);
 }
 
-TEST_F(FaultsTest, ABusyPortAndAUsedStateFolderAreSaidAtStart) {
+TEST_F(FaultsTest, ABusyPortAndAUsedStateFolderAreReportedAtStart) {
   support::ProcessCluster cluster(Workers(1), dataset_.roots);
   support::TempFolder scratch;
   const std::string root = "--data-root=" + folder_.path();

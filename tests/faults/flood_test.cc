@@ -93,7 +93,7 @@ class FloodTest : public ::testing::Test {
   std::vector<std::shared_ptr<support::DeafClient>> clients_;
 };
 
-TEST_F(FloodTest, FortySessionsThatFetchAndNeverReadStarveNobodyAndStayInTheBudget) {
+TEST_F(FloodTest, FortySessionsThatFetchAndNeverReadStarveNoReaderAndStayInTheBudget) {
   const support::TestDataset dataset = Images();
   const v1::Job job = Submitted(dataset);
   Flood(job, 40, support::FetchMessages(dataset.records, kFetches, kFetchedRows));
@@ -110,7 +110,7 @@ TEST_F(FloodTest, AHundredSessionsThatGrantAndNeverReadStayInTheBudget) {
 }
 
 // Reserves of the clients leave no room for a new reader. It is served as soon as they are closed.
-TEST_F(FloodTest, AReaderWaitsForTheMemoryThatClientsReserveAndReadNothing) {
+TEST_F(FloodTest, AReaderGetsTheMemoryThatIdleClientsReserveWhenTheyAreClosed) {
   support::TestDataset dataset = Images();
   dataset.job.mutable_batch()->set_size(24);
   const v1::Job job = Submitted(dataset);
@@ -125,7 +125,7 @@ TEST_F(FloodTest, AReaderWaitsForTheMemoryThatClientsReserveAndReadNothing) {
 }
 
 // Rows of a few bytes: the memory for their bookkeeping dominates.
-TEST_F(FloodTest, TinyRowsStayInTheBudgetToo) {
+TEST_F(FloodTest, SessionsWithTinyRowsStayInTheBudget) {
   const support::TestDataset dataset =
       support::MakeNumberDataset({.shards = 2, .records_per_shard = 4000}, folder_.path());
   const v1::Job job = Submitted(dataset);

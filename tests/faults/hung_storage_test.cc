@@ -152,7 +152,7 @@ class HungProcessTest : public HungStorageTest {
   const std::string trigger_ = folder_.File("hang");
 };
 
-TEST_F(HungProcessTest, AReaderGoesOnWithAnotherWorkerAndTheHungOneEndsInTime) {
+TEST_F(HungProcessTest, AReaderContinuesWithAnotherWorkerAndTheHungWorkerEndsInTime) {
   support::ProcessCluster cluster(support::ProcessClusterOptions(), dataset_.roots);
   support::ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
@@ -170,7 +170,7 @@ TEST_F(HungProcessTest, AReaderGoesOnWithAnotherWorkerAndTheHungOneEndsInTime) {
   EXPECT_THAT(cluster.Logs(), HasSubstr("storage hangs"));
 }
 
-TEST_F(HungProcessTest, AWorkerEndsInTimeWhileAReaderIsThere) {
+TEST_F(HungProcessTest, AHungWorkerEndsInTimeWhileAReaderWaits) {
   support::ProcessClusterOptions options;
   options.workers = 0;
   support::ProcessCluster cluster(options, dataset_.roots);
@@ -190,7 +190,7 @@ TEST_F(HungProcessTest, AWorkerEndsInTimeWhileAReaderIsThere) {
   reader.join();
 }
 
-TEST_F(HungProcessTest, AWorkerThatDoesNotEvenSeeItsDataRootsEndsAtOnce) {
+TEST_F(HungProcessTest, AWorkerThatHangsOnItsDataRootsEndsAtOnce) {
   Hang();
   support::ProcessClusterOptions options;
   options.workers = 0;

@@ -60,7 +60,7 @@ class LimitsTest : public ::testing::Test {
 };
 
 // systemd and SLURM set the limit of a group above the process's own.
-TEST_F(LimitsTest, AWorkersBudgetFollowsFromTheLimitOfANestedGroup) {
+TEST_F(LimitsTest, AWorkersBudgetFollowsTheLimitOfANestedGroup) {
   const auto group = support::ControlGroup::Create(support::ControlGroup::Limit::kMemory, 512 * kMiB);
   if (!group.ok()) GTEST_SKIP() << group.status() << "; Cgroup.* in base_test checks the limits with files of its own";
   support::ProcessClusterOptions options = Under((*group)->Prefix());
@@ -111,7 +111,7 @@ class ThreadLimitTest : public LimitsTest {
   support::ProcessCluster cluster_{Under({}, 0), dataset_.roots};
 };
 
-TEST_F(ThreadLimitTest, AGroupsLimitIsNamedAtStartOrKept) {
+TEST_F(ThreadLimitTest, AGroupsLimitIsNamedAtStartOrSuffices) {
   const auto group = support::ControlGroup::Create(support::ControlGroup::Limit::kTasks, 8);
   if (!group.ok()) GTEST_SKIP() << group.status() << "; Threads.* in base_test refuses threads in the process";
   bool started = false;
@@ -139,7 +139,7 @@ TEST_F(ThreadLimitTest, AUsersLimitIsNamedAtStart) {
   EXPECT_FALSE(StartsOrNames({"/bin/sh", "-c", limited, "sh"}, "RLIMIT_NPROC (ulimit -u) is 6", "nproc"));
 }
 
-TEST_F(LimitsTest, ACoordinatorWhoseStoreAnotherProcessChangedEndsWithTheReason) {
+TEST_F(LimitsTest, ACoordinatorEndsWithTheReasonIfAnotherProcessChangesItsStore) {
   support::ProcessCluster cluster(Under({}), dataset_.roots);
   ExpectServes(cluster);
   const std::string store = cluster.coordinator_dir() + "/coordinator.db";
@@ -159,7 +159,7 @@ TEST_F(LimitsTest, ACoordinatorWhoseStoreAnotherProcessChangedEndsWithTheReason)
   ExpectServes(cluster);
 }
 
-TEST_F(LimitsTest, WithoutRoomForSharedMemoryRowsGoOverTheNetwork) {
+TEST_F(LimitsTest, RowsGoOverTheNetworkIfSharedMemoryHasNoRoom) {
   support::ProcessCluster cluster(Under(support::AfterShell("ulimit -f 128")), dataset_.roots);  // 64 KiB
   ExpectServes(cluster);
   EXPECT_EQ(stats_.shared_memory_bytes, 0u);
@@ -167,7 +167,7 @@ TEST_F(LimitsTest, WithoutRoomForSharedMemoryRowsGoOverTheNetwork) {
   EXPECT_THAT(cluster.Logs(), HasSubstr("RLIMIT_FSIZE (ulimit -f) allows files of 65536 bytes"));
 }
 
-TEST_F(LimitsTest, AListingWithoutMemoryIsTriedAgainUntilItSucceeds) {
+TEST_F(LimitsTest, AListingWithoutMemoryIsRetriedUntilItSucceeds) {
   const std::string trigger = folder_.File("short");
   ASSERT_TRUE(WriteFileAtomically(trigger, "").ok());
   support::ProcessCluster cluster(Under({}, 0), dataset_.roots);

@@ -62,7 +62,7 @@ TEST_F(SameHostTest, RowsAreTheSameThroughSharedMemoryAndOverTheNetwork) {
   }
 }
 
-TEST_F(SameHostTest, AKilledTrainerLeavesNothingAtTheWorker) {
+TEST_F(SameHostTest, AKilledTrainerLeavesNoResourcesAtTheWorker) {
   support::ProcessCluster cluster({}, dataset_.roots);
   SubmitTo(cluster);
   Read(cluster);
@@ -83,7 +83,7 @@ TEST_F(SameHostTest, AKilledTrainerLeavesNothingAtTheWorker) {
   Read(cluster);
 }
 
-TEST_F(SameHostTest, TheSocketOfAKilledWorkerIsRemovedByTheNext) {
+TEST_F(SameHostTest, TheNextWorkerRemovesTheSocketOfAKilledOne) {
   support::ProcessCluster cluster({}, dataset_.roots);
   SubmitTo(cluster);
   const auto sockets = [&] {

@@ -45,7 +45,7 @@ class SilentPeersTest : public ::testing::TestWithParam<support::SilentPort::Kin
   support::SilentPort silent_{GetParam()};
 };
 
-TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
+TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderAtMostTwoSeconds) {
   support::ProcessCluster cluster({.shared_memory = false}, dataset_.roots);
   // The worker serves, registers and sends heartbeats, but no client reaches it at its advertised address.
   cluster.AddWorker({"--advertise", silent_.address()});
@@ -59,7 +59,7 @@ TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
   EXPECT_EQ(result.digest, support::PlainDigest(dataset_, dataset_.job, 2));
 }
 
-TEST_P(SilentPeersTest, AReaderWhoseOnlyWorkerDoesNotAnswerSaysWhich) {
+TEST_P(SilentPeersTest, AReaderNamesItsOnlyWorkerIfThatDoesNotAnswer) {
   support::ProcessClusterOptions options;
   options.shared_memory = false;  // through shared memory it would answer
   options.worker_flags.insert(options.worker_flags.end(), {"--advertise", silent_.address()});
@@ -98,7 +98,7 @@ class SilentCoordinatorTest : public ::testing::Test {
   support::TempFolder folder_;
 };
 
-TEST_F(SilentCoordinatorTest, OpeningAReaderEndsInTimeAndNamesIt) {
+TEST_F(SilentCoordinatorTest, OpeningAReaderFailsInTimeAndNamesTheAddress) {
   for (const std::string& address : addresses_) {
     const auto start = std::chrono::steady_clock::now();
     ConnectOptions connect;
@@ -113,7 +113,7 @@ TEST_F(SilentCoordinatorTest, OpeningAReaderEndsInTimeAndNamesIt) {
   }
 }
 
-TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
+TEST_F(SilentCoordinatorTest, CommandsFailInTimeAndNameTheAddress) {
   struct Run {
     std::string address, name;
     std::unique_ptr<support::Process> process;
@@ -139,7 +139,7 @@ TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
   EXPECT_LT(Since(start), 15);
 }
 
-TEST_F(SilentCoordinatorTest, AReaderOfAJobFileNamesItAfterThreeSeconds) {
+TEST_F(SilentCoordinatorTest, AReaderOfAJobFileNamesTheAddressAfterThreeSeconds) {
   const support::TestDataset dataset = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, folder_.path());
   ASSERT_TRUE(WriteFileAtomically(folder_.File("job.textproto"), dataset.job.DebugString()).ok());
   std::vector<std::unique_ptr<support::Process>> readers;
@@ -157,7 +157,7 @@ TEST_F(SilentCoordinatorTest, AReaderOfAJobFileNamesItAfterThreeSeconds) {
   }
 }
 
-TEST_F(SilentCoordinatorTest, AWorkerNamesItAndEndsInTimeWhenAsked) {
+TEST_F(SilentCoordinatorTest, AWorkerNamesTheAddressAndEndsInTimeAfterSigterm) {
   std::vector<std::unique_ptr<support::Process>> workers;
   for (const std::string& address : addresses_) {
     workers.push_back(std::make_unique<support::Process>(

@@ -108,7 +108,7 @@ TEST_F(TarShards, WithFlippedBitsBesideAnIntactCopyGiveTheRowsOfIntactData) {
   }
 }
 
-TEST_F(TarShards, WhoseCopiesAllHaveFlippedBitsFollowTheErrorPolicy) {
+TEST_F(TarShards, WithFlippedBitsInEveryCopyFollowTheErrorPolicy) {
   support::ProcessCluster cluster({.workers = 1}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   cluster.AddWorkerAt(FlippedCopies());

@@ -82,7 +82,7 @@ class BadRecordsTest : public ::testing::Test {
   support::TestDataset dataset_;
 };
 
-TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanksAndARestart) {
+TEST_F(BadRecordsTest, AreLoggedOnceAndListedWithReasonsAcrossEpochsRanksAndARestart) {
   support::ProcessClusterOptions options;
   options.worker_flags = {"--memory-budget", "64MiB", "--log-json"};
   support::ProcessCluster cluster(options, dataset_.roots);

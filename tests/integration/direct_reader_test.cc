@@ -61,23 +61,23 @@ class DirectReaderTest : public ::testing::Test {
   feed::LocalJobs jobs_{{.host = {.storage = storage::LocalFiles()}}};
 };
 
-TEST_F(DirectReaderTest, ImagesWithPadding) {
+TEST_F(DirectReaderTest, ServedImagesWithPaddingAreTheSame) {
   support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   dataset.job.mutable_batch()->set_last(v1::PAD);
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
-TEST_F(DirectReaderTest, RaggedNumbersAndStrings) {
+TEST_F(DirectReaderTest, ServedRaggedNumbersAndStringsAreTheSame) {
   const support::TestDataset dataset = support::MakeNumberDataset({}, folder_.path());
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
-TEST_F(DirectReaderTest, BoxesAndMasks) {
+TEST_F(DirectReaderTest, ServedBoxesAndMasksAreTheSame) {
   const support::TestDataset dataset = support::MakeDetectionDataset(folder_.path());
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
-TEST_F(DirectReaderTest, MixedRows) {
+TEST_F(DirectReaderTest, ServedMixedRowsAreTheSame) {
   support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   v1::Mix& mix = *dataset.job.mutable_mix();
   mix.set_mixup_alpha(0.4f);
@@ -87,7 +87,7 @@ TEST_F(DirectReaderTest, MixedRows) {
   ExpectTheSame(dataset, PlanOf(dataset));
 }
 
-TEST_F(DirectReaderTest, OneRankOfTwoAndAnotherBatchSizeFromAState) {
+TEST_F(DirectReaderTest, ARankThatContinuesAtAnotherBatchSizeReadsTheSameRows) {
   support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   support::ReadPlan plan = PlanOf(dataset);
   plan.max_steps = 4;
@@ -101,7 +101,7 @@ TEST_F(DirectReaderTest, OneRankOfTwoAndAnotherBatchSizeFromAState) {
   ExpectTheSame(dataset, plan);
 }
 
-TEST_F(DirectReaderTest, BadRecordsByEachPolicy) {
+TEST_F(DirectReaderTest, ServedBadRecordsHaveTheSameOutcomeUnderEachPolicy) {
   support::TestDataset dataset = support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   support::BreakRecord(dataset.files[0], 3);
   support::BreakRecord(dataset.files[2], 20);
@@ -118,7 +118,7 @@ TEST_F(DirectReaderTest, BadRecordsByEachPolicy) {
   EXPECT_THAT(failed.status.message(), HasSubstr("record"));
 }
 
-TEST_F(DirectReaderTest, AStateOfAnotherJobIsRefused) {
+TEST_F(DirectReaderTest, AStateOfAnotherJobIsRejected) {
   const support::TestDataset dataset =
       support::MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
   support::ReadPlan plan = PlanOf(dataset);

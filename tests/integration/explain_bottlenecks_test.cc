@@ -163,7 +163,7 @@ class ExplainWaitsTest : public ExplainTest {};
 // Tests that expect the CPU as the limit, also if a worker has only a part of one. ctest runs them at the same time.
 class ExplainCpuTest : public ExplainTest {};
 
-TEST_F(ExplainWaitsTest, ASlowTrainerIsItsOwnLimitAndAGreedyOneTheWorkersCpu) {
+TEST_F(ExplainWaitsTest, TheLimitIsASlowTrainerOrTheWorkersCpuForAFastOne) {
   Start();
   Submit();
   Read({"--pace", "300"});
@@ -179,7 +179,7 @@ TEST_F(ExplainWaitsTest, ASlowTrainerIsItsOwnLimitAndAGreedyOneTheWorkersCpu) {
   EXPECT_GT(explained.gains_size(), 0);
 }
 
-TEST_F(ExplainWaitsTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
+TEST_F(ExplainWaitsTest, TheLimitOfSlowReadsIsStorageUntilReadThreadsAreUsed) {
   Start(Workers(0));
   const std::vector<std::string> slow = SlowReads(data_.path(), 40);
   cluster_->AddWorker({"--read-threads", "0", "--name", "slow"}, slow);
@@ -190,7 +190,7 @@ TEST_F(ExplainWaitsTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
   Expect(Limit::CPU);
 }
 
-TEST_F(ExplainWaitsTest, SlowReadsOfTooFewReadThreadsAreStorageToo) {
+TEST_F(ExplainWaitsTest, TheLimitOfTooFewReadThreadsIsStorage) {
   Start(Workers(0));
   cluster_->AddWorker({"--read-threads", "2"}, SlowReads(data_.path(), 40));
   Submit();
@@ -198,7 +198,7 @@ TEST_F(ExplainWaitsTest, SlowReadsOfTooFewReadThreadsAreStorageToo) {
   Expect(Limit::STORAGE, "separate threads read");
 }
 
-TEST_F(ExplainWaitsTest, SlowReadsAreNoLimitOfAWorkerThatFindsTheNumberOfItsReadThreads) {
+TEST_F(ExplainWaitsTest, SlowReadsDoNotLimitAWorkerThatTunesItsReadThreads) {
   Start(Workers(0));
   cluster_->AddWorker({}, SlowReads(data_.path(), 20));
   Submit();
@@ -206,13 +206,13 @@ TEST_F(ExplainWaitsTest, SlowReadsAreNoLimitOfAWorkerThatFindsTheNumberOfItsRead
   Expect(Limit::CPU, "has tuned itself, most recently read threads ");
 }
 
-TEST_F(ExplainWaitsTest, ANarrowLinkIsTheNetwork) {
+TEST_F(ExplainWaitsTest, TheLimitOfANarrowLinkIsTheNetwork) {
   StartBehindProxy({"0", "1000000"});  // some 20 rows of 49,152 bytes a second
   Read();
   Expect(Limit::NETWORK, "wait to be sent");
 }
 
-TEST_F(ExplainWaitsTest, ALongLinkWithASmallWindowIsTheWindow) {
+TEST_F(ExplainWaitsTest, TheLimitOfALongLinkWithASmallWindowIsTheWindow) {
   StartBehindProxy({"400"});
   Read({"--prefetch-steps", "2", "--prefetch-bytes", "1"});
   Expect(Limit::WINDOW, "prefetch_steps of");
@@ -223,7 +223,7 @@ TEST_F(ExplainWaitsTest, ALongLinkWithASmallWindowIsTheWindow) {
   });
 }
 
-TEST_F(ExplainWaitsTest, ABudgetOfFewRowsIsTheMemory) {
+TEST_F(ExplainWaitsTest, TheLimitOfABudgetOfFewRowsIsTheMemory) {
   // OpenCV's resize needs the whole decoded image: a row needs 12 MB, already while its record is read.
   support::TempFolder large;
   dataset_ =
@@ -245,7 +245,7 @@ TEST_F(ExplainWaitsTest, ABudgetOfFewRowsIsTheMemory) {
   });
 }
 
-TEST_F(ExplainCpuTest, AWorkerThatChoosesItsCachesIsNotToldToHaveThemAndOneThatWasToldToHaveNoneIs) {
+TEST_F(ExplainCpuTest, TheDecodedCacheIsAdvisedOnlyToAWorkerThatHasItSwitchedOff) {
   support::ProcessClusterOptions options = Workers(0);
   options.worker_flags.clear();
   Start(options);
@@ -265,7 +265,7 @@ TEST_F(ExplainCpuTest, AWorkerThatChoosesItsCachesIsNotToldToHaveThemAndOneThatW
   });
 }
 
-TEST_F(ExplainWaitsTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
+TEST_F(ExplainWaitsTest, AMissingFileIsNamedEvenForASlowTrainer) {
   Start();
   Submit();
   cluster_->worker(0).process->Signal(SIGKILL);  // it has files open
@@ -279,12 +279,12 @@ TEST_F(ExplainWaitsTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Expect(Limit::TRAINER);
 }
 
-TEST_F(ExplainCpuTest, AWorkerWithASlowDiskIsTheOneThatIsSlowAndNoneIsWhereBothAreAlike) {
+TEST_F(ExplainCpuTest, OnlyAWorkerWithASlowDiskIsNamedAsSlow) {
   Start();
   cluster_->AddWorker({"--read-threads", "0", "--name", "slow"}, SlowReads(data_.path(), 20));
   Submit();
   Read();
-  // The bottleneck is that worker, or the CPU of the other one after it makes most of its rows.
+  // The bottleneck is worker slow at first. It may be the CPU of the other worker later, which then makes most rows.
   ExpectThat([&](const v1::Explanation& explained) {
     const std::string words = AllWords(explained);
     return absl::StrContains(words, "orker slow") && absl::StrContains(words, " slower than the others") &&
@@ -294,7 +294,7 @@ TEST_F(ExplainCpuTest, AWorkerWithASlowDiskIsTheOneThatIsSlowAndNoneIsWhereBothA
   Expect(Limit::CPU);  // both workers, or the worker with the longer waits
 }
 
-TEST_F(ExplainCpuTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilItCan) {
+TEST_F(ExplainCpuTest, AWorkerThatTheTrainerCannotReachIsLostUntilItCanBeReached) {
   Start();
   const std::string own = FreePort(), seen = FreePort();
   Proxy(seen, own, {"0"});
@@ -310,7 +310,7 @@ TEST_F(ExplainCpuTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilIt
   Expect(Limit::CPU);
 }
 
-TEST_F(ExplainCpuTest, AWorkerThatDiesIsLostAndSoonForgotten) {
+TEST_F(ExplainCpuTest, ADeadWorkerIsLostAndSoonForgotten) {
   support::ProcessClusterOptions options = Workers(2);
   options.dead_after_ms = 5000;  // the trainer reports it first
   Start(options);
@@ -323,7 +323,7 @@ TEST_F(ExplainCpuTest, AWorkerThatDiesIsLostAndSoonForgotten) {
   Expect(Limit::CPU, "the CPU of worker ");
 }
 
-TEST_F(ExplainCpuTest, WithoutAWorkerThatIsSaid) {
+TEST_F(ExplainCpuTest, WithoutAWorkerTheLimitIsNoWorker) {
   Start();
   Submit();
   Read();
@@ -334,7 +334,7 @@ TEST_F(ExplainCpuTest, WithoutAWorkerThatIsSaid) {
   Expect(Limit::CPU);
 }
 
-TEST_F(ExplainTest, RowsThatAreMixedAtTheTrainersHostMakeThatTheLimitAndPlainOnesDoNot) {
+TEST_F(ExplainTest, MixingRowsMakesTheTrainersHostTheLimitAndPlainRowsDoNot) {
   // The rows are made once and cached, so that workers have little to do. A copying thread mixes each group.
   dataset_.job.clear_ops();
   dataset_.job.add_ops()->mutable_decode_image();
@@ -354,7 +354,7 @@ TEST_F(ExplainTest, RowsThatAreMixedAtTheTrainersHostMakeThatTheLimitAndPlainOne
   Expect(Limit::CPU);
 }
 
-TEST_F(ExplainWaitsTest, AJobThatNobodyReadsOrKnowsIsAnErrorThatSaysSo) {
+TEST_F(ExplainWaitsTest, AJobWithoutAReaderAndAnUnknownJobAreErrors) {
   Start();
   Submit();
   absl::Status status = Ask().status();

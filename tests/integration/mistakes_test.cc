@@ -187,7 +187,7 @@ class Mistakes : public ::testing::Test {
   std::string coordinator_, worker_, worker_name_, worker_address_;
 };
 
-TEST_F(Mistakes, EachIsToldAsThePageSays) {
+TEST_F(Mistakes, EachCommandPrintsTheLineOfThePage) {
   MakeFolder();
   Serve();
   const std::vector<Mistake> page = Page();

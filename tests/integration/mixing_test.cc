@@ -167,7 +167,7 @@ class MixingTest : public ::testing::Test {
   std::map<batch::MixDraw::Kind, int> kinds_;
 };
 
-TEST_F(MixingTest, ServedRowsAreThoseOfTheJobMixedGroupByGroup) {
+TEST_F(MixingTest, ServedRowsAreTheRowsOfTheJobMixedInGroups) {
   for (const uint32_t group : {2u, 4u}) {
     for (const v1::LastBatch last : {v1::PAD, v1::PARTIAL, v1::DROP}) {
       SCOPED_TRACE(testing::Message() << "groups of " << group << ", last batch " << v1::LastBatch_Name(last));
@@ -186,7 +186,7 @@ TEST_F(MixingTest, ServedRowsAreThoseOfTheJobMixedGroupByGroup) {
   }
 }
 
-TEST_F(MixingTest, ThePublicColumnsSaySoftLabels) {
+TEST_F(MixingTest, ThePublicColumnsShowSoftLabels) {
   const auto cluster = Serve(1);
   ConnectOptions connect;
   connect.coordinator = cluster->address();
@@ -209,7 +209,7 @@ TEST_F(MixingTest, ThePublicColumnsSaySoftLabels) {
   }
 }
 
-TEST_F(MixingTest, RanksTogetherGiveTheRowsAndTheDigestOfOneStepByStep) {
+TEST_F(MixingTest, RanksTogetherReadTheRowsAndTheDigestOfOneReaderInEachStep) {
   const auto cluster = Serve(3);
   Reading whole = ReadRows(cluster->address(), options_);
   ASSERT_TRUE(whole.status.ok()) << whole.status;
@@ -233,7 +233,7 @@ TEST_F(MixingTest, RanksTogetherGiveTheRowsAndTheDigestOfOneStepByStep) {
   }
 }
 
-TEST_F(MixingTest, AStateGoesOnWithTheSameRowsAtOtherSizes) {
+TEST_F(MixingTest, AStateContinuesWithTheSameRowsAtOtherSizes) {
   const auto cluster = Serve();
   options_.epochs = 1;
   const Reading whole = ReadRows(cluster->address(), options_);
@@ -268,7 +268,7 @@ TEST_F(MixingTest, AStateGoesOnWithTheSameRowsAtOtherSizes) {
   EXPECT_EQ(joined, rest);
 }
 
-TEST_F(MixingTest, SizesThatCutGroupsAreRefusedWithTheNumbers) {
+TEST_F(MixingTest, SizesThatSplitGroupsAreRejectedWithTheNumbers) {
   dataset_.job.mutable_mix()->set_group(4);
   const auto cluster = Serve(1);
   ReaderOptions options = options_;
@@ -285,7 +285,7 @@ TEST_F(MixingTest, SizesThatCutGroupsAreRefusedWithTheNumbers) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("a multiple of 4"));
 }
 
-TEST_F(MixingTest, AStateOfTheSameJobWithoutMixingIsRefused) {
+TEST_F(MixingTest, AStateOfTheSameJobWithoutMixingIsRejected) {
   v1::JobSpec plain = dataset_.job;
   plain.clear_mix();
   plain.mutable_batch()->set_size(13);
@@ -304,7 +304,7 @@ TEST_F(MixingTest, AStateOfTheSameJobWithoutMixingIsRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("position 13 is inside a group of 2 rows"));
 }
 
-TEST_F(MixingTest, SoftLabelsOfOneHotAndFloatImagesAreMixedToo) {
+TEST_F(MixingTest, OneHotLabelsAndFloatImagesAreMixed) {
   dataset_.job.mutable_mix()->clear_classes();
   dataset_.job.mutable_mix()->clear_smoothing();
   v1::Op* one_hot = dataset_.job.add_ops();
@@ -331,7 +331,7 @@ TEST_F(MixingTest, MaskedRowsKeepTheirGroupsUnmixed) {
   EXPECT_EQ(run.steps, expected);
 }
 
-TEST_F(MixingTest, ALabelThatIsNoClassIsNamedWhenItsStepIsDue) {
+TEST_F(MixingTest, ALabelThatIsNoClassIsReportedWithItsStep) {
   dataset_.job.mutable_mix()->set_classes(9);
   const auto cluster = Serve(1);
   const Reading run = ReadRows(cluster->address(), options_);

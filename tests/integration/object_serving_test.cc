@@ -83,7 +83,7 @@ class ObjectServingTest : public testing::Test {
   std::string expected_;
 };
 
-TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
+TEST_F(ObjectServingTest, LocalAndServedRowsEqualThoseOfLocalFiles) {
   EXPECT_EQ(support::PlainDigest(remote_, remote_.job, 2, files_), expected_);
   support::ClusterOptions options;
   options.storage = files_;
@@ -97,7 +97,7 @@ TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
   EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
 }
 
-TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
+TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdRequestChangesNoByte) {
   std::atomic<uint64_t> asked{0};
   Fault([&](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
     switch (HashWords({asked.fetch_add(1)}) % 9) {
@@ -132,7 +132,7 @@ TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
   EXPECT_GT(asked.load(), 100u);
 }
 
-TEST_F(ObjectServingTest, TheSameContentUnderANewTagGoesOnAndOtherContentIsNamed) {
+TEST_F(ObjectServingTest, TheSameContentUnderANewTagIsReadAndOtherContentIsNamed) {
   support::ClusterOptions options;
   options.storage = files_;
   options.record_cache_bytes = 0;

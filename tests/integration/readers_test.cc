@@ -73,7 +73,7 @@ TEST_F(Readers, ARankKeepsItsReaderThroughARestartOfTheCoordinator) {
   EXPECT_TRUE(first->running()) << Said("first");
 }
 
-TEST_F(Readers, SessionsOfOneProcessTakeOutNoHealthyWorker) {
+TEST_F(Readers, SessionsOfOneProcessCannotRemoveAHealthyWorker) {
   Start(3);
   const auto reader = Read("reader", {});
   ASSERT_TRUE(support::WaitUntil([&] { return Reading() == 1; })) << Said("reader") << cluster_->Logs();

@@ -72,7 +72,7 @@ class ServedCommands : public ::testing::Test {
   support::ProcessCluster cluster_;
 };
 
-TEST_F(ServedCommands, EndedJobsAreCancelledAndForgotten) {
+TEST_F(ServedCommands, DeleteRemovesEndedJobs) {
   const Outcome failed = Run("submit bad.textproto");
   EXPECT_EQ(failed.code, 1);
   EXPECT_THAT(failed.err, HasSubstr("job 'bad' failed: "));
@@ -86,7 +86,7 @@ TEST_F(ServedCommands, EndedJobsAreCancelledAndForgotten) {
 }
 
 // Another process that writes to the store prevents changes, as a full disk does.
-TEST_F(ServedCommands, WhatCannotBeStoredChangesNothing) {
+TEST_F(ServedCommands, ACommandThatCannotBeStoredChangesNothing) {
   v1::JobSpec other = dataset_.job;
   other.set_name("other");
   WriteJob("other.textproto", other);
@@ -116,7 +116,7 @@ TEST_F(ServedCommands, WhatCannotBeStoredChangesNothing) {
   EXPECT_EQ(Run("submit other.textproto").code, 0);
 }
 
-TEST_F(ServedCommands, AJobComesFromStandardInput) {
+TEST_F(ServedCommands, SubmitAndReadAcceptAJobOnStandardInput) {
   EXPECT_EQ(Run("cancel train").code, 0);
   const Outcome submitted = Run("submit -", "train.textproto");
   EXPECT_EQ(submitted.code, 0) << submitted.err;
@@ -124,7 +124,7 @@ TEST_F(ServedCommands, AJobComesFromStandardInput) {
   EXPECT_THAT(Run("read - --json", "train.textproto").out, HasSubstr("\"steps\": 5"));
 }
 
-TEST_F(ServedCommands, DrainSaysInJsonWhatHasLeft) {
+TEST_F(ServedCommands, DrainReportsTheLeftWorkerAsJson) {
   const std::string id = cluster_.AddWorker().id;
   ASSERT_TRUE(cluster_.control().WaitForLive(2));
   const Outcome drained = Run("drain --json " + id);
@@ -132,7 +132,7 @@ TEST_F(ServedCommands, DrainSaysInJsonWhatHasLeft) {
   EXPECT_THAT(drained.out, HasSubstr("\"worker\": \"" + id + "\", \"state\": \"LEFT\""));
 }
 
-TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTrainingIsFed) {
+TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeEvenIfTheTrainerNeverWaits) {
   support::Process& killed = *cluster_.AddWorker({"--name", "second"}).process;
   ASSERT_TRUE(cluster_.control().WaitForOwners("train", 2)) << cluster_.Logs();
   EXPECT_THAT(Run("workers").out, HasSubstr(absl::StrCat(HostName(), ":")));
@@ -163,7 +163,7 @@ TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTraining
   EXPECT_THAT(said, HasSubstr("Worker second was lost "));
 }
 
-TEST_F(ServedCommands, DrainTakesAWorkersName) {
+TEST_F(ServedCommands, DrainAcceptsAWorkersName) {
   const std::string id = cluster_.AddWorker({"--name", "second"}).id;
   ASSERT_TRUE(cluster_.control().WaitForLive(2));
   const Outcome drained = Run("drain --json second");
@@ -172,7 +172,7 @@ TEST_F(ServedCommands, DrainTakesAWorkersName) {
 }
 
 // An epoch has 5 steps.
-TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
+TEST_F(ServedCommands, UntilEpochReadsToThatEpochFromAnyState) {
   EXPECT_THAT(Run("read train --state s --steps 2 --json").out, HasSubstr("\"steps\": 2"));
   EXPECT_THAT(Run("read train --state s --until-epoch 2 --json").out, HasSubstr("\"steps\": 8"));
   const Outcome nothing = Run("read train --state s --until-epoch 2 --json");
@@ -185,7 +185,7 @@ TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
   EXPECT_THAT(Run("read train --state t --epochs 1 --json").out, HasSubstr("\"steps\": 3"));
 }
 
-TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
+TEST_F(ServedCommands, AFailedReplacementLeavesTheJobUnchanged) {
   const auto reader = Start("reader.log", {"read", "train", "--epochs", "100000", "--pace", "20"});
   ASSERT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("jobs").out, "1 reader"); }));
   const Outcome failed = Run("submit train-bad.textproto --replace");
@@ -205,7 +205,7 @@ TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
   EXPECT_THAT(ReadWholeFile(home_.File("reader.log")).value_or(""), HasSubstr("was replaced by another submission"));
 }
 
-TEST_F(ServedCommands, TwoProcessesOfOneRankAreNotBothServedButARestartedOneIs) {
+TEST_F(ServedCommands, ASecondProcessOfARankIsRejectedAndARestartedOneIsServed) {
   const std::vector<std::string> arguments = {"read", "train",  "--rank", "0",        "--world-size",
                                               "2",    "--pace", "20",     "--epochs", "100000"};
   auto first = Start("first.log", arguments);

@@ -28,7 +28,7 @@ TEST_F(ServingTest, AChangedFileStopsTheRunAndIsNamed) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("data-0000"));
 }
 
-TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
+TEST_F(ServingTest, ATouchedDataSetGivesTheSameRows) {
   const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
   support::ClusterOptions options;
   options.workers = 2;
@@ -46,7 +46,7 @@ TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
   EXPECT_EQ(result.digest, expected);
 }
 
-TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
+TEST_F(ServingTest, AMissingFileCostsNoRowIfItReturns) {
   const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
   support::ClusterOptions options;
   options.workers = 1;
@@ -69,7 +69,7 @@ TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
   EXPECT_EQ(result.digest, expected);
 }
 
-TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
+TEST_F(ServingTest, ADamagedRecordIsReportedWithItsStepOrMasked) {
   support::BreakRecord(dataset_.files[2], 7);
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
@@ -90,7 +90,7 @@ TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
   EXPECT_EQ(masked.stats.masked_rows, 1u);
 }
 
-TEST_F(ServingTest, ASubstitutedRowSaysWhichRecordStandsInForIt) {
+TEST_F(ServingTest, ASubstitutedRowNamesTheRecordOfItsContent) {
   support::BreakRecord(dataset_.files[2], 7);
   dataset_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);

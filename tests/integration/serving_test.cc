@@ -37,7 +37,7 @@ TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
   }
 }
 
-TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
+TEST_F(ServingTest, ReadThreadsGiveTheSameDigest) {
   support::ClusterOptions options;
   options.workers = 2;
   options.read_threads = 3;
@@ -52,7 +52,7 @@ TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
 }
 
 // The reader itself ends its streams: no worker has failed.
-TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
+TEST_F(ServingTest, AReaderThatEndsReportsNoFailedWorker) {
   support::ClusterOptions options;
   options.workers = 3;
   support::InProcessCluster cluster(options, dataset_.roots);
@@ -70,7 +70,7 @@ TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
   }
 }
 
-TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
+TEST_F(ServingTest, FourRanksReadTheRowsOfOneReaderInEachStep) {
   support::ClusterOptions options;
   options.workers = 2;
   support::InProcessCluster cluster(options, dataset_.roots);
@@ -100,7 +100,7 @@ TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
   }
 }
 
-TEST_F(ServingTest, AStateGoesOnInANewReaderWithTheSameRows) {
+TEST_F(ServingTest, AStateContinuesInANewReaderWithTheSameRows) {
   support::ClusterOptions options;
   options.workers = 2;
   support::InProcessCluster cluster(options, dataset_.roots);
@@ -124,7 +124,7 @@ TEST_F(ServingTest, AStateGoesOnInANewReaderWithTheSameRows) {
   }
 }
 
-TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
+TEST_F(ServingTest, AStateContinuesWithAnotherWorldSizeAndBatchSize) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   support::ReadPlan first = Plan(1);
@@ -180,7 +180,7 @@ TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
   EXPECT_EQ(joined, expected);
 }
 
-TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
+TEST_F(ServingTest, RanksAtDifferentPositionsAreRejected) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
   support::ReadPlan zero = Plan(1);
@@ -200,7 +200,7 @@ TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
   EXPECT_TRUE(Reader::Open(connect, one).ok());
 }
 
-TEST_F(ServingTest, RanksPolicyGivesTheSameRows) {
+TEST_F(ServingTest, ThePolicyByRankGivesTheSameRows) {
   const std::string expected = support::PlainDigest(dataset_, dataset_.job, 2);
   dataset_.job.mutable_assignment()->set_policy(v1::BY_RANK);
   support::ClusterOptions options;
@@ -262,7 +262,7 @@ TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveThePlainDigest) {
   ExpectThePlainDigest(support::MakeDetectionDataset(folder.path()), Plan());
 }
 
-TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveThePlainDigest) {
+TEST_F(ServingTest, RowsCompressedOnTheWireGiveThePlainDigest) {
   support::TempFolder boxes, numbers;
   support::ClusterOptions options;
   options.workers = 2;
@@ -281,7 +281,7 @@ TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveThePlainDigest) {
   }
 }
 
-TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
+TEST_F(ServingTest, ASessionThatExceedsTheBudgetIsRejectedWithTheNumbers) {
   support::ClusterOptions options;
   options.memory_budget_bytes = 1 << 20;
   options.record_cache_bytes = 0;
@@ -297,7 +297,7 @@ TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
 
 // A client that requests much and reads nothing fills the memory that it may use. The worker still serves another
 // reader: it revokes prepared rows of the client for the reader's next step.
-TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
+TEST_F(ServingTest, AClientThatDoesNotReadBlocksNoReader) {
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(128);
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(128);
   support::ClusterOptions options;
@@ -359,7 +359,7 @@ TEST_F(ServingTest, ACancelledOrReplacedJobEndsAReaderThatNeverWaits) {
   }
 }
 
-TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
+TEST_F(ServingTest, SubmitReportsTheMistakesOfAJob) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   v1::JobSpec missing = dataset_.job;
   missing.set_name("missing");

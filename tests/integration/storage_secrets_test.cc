@@ -317,7 +317,7 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
-TEST_P(StorageSecrets, AreSeenNowhere) {
+TEST_P(StorageSecrets, AppearNowhere) {
   support::Process daemon({PENSTOCKD, "standalone", "--listen", "127.0.0.1:0", "--port-file", out_.File("port"),
                            "--state-dir", state_.path(), "--log-level", "trace", "--data-root", "s3=s3://photos",
                            "--data-root", "gs=gs://photos", "--data-root", "az=az://photos"},

@@ -160,7 +160,7 @@ class TraceTest : public ::testing::Test {
   std::unique_ptr<support::Process> reader_;
 };
 
-TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
+TEST_F(TraceTest, HasEachStageNestedOnOneClockFromTheRowToTheTrainer) {
   Start(2);
   StartReader(0);
   ASSERT_EQ(Trace("train", 1), 0) << Said();
@@ -216,7 +216,7 @@ TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
   }
 }
 
-TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
+TEST_F(TraceTest, ContainsOrNamesWorkersThatJoinOrLeaveMeanwhile) {
   Start(2);
   StartReader(kSlow);
   const std::unique_ptr<support::Process> trace = BeginTrace("train", 4);
@@ -235,7 +235,7 @@ TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
   ExpectNested(read);
 }
 
-TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
+TEST_F(TraceTest, AnImpossibleTraceIsReportedAndLeavesNoFile) {
   Start(1);
   EXPECT_EQ(Trace("trian", 1), 1);
   EXPECT_THAT(Said(), HasSubstr("did you mean 'train'?"));
@@ -251,7 +251,7 @@ TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
+TEST_F(TraceTest, ASecondTraceOfAJobReportsTheRunningOne) {
   Start(1);
   StartReader(kSlow);
   auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster_->address()));
@@ -284,7 +284,7 @@ TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
   EXPECT_EQ(Trace("train", 1), 0) << Said();
 }
 
-TEST_F(TraceTest, InterruptedItLeavesNoFileAndTheNextOneIsWhole) {
+TEST_F(TraceTest, AnInterruptedTraceLeavesNoFileAndTheNextOneIsComplete) {
   Start(1);
   StartReader(kSlow);
   const std::unique_ptr<support::Process> trace = BeginTrace("train", 60);
