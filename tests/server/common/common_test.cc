@@ -41,14 +41,14 @@ class CommonTest : public ::testing::Test {
 using StateDirTest = CommonTest;
 using SdNotifyTest = CommonTest;
 
-TEST_F(StateDirTest, IsMadeWithItsParents) {
+TEST_F(StateDirTest, IsCreatedWithItsParents) {
   const auto dir = StateDir::Open((dir_ / "a" / "b").string(), "worker");
   ASSERT_TRUE(dir.ok()) << dir.status();
   EXPECT_TRUE(fs::is_directory(dir_ / "a" / "b"));
   EXPECT_EQ(dir->path(), (dir_ / "a" / "b").string());
 }
 
-TEST_F(StateDirTest, ASecondHolderIsRefusedUntilTheFirstIsGone) {
+TEST_F(StateDirTest, ASecondHolderIsRejectedUntilTheFirstHasEnded) {
   auto first = StateDir::Open(dir_.string(), "worker");
   ASSERT_TRUE(first.ok());
   const auto second = StateDir::Open(dir_.string(), "worker");
@@ -63,7 +63,7 @@ TEST_F(StateDirTest, ASecondHolderIsRefusedUntilTheFirstIsGone) {
   EXPECT_TRUE(StateDir::Open(dir_.string(), "worker").ok());
 }
 
-TEST_F(StateDirTest, AFolderThatCannotBeMadeIsNamed) {
+TEST_F(StateDirTest, NamesAFolderThatCannotBeCreated) {
   fs::create_directories(dir_);
   std::fclose(std::fopen((dir_ / "file").c_str(), "w"));
   const auto dir = StateDir::Open((dir_ / "file" / "state").string(), "worker");
@@ -72,7 +72,7 @@ TEST_F(StateDirTest, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_EQ(StateDir::Open("", "worker").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(SdNotifyTest, SaysNothingWithoutASocket) {
+TEST_F(SdNotifyTest, DoesNothingWithoutASocket) {
   unsetenv("NOTIFY_SOCKET");
   EXPECT_TRUE(SdNotify("READY=1").ok());
 }
@@ -136,7 +136,7 @@ TEST(Logging, JsonLinesAreValidWhateverTheMessage) {
   EXPECT_THAT(line, Not(HasSubstr("not shown")));
 }
 
-TEST(Logging, LinesOfLibrariesAreLinesOfTheLog) {
+TEST(Logging, LogLinesOfLibrariesGoToTheLog) {
   EXPECT_TRUE(SetUpLogging("debug", true).ok());
   RouteLibraryLogs();
   ::testing::internal::CaptureStderr();
@@ -156,7 +156,7 @@ TEST(Logging, LinesOfLibrariesAreLinesOfTheLog) {
   EXPECT_THAT(text, HasSubstr("assertion failed: x == 1"));
 }
 
-TEST(Logging, LevelsAreKnownByName) {
+TEST(Logging, LevelsHaveNames) {
   for (const char* level : {"", "trace", "debug", "info", "warn", "error"}) {
     EXPECT_TRUE(SetUpLogging(level, false).ok()) << level;
   }
@@ -165,7 +165,7 @@ TEST(Logging, LevelsAreKnownByName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("loud"));
 }
 
-TEST(BindCheck, PlaintextIsForLoopbackUnlessAllowed) {
+TEST(BindCheck, AllowsPlaintextOnlyOnLoopbackUnlessInsecureIsSet) {
   for (const char* address : {"127.0.0.1:7070", "localhost:0", "[::1]:7070"}) {
     EXPECT_TRUE(CheckPlaintextBind(address, false).ok()) << address;
   }

@@ -95,7 +95,7 @@ TEST(KeyWeights, FollowShardsAndInvert) {
   EXPECT_DOUBLE_EQ(KeyWeights::Uniform(8).Between(2, 5), 3);
 }
 
-TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
+TEST(AssignRanges, StartsWithOneEqualRangePerWorkerAndTheNextWorkerAsBackup) {
   const KeyWeights weights = KeyWeights::OfShards({100, 100, 100}, {10'000, 40'000, 10'000});
   const plan::View view = Assign(std::nullopt, Workers({"c", "a", "b"}), weights);
   EXPECT_EQ(view.term, 1u);
@@ -109,7 +109,7 @@ TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
   }
 }
 
-TEST(AssignRanges, LoadFollowsCapacityAndUnknownOnesCountAsTheMean) {
+TEST(AssignRanges, LoadFollowsCapacityAndUnknownCapacitiesCountAsTheMean) {
   const KeyWeights weights = KeyWeights::Uniform(plan::kRankKeySpace);
   std::vector<AssignWorker> workers = Workers({"a", "b", "c"});
   workers[0].capacity = 300;
@@ -133,7 +133,7 @@ TEST(AssignRanges, NothingMovesWhenNothingChanged) {
   EXPECT_EQ(second.n, 2u);
 }
 
-TEST(AssignRanges, AThirdWorkerTakesOneRunBetweenTwo) {
+TEST(AssignRanges, AThirdWorkerTakesOneRangeBetweenTwo) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
   const plan::View two = Assign(std::nullopt, Workers({"a", "b"}), weights);
   const plan::View three = Assign(two, Workers({"a", "b", "c"}), weights);
@@ -142,7 +142,7 @@ TEST(AssignRanges, AThirdWorkerTakesOneRunBetweenTwo) {
   EXPECT_LE(Imbalance(three, Workers({"a", "b", "c"}), weights), 0.101);
 }
 
-TEST(AssignRanges, AReplacementIsHandedTheWholeRangeOfTheOneItReplaces) {
+TEST(AssignRanges, AReplacementTakesTheWholeRangeOfItsPredecessor) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
   const plan::View before = Assign(std::nullopt, Workers({"a", "b", "c", "d"}), weights);
   const plan::View after = Assign(before, Workers({"a", "c", "d", "z"}), weights);
@@ -154,7 +154,7 @@ TEST(AssignRanges, AReplacementIsHandedTheWholeRangeOfTheOneItReplaces) {
   }
 }
 
-TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersAndTheirsStay) {
+TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersWhichKeepTheirRanges) {
   const KeyWeights weights = KeyWeights::Uniform(90'000);
   const plan::View before = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
   for (const std::vector<std::string>& left : {std::vector<std::string>{"b", "c"}, {"a", "c"}, {"a", "b"}}) {
@@ -165,7 +165,7 @@ TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersAndTheirsStay) {
   }
 }
 
-TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
+TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndZeroWorkersGiveNoRanges) {
   const KeyWeights weights = KeyWeights::Uniform(1000);
   const plan::View one = Assign(std::nullopt, Workers({"a"}), weights);
   EXPECT_EQ(one.ranges, (std::vector<plan::ViewRange>{{0, 1000, 0, 0}}));
@@ -177,7 +177,7 @@ TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
 }
 
 // A former owner becomes the backup of the keys that it gave away: it has the index and the cached bytes.
-TEST(AssignRanges, TheFormerOwnerBacksWhatItGaveAway) {
+TEST(AssignRanges, TheFormerOwnerBacksTheKeysThatItGaveAway) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
   const plan::View one = Assign(std::nullopt, Workers({"b"}), weights);
   const plan::View three = Assign(one, Workers({"a", "b", "c"}), weights);
@@ -211,7 +211,7 @@ KeyWeights UnevenShards(SampleRandom& random) {
 }
 
 // The laws, over random histories of joining, leaving and changing speed.
-TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
+TEST(AssignRanges, KeepsItsInvariantsOverRandomHistories) {
   double worst_ratio = 0;
   size_t most_runs = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
@@ -278,7 +278,7 @@ TEST(AssignRanges, BackingIsSpreadOverWorkers) {
   }
 }
 
-TEST(AssignRanges, AThousandWorkersComeAndGoQuicklyEnough) {
+TEST(AssignRanges, AssignsAThousandWorkersQuickly) {
   const KeyWeights weights = KeyWeights::Uniform(1'000'000'000);
   std::vector<std::string> ids;
   for (int i = 0; i < 1000; ++i) ids.push_back(absl::StrCat("w", i));
@@ -292,7 +292,7 @@ TEST(AssignRanges, AThousandWorkersComeAndGoQuicklyEnough) {
   }
 }
 
-TEST(AssignRanges, RefusesBadInputAndNamesIt) {
+TEST(AssignRanges, RejectsAndNamesBadInput) {
   const KeyWeights weights = KeyWeights::Uniform(1000);
   const auto message = [&](const std::optional<plan::View>& previous, const std::vector<AssignWorker>& workers,
                            const AssignOptions& options = {}) {

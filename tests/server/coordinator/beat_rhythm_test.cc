@@ -9,7 +9,7 @@
 namespace penstock::coordinator {
 namespace {
 
-TEST(BeatRhythm, IsNeverSoonerThanAQuarterOfThePeriodNorLaterThanFive) {
+TEST(BeatRhythm, IsBetweenOneAndFiveQuartersOfThePeriod) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
     const Nanos period = 1 + static_cast<Nanos>(random() % (5 * kSecond));
@@ -20,7 +20,7 @@ TEST(BeatRhythm, IsNeverSoonerThanAQuarterOfThePeriodNorLaterThanFive) {
   }
 }
 
-TEST(BeatRhythm, ThoseWhoCameAtAnyTimeMeetAndStayTogether) {
+TEST(BeatRhythm, ProcessesThatStartAtDifferentTimesBeatTogether) {
   std::map<Nanos, int> moments;
   for (int who = 0; who < 200; ++who) {
     Nanos now = 17 * kSecond + who * 5 * kMillisecond;  // all processes begin within a second
@@ -36,7 +36,7 @@ TEST(BeatRhythm, ThoseWhoCameAtAnyTimeMeetAndStayTogether) {
   EXPECT_EQ(moments.size(), 1u);
 }
 
-TEST(BeatRhythm, AManyThousandAreSpreadOverThePeriod) {
+TEST(BeatRhythm, ManyThousandBeatsAreSpreadOverThePeriod) {
   std::map<Nanos, int> at;
   for (int who = 0; who < 20'000; ++who) {
     const Nanos now = who * kMillisecond / 20;
@@ -46,7 +46,7 @@ TEST(BeatRhythm, AManyThousandAreSpreadOverThePeriod) {
   for (const auto& [moment, count] : at) EXPECT_LE(count, 2 * static_cast<int>(kSpeakersAtOnce)) << moment;
 }
 
-TEST(BeatRhythm, ManySpeakMoreSeldomButTwiceInTheTimeOfDeathAndNeverMoreOftenThanAsked) {
+TEST(BeatRhythm, ThePeriodGrowsForManyProcessesWithinHalfTheDeathTimeout) {
   EXPECT_EQ(BeatPeriod(kManySpeakers, kSecond, 3 * kSecond), kSecond);
   EXPECT_EQ(BeatPeriod(kManySpeakers + 1, kSecond, 3 * kSecond), 1500 * kMillisecond);
   EXPECT_EQ(BeatPeriod(100'000, kSecond, 60 * kSecond), 1500 * kMillisecond);

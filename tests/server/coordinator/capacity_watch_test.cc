@@ -59,21 +59,21 @@ TEST(CapacityWatch, CutsASaturatedSlowWorkerWithinThreeSeconds) {
   EXPECT_EQ(watched.Pass(600 * kSecond), 0);
 }
 
-TEST(CapacityWatch, OfTwoTheSlowOneIsCut) {
+TEST(CapacityWatch, CutsTheSlowOneOfTwoWorkers) {
   Watched watched(2);
   watched.fleet[0].measured = 88;
   watched.Pass(3 * kSecond);
   EXPECT_NEAR(watched.ShareOf(0), 1.0 / 6, 0.005);
 }
 
-TEST(CapacityWatch, LeavesThoseAloneWhomNobodyWaitsFor) {
+TEST(CapacityWatch, DoesNotCutAWorkerThatNoTrainerWaitsFor) {
   Watched watched(3);
   for (auto& worker : watched.fleet) worker.owing = 0.4;
   watched.fleet[1].measured = 88;
   EXPECT_EQ(watched.Pass(600 * kSecond), 0);
 }
 
-TEST(CapacityWatch, NoiseMovesNothing) {
+TEST(CapacityWatch, NoiseChangesNoShare) {
   std::mt19937_64 random(7);
   Watched watched(20);
   for (int i = 0; i < 600; ++i) {
@@ -85,7 +85,7 @@ TEST(CapacityWatch, NoiseMovesNothing) {
   }
 }
 
-TEST(CapacityWatch, GivesBackAShareSlowerEachTimeThatItWasWrong) {
+TEST(CapacityWatch, RestoresAShareMoreSlowlyAfterEachWrongCut) {
   Watched watched(3);
   std::vector<int> seconds;
   for (int round = 0; round < 6; ++round) {
@@ -123,7 +123,7 @@ TEST(CapacityWatch, ProbesAWorkerWhoseShareIsTooSmallToMeasure) {
   EXPECT_LT(watched.ShareOf(1), 0.05) << "it is as slow as before";
 }
 
-TEST(CapacityWatch, WorkersOfWhichNothingIsKnownAreLikeTheOthersByTheirThreads) {
+TEST(CapacityWatch, UnmeasuredWorkersAreRatedByTheirThreads) {
   Watched watched(3);
   watched.fleet[2].measured = 0;
   watched.fleet[2].threads = 8;
@@ -132,7 +132,7 @@ TEST(CapacityWatch, WorkersOfWhichNothingIsKnownAreLikeTheOthersByTheirThreads) 
   EXPECT_GT(watched.ShareOf(2), watched.ShareOf(1));
 }
 
-TEST(CapacityWatch, AWorkersNonsenseDoesNoHarm) {
+TEST(CapacityWatch, InvalidMeasurementsDoNoHarm) {
   Watched watched(3);
   for (const double bad : {std::nan(""), -1.0, std::numeric_limits<double>::infinity(), 1e300}) {
     watched.fleet[1].measured = bad;

@@ -29,7 +29,7 @@ TEST_F(ControlLoopStoreTest, WorkersDoNotWaitForTheStoreAndAreStoredLater) {
   EXPECT_EQ(store_.Load()->jobs_size(), 1);
 }
 
-TEST_F(ControlLoopStoreTest, AStoreThatFailsWithTheVeryRequestIsSaidAsSuch) {
+TEST_F(ControlLoopStoreTest, AStoreErrorOfTheRequestIsReportedAsAStoreError) {
   Start();
   store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
   const absl::Status full = Apply(SubmitOf(SimpleSpec("train")));
@@ -41,7 +41,7 @@ TEST_F(ControlLoopStoreTest, AStoreThatFailsWithTheVeryRequestIsSaidAsSuch) {
   EXPECT_EQ(Apply(SubmitOf(SimpleSpec("other"))).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(ControlLoopStoreTest, ADecisionAboutARecordIsNotToldBeforeItIsStored) {
+TEST_F(ControlLoopStoreTest, ADecisionAboutARecordIsNotPublishedBeforeItIsStored) {
   Start();
   ASSERT_TRUE(Apply(WorkerCalled("a")).ok());
   ASSERT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
@@ -130,7 +130,7 @@ TEST_F(ControlLoopStoreTest, JobsChangeWithTheirCommitOrNotAtAll) {
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
 }
 
-TEST_F(ControlLoopStoreTest, AJobIsReadyOnceThatIsStored) {
+TEST_F(ControlLoopStoreTest, AJobIsReadyAfterItsStateIsStored) {
   Start();
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
@@ -160,7 +160,7 @@ TEST_F(ControlLoopStoreTest, AJobIsReadyOnceThatIsStored) {
   EXPECT_EQ(store_.Load()->jobs(0).job().state(), v1::READY);
 }
 
-TEST_F(ControlLoopStoreTest, WhatCouldNotBeStoredIsTriedOnceMoreAtTheEnd) {
+TEST_F(ControlLoopStoreTest, UnstoredFactsAreCommittedOnceMoreAtTheEnd) {
   Start();
   store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
@@ -177,7 +177,7 @@ TEST_F(ControlLoopStoreTest, WhatCouldNotBeStoredIsTriedOnceMoreAtTheEnd) {
   EXPECT_EQ(store_.Load()->workers_size(), 1);
 }
 
-TEST_F(ControlLoopStoreTest, AJobIsSeenWhenItsCommitHasEnded) {
+TEST_F(ControlLoopStoreTest, AJobIsVisibleAfterItsCommit) {
   Start();
   store_.Hold(true);
   const auto submitted = Begin(SubmitOf(SimpleSpec("train")));
@@ -195,7 +195,7 @@ TEST_F(ControlLoopStoreTest, AJobIsSeenWhenItsCommitHasEnded) {
   EXPECT_NE(Job("train"), "");
 }
 
-TEST_F(ControlLoopStoreTest, WhatComesDuringACommitGoesWithTheNextOne) {
+TEST_F(ControlLoopStoreTest, RequestsDuringACommitShareTheNextCommit) {
   Start();
   store_.Hold(true);
   std::vector<std::shared_ptr<std::optional<absl::Status>>> submitted;
@@ -255,7 +255,7 @@ TEST_F(ControlLoopStoreTest, RequestsThatWaitForAChangeFailWithItsCommit) {
   EXPECT_EQ(Job("train"), before);
 }
 
-TEST_F(ControlLoopStoreTest, AJobFailsWhenThatIsStored) {
+TEST_F(ControlLoopStoreTest, AJobFailsAfterItsFailureIsStored) {
   Start();
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
@@ -281,7 +281,7 @@ TEST_F(ControlLoopStoreTest, AJobFailsWhenThatIsStored) {
   EXPECT_EQ(store_.Load()->jobs(0).job().state(), v1::FAILED);
 }
 
-TEST_F(ControlLoopStoreTest, ACommitWhoseOutcomeIsUnknownIsSettledBeforeTheAnswer) {
+TEST_F(ControlLoopStoreTest, AnUnknownCommitIsSettledBeforeTheAnswer) {
   for (const bool stored : {true, false}) {
     SCOPED_TRACE(stored);
     Start();
@@ -306,7 +306,7 @@ TEST_F(ControlLoopStoreTest, ACommitWhoseOutcomeIsUnknownIsSettledBeforeTheAnswe
   }
 }
 
-TEST_F(ControlLoopStoreTest, ASupersededLoopStoresNothingAndServesNobody) {
+TEST_F(ControlLoopStoreTest, ASupersededLoopStoresNothingAndRejectsRequests) {
   ControlLoop::Options options;
   std::vector<absl::Status> superseded;
   options.on_superseded = [&](const absl::Status& why) { superseded.push_back(why); };
@@ -349,7 +349,7 @@ TEST_F(ControlLoopStoreTest, ASupersededLoopStoresNothingAndServesNobody) {
   EXPECT_EQ(superseded.size(), 1u);
 }
 
-TEST_F(ControlLoopStoreTest, AnUnknownCommitThatAnotherWriterFollowedSupersedes) {
+TEST_F(ControlLoopStoreTest, AnUnknownCommitFollowedByAnotherWriterEndsTheLoop) {
   ControlLoop::Options options;
   int superseded = 0;
   options.on_superseded = [&](const absl::Status&) { ++superseded; };

@@ -32,7 +32,7 @@ TEST_F(ControlLoopTest, AHeldWatchIsAnsweredByAChange) {
   EXPECT_EQ(answer.bytes, answer.reply.SerializeAsString());
 }
 
-TEST_F(ControlLoopTest, AHeldWatchEndsEmptyWhenItsTimeIsOver) {
+TEST_F(ControlLoopTest, AHeldWatchEndsEmptyAfterItsTimeout) {
   Start();
   const uint64_t known = Revision();
   const auto held = Watch(2, known, 20'000);
@@ -44,7 +44,7 @@ TEST_F(ControlLoopTest, AHeldWatchEndsEmptyWhenItsTimeIsOver) {
   EXPECT_EQ((**held)->get()->reply.revision(), known);
 }
 
-TEST_F(ControlLoopTest, HeldWatchesAreLetGoWhenCancelledReleasedOrTooMany) {
+TEST_F(ControlLoopTest, HeldWatchesEndWhenCancelledReleasedOrTooMany) {
   ControlLoop::Options options;
   options.max_watches = 2;
   Start(options);
@@ -66,7 +66,7 @@ TEST_F(ControlLoopTest, HeldWatchesAreLetGoWhenCancelledReleasedOrTooMany) {
   EXPECT_TRUE(Apply(Tick()).ok());
 }
 
-TEST_F(ControlLoopTest, ADestroyedLoopRefusesWhatHasNotHadItsTurn) {
+TEST_F(ControlLoopTest, ADestroyedLoopRejectsPendingRequests) {
   Start();
   const auto held = Watch(2, Revision(), 30'000);
   sim_.RunFor(0);
@@ -91,7 +91,7 @@ TEST_F(ControlLoopTest, ARequestWhoseDeadlineHasPassedIsNotApplied) {
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
 }
 
-TEST_F(ControlLoopTest, TooManyWaitingRequestsAreRefusedAtOnce) {
+TEST_F(ControlLoopTest, TooManyWaitingRequestsAreRejectedAtOnce) {
   ControlLoop::Options options;
   options.max_waiting = 0;
   Start(options);
@@ -112,7 +112,7 @@ TEST_F(ControlLoopTest, TimePassesForTheStateWithoutARequest) {
   EXPECT_TRUE(dead);
 }
 
-TEST_F(ControlLoopTest, AChangeOfOneJobLooksAtNoWatcherOfAnother) {
+TEST_F(ControlLoopTest, AChangeOfAJobVisitsNoWatcherOfAnotherJob) {
   Start();
   for (const char* job : {"a", "b"}) EXPECT_TRUE(Apply(SubmitOf(SimpleSpec(job))).ok());
   const auto of_a = Follow("a", 1000);
@@ -126,7 +126,7 @@ TEST_F(ControlLoopTest, AChangeOfOneJobLooksAtNoWatcherOfAnother) {
   EXPECT_EQ(loop_->counts().looked_at - before, 10u);
 }
 
-TEST_F(ControlLoopTest, WatchersWhoKnowTheSameShareOneAnswer) {
+TEST_F(ControlLoopTest, WatchersWithTheSameStateShareOneAnswer) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
   const auto held = Follow("a", 10'000);
@@ -139,7 +139,7 @@ TEST_F(ControlLoopTest, WatchersWhoKnowTheSameShareOneAnswer) {
   EXPECT_EQ((**held.front())->get(), (**held.back())->get());
 }
 
-TEST_F(ControlLoopTest, WhatIsSaidEachSecondIsAppliedWithTheNextTickWhatIsWaitedForAtOnce) {
+TEST_F(ControlLoopTest, PeriodicReportsAreAppliedWithTheNextTickAndVotesAtOnce) {
   Start();
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
   v1::ReportSessionRequest report;
@@ -154,7 +154,7 @@ TEST_F(ControlLoopTest, WhatIsSaidEachSecondIsAppliedWithTheNextTickWhatIsWaited
   EXPECT_TRUE(Apply(report).ok());
 }
 
-TEST_F(ControlLoopTest, WhoComesWhileNothingWaitsHasItsAnswerAsSoonAsAmongOthers) {
+TEST_F(ControlLoopTest, ARequestToAnIdleLoopIsAnsweredAsSoonAsAmongOthers) {
   Start();
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
   for (int i = 0; i < 50; ++i) {
@@ -174,7 +174,7 @@ TEST_F(ControlLoopTest, AHeartbeatThatFetchesTasksIsAppliedAtOnce) {
   EXPECT_EQ(std::get<v1::HeartbeatReply>(reply_).tasks_size(), 1);
 }
 
-TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersNotBehindThem) {
+TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersAndNotAfterAll) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
   // A heartbeat sent during the first answer.
@@ -198,7 +198,7 @@ TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersNotBehindThem) {
   EXPECT_EQ(Answered(held), 10'000);
 }
 
-TEST_F(ControlLoopTest, PollsThatEndWithoutAChangeAreNotLookedAtNorAllAnsweredAtOnce) {
+TEST_F(ControlLoopTest, ExpiredWatchesAreNotVisitedAndAreAnsweredInBatches) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
   const uint64_t known = Revision();
@@ -222,7 +222,7 @@ TEST_F(ControlLoopTest, PollsThatEndWithoutAChangeAreNotLookedAtNorAllAnsweredAt
   EXPECT_EQ(loop_->counts().encoded, before.encoded);
 }
 
-TEST_F(ControlLoopTest, AWatcherWhoseTimeIsOverBeforeItsTurnHearsOfTheChangeAllTheSame) {
+TEST_F(ControlLoopTest, AWatcherThatTimesOutBeforeItsTurnStillGetsTheChange) {
   ControlLoop::Options options;
   options.watches_at_once = 1;
   Start(options);
@@ -258,7 +258,7 @@ uint64_t RunOfManyRequests(uint64_t seed) {
   return Hash64(log) ^ sim.order_hash();
 }
 
-TEST(ControlLoopRuns, OneSeedIsOneRun) {
+TEST(ControlLoopRuns, EqualSeedsGiveEqualRuns) {
   EXPECT_EQ(RunOfManyRequests(1), RunOfManyRequests(1));
   EXPECT_NE(RunOfManyRequests(1), RunOfManyRequests(2));
 }

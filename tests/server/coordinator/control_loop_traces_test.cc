@@ -76,7 +76,7 @@ class ControlLoopTracesTest : public ControlLoopTest {
   std::string session_;
 };
 
-TEST_F(ControlLoopTracesTest, ReachesTheProcessesAndEndsOnVirtualTime) {
+TEST_F(ControlLoopTracesTest, ATraceReachesItsProcessesAndEndsOnVirtualTime) {
   StartWithAReader(1);
   EXPECT_EQ(Beat().traces_size(), 0);
   const v1::StartTraceReply started = StartTrace();
@@ -102,7 +102,7 @@ TEST_F(ControlLoopTracesTest, ReachesTheProcessesAndEndsOnVirtualTime) {
   EXPECT_EQ(Get(started.trace()).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ControlLoopTracesTest, TheIdsComeFromTheSource) {
+TEST_F(ControlLoopTracesTest, IdsComeFromTheRandomSource) {
   StartWithAReader(1);
   const uint64_t trace = StartTrace().trace();
   // Commits have ids of this source too.
@@ -118,7 +118,7 @@ TEST_F(ControlLoopTracesTest, TheIdsComeFromTheSource) {
   EXPECT_THAT(numbers, Contains(trace));
 }
 
-TEST_F(ControlLoopTracesTest, ABuilderOfAnIndexThatDiedIsReplacedOnVirtualTime) {
+TEST_F(ControlLoopTracesTest, ADeadBuilderOfAnIndexIsReplacedOnVirtualTime) {
   Start();
   EXPECT_TRUE(AskTurn("a").build);
   EXPECT_EQ(AskTurn("b").builder, "a");

@@ -183,7 +183,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-TEST(Explain, EachVerdictHasAnInputThatBuildsItAndOneThatDoesNot) {
+TEST(Explain, EachVerdictHasAnInputThatCausesItAndOneThatDoesNot) {
   for (Case& example : Cases()) {
     SCOPED_TRACE(example.name);
     const v1::Explanation explained = Explain(example.input);
@@ -196,7 +196,7 @@ TEST(Explain, EachVerdictHasAnInputThatBuildsItAndOneThatDoesNot) {
   }
 }
 
-TEST(Explain, FilesThatFailAreNeverTheTrainersLimit) {
+TEST(Explain, FailingFilesExcludeTheTrainerAsTheLimit) {
   for (double waited = 0; waited <= 1; waited += 0.05) {
     ExplainInput input = CpuBound();
     input.sessions[0].waited = waited;
@@ -205,7 +205,7 @@ TEST(Explain, FilesThatFailAreNeverTheTrainersLimit) {
   }
 }
 
-TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
+TEST(Explain, ATrainerThatWaitsForAStepIsNotTheLimit) {
   ExplainInput input = Idle(0, 0, 1);
   input.sessions[0].waited = 0.01;  // the wait has just begun
   input.sessions[0].waiting_for = "waiting 4 s: the step at epoch 0, position 0 lacks 3 of 8 rows";
@@ -213,7 +213,7 @@ TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("lacks 3 of 8 rows"));
 }
 
-TEST(Explain, AReaderThatHasJustBeenOpenedHidesNoneThatWaitAsLittle) {
+TEST(Explain, ANewReaderDoesNotHideAnEquallyWaitingReader) {
   ExplainInput input = CpuBound();
   input.sessions[0].waited = 0;
   input.sessions.insert(input.sessions.begin(), SessionInput());
@@ -222,7 +222,7 @@ TEST(Explain, AReaderThatHasJustBeenOpenedHidesNoneThatWaitAsLittle) {
   EXPECT_EQ(explained.seconds(), 9);
 }
 
-TEST(FleetUse, FindsReadsIfAllWorkersThatHaveReportedDo) {
+TEST(FleetUse, TunesReadsIfAllWorkersWithReportsDo) {
   WorkerInput silent = BusyWorker("w1"), first = BusyWorker("w2"), second = BusyWorker("w3");
   silent.seconds = 0;
   first.finds_reads = second.finds_reads = true;
@@ -248,7 +248,7 @@ TEST(Explain, CountsTheWorkersThatWouldFeedTheTrainer) {
   EXPECT_EQ(Explain(input).workers_needed(), 1u);
 }
 
-TEST(Explain, NoGainGoesBeyondWhatWouldFeedTheTrainer) {
+TEST(Explain, NoGainExceedsTheNeedOfTheTrainer) {
   for (double waited = 0.06; waited < 0.95; waited += 0.05) {
     for (ExplainInput input : {CpuBound(), Idle(0.8, 0, 0.1), Idle(0, 0.7, 0.1), Idle(0, 0, 0.8)}) {
       input.sessions[0].waited = waited;
@@ -261,7 +261,7 @@ TEST(Explain, NoGainGoesBeyondWhatWouldFeedTheTrainer) {
   }
 }
 
-TEST(Explain, SaysWhatCpuTimeWouldBeSavedBy) {
+TEST(Explain, NamesTheChangesThatSaveCpuTime) {
   ExplainInput input = CpuBound();
   input.sessions[0].waited = 0.9;
   std::string words = AllWords(Explain(input));
@@ -286,7 +286,7 @@ ExplainInput Choosing(ExplainInput input, uint64_t budget, uint64_t decoded) {
   return input;
 }
 
-TEST(Explain, WhereTheWorkerChoosesItsCachesNobodyIsToldToSetThem) {
+TEST(Explain, DoesNotAdviseCacheSizesThatTheWorkerChoosesItself) {
   // 10 GB of decoded images fit.
   std::string words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 0)));
   EXPECT_THAT(words,
@@ -301,7 +301,7 @@ TEST(Explain, WhereTheWorkerChoosesItsCachesNobodyIsToldToSetThem) {
   EXPECT_THAT(words, AllOf(Not(HasSubstr("record_cache_bytes")), Not(HasSubstr("memory_budget_bytes"))));
 }
 
-TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
+TEST(Explain, NamesTheBudgetThatChosenCachesNeed) {
   v1::Explanation explained = Explain(Choosing(CpuBound(), 4'000'000'000, 2'000'000'000));
   EXPECT_THAT(
       AllWords(explained),
@@ -321,7 +321,7 @@ TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
               AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records that it needs, about 1.0 GB")));
 }
 
-TEST(NumberText, BytesAreNeverBelowTheNumber) {
+TEST(NumberText, BytesAreNeverRoundedDown) {
   EXPECT_EQ(Bytes(67'108'864), "68 MB");
   EXPECT_EQ(Bytes(1e9), "1.0 GB");
   EXPECT_EQ(Bytes(1'000'000'001), "1.1 GB");
@@ -329,7 +329,7 @@ TEST(NumberText, BytesAreNeverBelowTheNumber) {
   EXPECT_EQ(Bytes(1.1 * 3e9), "3.3 GB") << "the product is a little more than 3.3e9";
 }
 
-TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
+TEST(Explain, AdvisesToChangeASizeThatTheUserSet) {
   ExplainInput input = Choosing(CpuBound(), 4'000'000'000, 0);
   input.workers[0].decoded = {false, 0, 0};
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("decoded_cache_bytes, or no --decoded-cache 0"));
@@ -338,7 +338,7 @@ TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("record_cache_bytes of 1.0 GB"));
 }
 
-TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
+TEST(Explain, AdvisesToPinChosenCachesIfRowsLackMemory) {
   ExplainInput input = Choosing(Idle(0, 0.7, 0.1), 4'000'000'000, 0);
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or --record-cache 0 (its default is a quarter of the budget)"));
   input.workers[0].records.chosen = false;
@@ -346,7 +346,7 @@ TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
 }
 
 // Records of remote storage are one request each, because a window is larger than the memory.
-TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
+TEST(Explain, AdvisesAWindowThatFitsTheMemoryIfRecordsAreReadOneByOne) {
   ExplainInput input = Choosing(Idle(0.8, 0, 0.1), 4'000'000'000, 0);
   input.chunk_bytes = 7e6;
   input.window_chunks = 1024;
@@ -369,7 +369,7 @@ TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
   EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "3 chunks are no shuffle";
 }
 
-TEST(Explain, SaysWhenThreadsHaveNoCpu) {
+TEST(Explain, ReportsThreadsWithoutACpu) {
   ExplainInput input = CpuBound();
   EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("other work on the host")));
   input.workers[0].cpu = 0.4;
@@ -388,7 +388,7 @@ TEST(Explain, NamesTheRankThatWaitsMost) {
   EXPECT_EQ(explained.rows_per_second(), 2000);
 }
 
-TEST(Explain, StagesAreARowsWholeWay) {
+TEST(Explain, StagesCoverTheWholeLifeOfARow) {
   const v1::Explanation explained = Explain(CpuBound());
   std::vector<std::string> names;
   double all = 0;

@@ -7,7 +7,7 @@
 namespace penstock::coordinator {
 namespace {
 
-TEST(IndexTurns, OneBuildsAndTheOthersAskAgain) {
+TEST(IndexTurns, OneWorkerBuildsAndTheOthersAskAgain) {
   IndexTurns turns;
   EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);
   EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);  // the reply is lost
@@ -19,7 +19,7 @@ TEST(IndexTurns, OneBuildsAndTheOthersAskAgain) {
   EXPECT_TRUE(turns.Ask(1, "b", 100, 2 * kSecond).build);
 }
 
-TEST(IndexTurns, ABuilderThatDiedIsReplacedLaterForALargeFile) {
+TEST(IndexTurns, ADeadBuilderIsReplacedLaterForALargerFile) {
   IndexTurns turns;
   ASSERT_TRUE(turns.Ask(1, "a", 100, 0).build);
   ASSERT_TRUE(turns.Ask(2, "a", uint64_t{8} << 30, 0).build);
@@ -28,7 +28,7 @@ TEST(IndexTurns, ABuilderThatDiedIsReplacedLaterForALargeFile) {
   EXPECT_TRUE(turns.Ask(2, "b", uint64_t{8} << 30, 2000 * kSecond).build);
 }
 
-TEST(IndexTurns, NoMoreFilesAreWalkedAtATimeThanTheLimit) {
+TEST(IndexTurns, TheNumberOfConcurrentWalksHasALimit) {
   IndexTurns turns(IndexTurns::Limits{.builds = 2});
   ASSERT_TRUE(turns.Ask(1, "a", 1, 0).build);
   ASSERT_TRUE(turns.Ask(2, "b", 1, 0).build);

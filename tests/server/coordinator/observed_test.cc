@@ -11,7 +11,7 @@
 namespace penstock::coordinator {
 namespace {
 
-TEST(History, HasForEachAgeUpToAMinuteWhatWasSaidAboutThenAndKeepsLittle) {
+TEST(History, HasAValueNearEachAgeUpToAMinuteInFewEntries) {
   History<int> history;
   EXPECT_EQ(history.Back(10), nullptr);
   for (int second = 0; second <= 300; ++second) {
@@ -35,7 +35,7 @@ TEST(History, HasForEachAgeUpToAMinuteWhatWasSaidAboutThenAndKeepsLittle) {
   EXPECT_LE(history.size(), 24u);
 }
 
-TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
+TEST(Observed, PartsOfTheThreadsTimeSumToOne) {
   v1::WorkerLoad then, now;
   for (v1::WorkerLoad* load : {&then, &now}) {
     const double times = load == &then ? 1 : 3;
@@ -76,7 +76,7 @@ TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
   EXPECT_DOUBLE_EQ(worker.stages[1].milliseconds, 0.5);
 }
 
-TEST(Observed, CachesAreAsTheLastHeartbeatHasThem) {
+TEST(Observed, CachesAreThoseOfTheLastHeartbeat) {
   v1::WorkerLoad then, now;
   for (v1::WorkerLoad* load : {&then, &now}) {
     load->add_jobs()->set_job("train");
@@ -98,7 +98,7 @@ TEST(Observed, CachesAreAsTheLastHeartbeatHasThem) {
   EXPECT_EQ(worker.records.limit, 0u);
 }
 
-TEST(Observed, AWorkerThatBeganAnewCountsFromNothing) {
+TEST(Observed, ARestartedWorkerCountsFromZero) {
   v1::WorkerLoad then, now;
   then.add_jobs()->set_job("train");
   then.mutable_jobs(0)->set_rows(1'000'000);
@@ -112,7 +112,7 @@ TEST(Observed, AWorkerThatBeganAnewCountsFromNothing) {
   EXPECT_DOUBLE_EQ(worker.computing, 1);
 }
 
-TEST(Observed, AReportsTimesAreThoseSinceTheOneBefore) {
+TEST(Observed, AReportsTimesCountSinceThePreviousReport) {
   v1::ReportSessionRequest then, now;
   for (v1::ReportSessionRequest* report : {&then, &now}) {
     const double times = report == &then ? 1 : 2;
@@ -140,7 +140,7 @@ TEST(Observed, AReportsTimesAreThoseSinceTheOneBefore) {
   EXPECT_DOUBLE_EQ(session.waited_on.at("w2"), 0.25);
 }
 
-TEST(Observed, TheFileOfAnErrorIsKnownByItsPathBelowARoot) {
+TEST(Observed, AnErrorsFileMatchesByItsPathBelowARoot) {
   std::set<std::string_view> tails;
   AddTails(FileOf("/mnt/data/train/a-00001: cannot be opened: gone"), &tails);
   EXPECT_TRUE(tails.contains("train/a-00001"));

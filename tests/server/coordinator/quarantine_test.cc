@@ -16,7 +16,7 @@ v1::BadRecord Bad(uint64_t number, const std::string& reason, const std::string&
   return record;
 }
 
-TEST(QuarantineList, CountsARecordOnceAndItsReason) {
+TEST(QuarantineList, CountsARecordOnceWithItsFirstReason) {
   Quarantine quarantine;
   EXPECT_TRUE(quarantine.Add(Bad(7, "truncated image", "ends early")).has_value());
   EXPECT_FALSE(quarantine.Add(Bad(7, "wrong CRC", "again")).has_value());
@@ -28,7 +28,7 @@ TEST(QuarantineList, CountsARecordOnceAndItsReason) {
   EXPECT_EQ(quarantine.listed().at(7).message(), "ends early");
 }
 
-TEST(QuarantineList, IsBoundedWhateverComesAndCountsAll) {
+TEST(QuarantineList, IsBoundedAndCountsEveryRecord) {
   Quarantine quarantine;
   for (uint64_t i = 0; i < 3000; ++i) {
     quarantine.Add(Bad(i, "reason " + std::to_string(i), std::string(5000, 'm')));
@@ -41,7 +41,7 @@ TEST(QuarantineList, IsBoundedWhateverComesAndCountsAll) {
   EXPECT_EQ(quarantine.Reasons()[0].records(), 3000 - Quarantine::kMostReasons);
 }
 
-TEST(QuarantineList, IsTheSameAgainFromWhatIsStoredInAnyOrder) {
+TEST(QuarantineList, IsRestoredFromStoredRecordsInAnyOrder) {
   Quarantine quarantine;
   std::map<uint64_t, v1::BadRecord> stored;
   for (uint64_t i = 3000; i-- > 0;) {  // the list has the last ones
@@ -75,7 +75,7 @@ class CoordinatorQuarantine : public ::testing::Test {
   StateHarness h;
 };
 
-TEST_F(CoordinatorQuarantine, NamesFileRecordOffsetAndReasonOfWhatAnyWorkerReports) {
+TEST_F(CoordinatorQuarantine, NamesFileRecordOffsetAndReasonOfReportedRecords) {
   h.Register("b");
   h.ReportBad("a", "train", {Bad(26, "truncated image", "ends early")});
   h.ReportBad("b", "train",
@@ -99,7 +99,7 @@ TEST_F(CoordinatorQuarantine, NamesFileRecordOffsetAndReasonOfWhatAnyWorkerRepor
   EXPECT_EQ(status.bad_reasons(0).records(), 1u);
 }
 
-TEST_F(CoordinatorQuarantine, OutlivesARestartAndTheEndOfTheJobAndGoesWithAReplacement) {
+TEST_F(CoordinatorQuarantine, SurvivesARestartAndTheEndOfTheJobButNotAReplacement) {
   h.ReportBad("a", "train", {Bad(26, "truncated image", "ends early")});
   const std::string before = Get().SerializeAsString();
   h.Restart();
@@ -114,7 +114,7 @@ TEST_F(CoordinatorQuarantine, OutlivesARestartAndTheEndOfTheJobAndGoesWithARepla
   EXPECT_EQ(Get().bad_records(), 0u);
 }
 
-TEST_F(CoordinatorQuarantine, TooManyBadRecordsFailTheJobWithTheirReasonsAndWhereTheListIs) {
+TEST_F(CoordinatorQuarantine, TooManyBadRecordsFailTheJobWithReasonsAndTheCommandForTheList) {
   std::vector<v1::BadRecord> bad;
   for (uint64_t i = 0; i < 11; ++i) bad.push_back(Bad(i, i < 9 ? "truncated image" : "missing feature", "what"));
   h.ReportBad("a", "train", bad);
@@ -127,7 +127,7 @@ TEST_F(CoordinatorQuarantine, TooManyBadRecordsFailTheJobWithTheirReasonsAndWher
 }
 
 // Trainers cannot name bad records at all: a session's report has no field for them.
-TEST_F(CoordinatorQuarantine, TakesRecordsFromRegisteredWorkersAlone) {
+TEST_F(CoordinatorQuarantine, AcceptsRecordsOnlyFromRegisteredWorkers) {
   v1::ReportRecordsRequest request;
   request.set_worker_id("a");
   request.set_incarnation(2);  // another process with the same name
@@ -154,7 +154,7 @@ TEST_F(CoordinatorQuarantine, RecordsOfAnotherSubmissionAreNotCounted) {
   EXPECT_EQ(Get().bad_records(), 0u);
 }
 
-TEST_F(CoordinatorQuarantine, OfAnUnknownJobIsAnErrorThatListsTheJobs) {
+TEST_F(CoordinatorQuarantine, AnUnknownJobIsAnErrorThatListsTheJobs) {
   v1::QuarantineRequest request;
   request.set_job("tarin");
   EXPECT_EQ(h.state->GetQuarantine(request).status().code(), absl::StatusCode::kNotFound);

@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class RecordDecisions : public VerdictsHarness {};
 
-TEST_F(RecordDecisions, BothCopiesDamagedAreOneDecisionThatIsStoredBeforeItIsTold) {
+TEST_F(RecordDecisions, TwoDamagedCopiesMakeOneDecisionThatIsStoredBeforeItIsPublished) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::DAMAGED}};
   v1::JudgeRecordsReply reply = Judge({17});
@@ -156,7 +156,7 @@ TEST_F(RecordDecisions, TheReplyThatOpensASessionContainsTheDecisions) {
   EXPECT_THAT(reply.job().decided().records(), ElementsAre(17));
 }
 
-TEST_F(RecordDecisions, ARecordIsQuarantinedOnceWhateverElseIsWrongWithIt) {
+TEST_F(RecordDecisions, ARecordIsQuarantinedOnceForSeveralReasons) {
   Start({"a"}, v1::MASK, 1);
   usual["a"] = Check::DAMAGED;
   ReportBad(17, "truncated image");
@@ -195,7 +195,7 @@ TEST_F(RecordDecisions, UnderFailDecisionsAreQuarantinedAndDoNotFailTheJobByThem
   EXPECT_EQ(Quarantine().bad_records(), 4u);
 }
 
-TEST_F(RecordDecisions, AReadersDecisionIsFollowedAtOnceAndCountsWhenAWorkerConfirmsIt) {
+TEST_F(RecordDecisions, AReadersDecisionAppliesAtOnceAndCountsAfterAWorkersConfirmation) {
   Start({"a", "b"}, v1::MASK, 1);
   usual = {{"a", Check::INTACT}, {"b", Check::INTACT}};
   copies[{"b", 17}] = Check::DAMAGED;
@@ -221,7 +221,7 @@ TEST_F(RecordDecisions, AReadersDecisionIsFollowedAtOnceAndCountsWhenAWorkerConf
   EXPECT_THAT(Stored(), ElementsAre(17, 18));
 }
 
-TEST_F(RecordDecisions, AReadersDecisionIsConfirmedAfterARestartToo) {
+TEST_F(RecordDecisions, AReadersDecisionIsConfirmedAfterARestart) {
   Start({"a"});
   usual["a"] = Check::DAMAGED;
   Adopt({17});

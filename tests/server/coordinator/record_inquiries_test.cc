@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class RecordInquiries : public VerdictsHarness {};
 
-TEST_F(RecordInquiries, AnIntactCopyIsNoDecisionAndALaterQuestionIsAskedAnew) {
+TEST_F(RecordInquiries, AnIntactCopyMakesNoDecisionAndALaterQuestionStartsAnInquiry) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::INTACT}};
   Judge({17});
@@ -34,7 +34,7 @@ TEST_F(RecordInquiries, AnIntactCopyIsNoDecisionAndALaterQuestionIsAskedAnew) {
   EXPECT_EQ(Quarantine().bad_records(), 1u);
 }
 
-TEST_F(RecordInquiries, ALostWorkerIsWaitedFor30SecondsAndNoLonger) {
+TEST_F(RecordInquiries, ALostWorkerDelaysTheDecisionFor30Seconds) {
   Start({"a", "b"});
   usual["a"] = Check::DAMAGED;
   h.Pass(4 * kSecond, {"a"});
@@ -59,7 +59,7 @@ TEST_F(RecordInquiries, ALostWorkerIsWaitedFor30SecondsAndNoLonger) {
   EXPECT_THAT(Decided(), ElementsAre(17, 18));
 }
 
-TEST_F(RecordInquiries, ALostWorkerThatIsBackInTimeIsAsked) {
+TEST_F(RecordInquiries, ALostWorkerThatReturnsInTimeIsAsked) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::INTACT}};
   Judge({17});
@@ -71,7 +71,7 @@ TEST_F(RecordInquiries, ALostWorkerThatIsBackInTimeIsAsked) {
   EXPECT_THAT(Judge({17}).intact(), ElementsAre(17));
 }
 
-TEST_F(RecordInquiries, AWorkerThatLeftIsNotWaitedFor) {
+TEST_F(RecordInquiries, AWorkerThatLeftDoesNotDelayTheDecision) {
   Start({"a", "b"});
   usual["a"] = Check::DAMAGED;
   v1::HeartbeatRequest leave = BeatOf("b");
@@ -82,7 +82,7 @@ TEST_F(RecordInquiries, AWorkerThatLeftIsNotWaitedFor) {
   EXPECT_THAT(Judge({17}).bad(), ElementsAre(17));
 }
 
-TEST_F(RecordInquiries, ADrainingWorkerIsAskedAndNotWaitedForOnceItIsLost) {
+TEST_F(RecordInquiries, ADrainingWorkerIsAskedButDoesNotDelayTheDecisionWhenLost) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::INTACT}};
   v1::DrainRequest drain;
@@ -99,7 +99,7 @@ TEST_F(RecordInquiries, ADrainingWorkerIsAskedAndNotWaitedForOnceItIsLost) {
   EXPECT_THAT(Judge({18}).bad(), ElementsAre(18));
 }
 
-TEST_F(RecordInquiries, AnUnreadableCopyIsAskedForAgainFor30SecondsAndThenDoesNotCount) {
+TEST_F(RecordInquiries, AnUnreadableCopyIsCheckedAgainFor30SecondsAndThenIgnored) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::UNREADABLE}};
   const Nanos asked = h.now;
@@ -112,7 +112,7 @@ TEST_F(RecordInquiries, AnUnreadableCopyIsAskedForAgainFor30SecondsAndThenDoesNo
   EXPECT_THAT(Judge({17}).bad(), ElementsAre(17));
 }
 
-TEST_F(RecordInquiries, StorageThatIsBackInTimeIsBelieved) {
+TEST_F(RecordInquiries, StorageThatReturnsInTimeCounts) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::UNREADABLE}};
   Judge({17});
@@ -177,7 +177,7 @@ TEST_F(RecordInquiries, WorkersThatCannotServeTheJobAreNotAsked) {
 }
 
 // 20 workers on 18 hosts.
-TEST_F(RecordInquiries, OfManyWorkers16OnAsManyHostsAsPossibleAreAsked) {
+TEST_F(RecordInquiries, AtMost16WorkersOnAsManyHostsAsPossibleAreAsked) {
   std::vector<std::string> workers;
   for (int i = 0; i < 20; ++i) {
     v1::RegisterWorkerRequest worker = WorkerCalled("w" + std::to_string(100 + i));
@@ -227,7 +227,7 @@ TEST_F(RecordInquiries, ManyRecordsAreCheckedInBatchesOneAtATime) {
   EXPECT_EQ(Answer("a") + Answer("b"), 0);
 }
 
-TEST_F(RecordInquiries, WorkersAreWokenForNewQuestions) {
+TEST_F(RecordInquiries, NewQuestionsWakeWorkers) {
   Start({"a", "b"});
   h.state->TakeNews();
   Judge({17});
@@ -240,7 +240,7 @@ TEST_F(RecordInquiries, WorkersAreWokenForNewQuestions) {
   EXPECT_FALSE(h.state->TakeNews().workers);
 }
 
-TEST_F(RecordInquiries, WorkersThatHaveNotSaidThatTheyAreThereAfterARestartCountAsLost) {
+TEST_F(RecordInquiries, WorkersThatAreSilentAfterARestartCountAsLost) {
   Start({"a", "b"});
   usual = {{"a", Check::DAMAGED}, {"b", Check::DAMAGED}};
   h.Restart();
@@ -255,7 +255,7 @@ TEST_F(RecordInquiries, WorkersThatHaveNotSaidThatTheyAreThereAfterARestartCount
   EXPECT_THAT(Judge({17}).bad(), ElementsAre(17));
 }
 
-TEST_F(RecordInquiries, RequestsOfNoSessionOrTooLargeOnesAreRejected) {
+TEST_F(RecordInquiries, RequestsWithoutASessionAndTooLargeRequestsAreRejected) {
   Start({"a"});
   v1::JudgeRecordsRequest request = RequestFor({17});
   request.set_session_id("s9-9");
@@ -272,7 +272,7 @@ TEST_F(RecordInquiries, RequestsOfNoSessionOrTooLargeOnesAreRejected) {
   EXPECT_THAT(Stored(), IsEmpty());
 }
 
-TEST_F(RecordInquiries, QuestionsThatNobodyRepeatsEnd) {
+TEST_F(RecordInquiries, QuestionsThatNoReaderRepeatsEnd) {
   Start({"a"});
   usual["a"] = Check::UNREADABLE;
   Judge({17});

@@ -207,7 +207,7 @@ TEST_F(CoordinatorServiceTest, ARestartedCoordinatorKeepsJobsViewsAndWorkers) {
   EXPECT_TRUE(again.existed());
 }
 
-TEST_F(CoordinatorServiceTest, ASecondJobOfOneNameIsRefusedUnlessItIsTheSame) {
+TEST_F(CoordinatorServiceTest, ADifferentJobOfTheSameNameIsRejected) {
   Start();
   v1::SubmitReply reply;
   ASSERT_TRUE(client_->Call(&Stub::Submit, SubmitOf(SimpleSpec("train", 10)), &reply).ok());
@@ -220,7 +220,7 @@ TEST_F(CoordinatorServiceTest, ASecondJobOfOneNameIsRefusedUnlessItIsTheSame) {
   EXPECT_THAT(std::string(other.message()), HasSubstr("batch.size"));
 }
 
-TEST_F(CoordinatorServiceTest, AnUnknownJobListsThoseThereAre) {
+TEST_F(CoordinatorServiceTest, AnUnknownJobIsAnErrorThatListsTheJobs) {
   Start();
   v1::SubmitReply submitted;
   ASSERT_TRUE(client_->Call(&Stub::Submit, SubmitOf(SimpleSpec("imagenet")), &submitted).ok());
@@ -230,7 +230,7 @@ TEST_F(CoordinatorServiceTest, AnUnknownJobListsThoseThereAre) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("there are: imagenet"));
 }
 
-TEST_F(CoordinatorServiceTest, AWatchEndsEmptyWhenNothingHappens) {
+TEST_F(CoordinatorServiceTest, AWatchEndsEmptyWithoutAChange) {
   Start();
   v1::WatchRequest watch;
   v1::WatchReply first, second;
@@ -293,7 +293,7 @@ TEST_F(CoordinatorServiceTest, IndexBlobsAreKeptByContent) {
   EXPECT_EQ(client_->Call(&Stub::GetIndex, get, &got).code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain) {
+TEST_F(CoordinatorServiceTest, OneWorkerIndexesAFileAndTheOthersAskAgain) {
   Start();
   v1::GetIndexRequest get;
   get.set_content_hash(42);
@@ -361,7 +361,7 @@ TEST_F(CoordinatorServiceTest, ARejectedIndexEndsNoTurn) {
   EXPECT_EQ(got.builder(), "a");
 }
 
-TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTraces) {
+TEST_F(CoordinatorServiceTest, TheOwnershipRuleReceivesTheCallersOfSessionsAndTraces) {
   Mutex mutex;
   std::vector<transport::Act> acts;  // guarded by mutex
   options_.may_act = [&](const transport::Claim& claim, const transport::Ownership*) {
@@ -392,14 +392,14 @@ TEST_F(CoordinatorServiceTest, TheRuleOfOwnershipGetsTheCallersOfSessionsAndTrac
                                 transport::Act::kAddPart, transport::Act::kFetch));
 }
 
-TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnOneStateDirIsRefused) {
+TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnAStateDirIsRejected) {
   Start();
   const auto second = Coordinator::Start(options_);
   ASSERT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << second.status();
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(dir_.string()));
 }
 
-TEST_F(CoordinatorServiceTest, ABusyPortIsSaidAndTheStateDirIsFreeAgain) {
+TEST_F(CoordinatorServiceTest, ABusyPortIsAnErrorThatReleasesTheStateDir) {
   Start();
   CoordinatorOptions other = options_;
   other.listen = coordinator_->address();
@@ -409,7 +409,7 @@ TEST_F(CoordinatorServiceTest, ABusyPortIsSaidAndTheStateDirIsFreeAgain) {
   EXPECT_TRUE(Coordinator::Start(other).ok());
 }
 
-TEST_F(CoordinatorServiceTest, PlaintextOnTheNetworkIsRefusedUnlessAllowed) {
+TEST_F(CoordinatorServiceTest, PlaintextOnTheNetworkIsRejectedUnlessInsecureIsSet) {
   options_.listen = "0.0.0.0:0";
   const auto refused = Coordinator::Start(options_);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -427,7 +427,7 @@ TEST_F(CoordinatorServiceTest, ADamagedStoreIsNamed) {
   EXPECT_THAT(std::string(started.status().message()), HasSubstr("move it away"));
 }
 
-TEST_F(CoordinatorServiceTest, TimesThatContradictAreRefused) {
+TEST_F(CoordinatorServiceTest, ContradictoryTimesAreRejected) {
   options_.dead_after_ms = options_.heartbeat_ms;
   EXPECT_EQ(Coordinator::Start(options_).status().code(), absl::StatusCode::kInvalidArgument);
 }

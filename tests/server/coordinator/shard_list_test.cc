@@ -20,7 +20,7 @@ v1::Snapshot MadeUp(int shards) {
   return snapshot;
 }
 
-TEST(ShardList, GivesBackTheShardsThatItWasMadeOf) {
+TEST(ShardList, ReturnsItsShards) {
   const v1::Snapshot made = MadeUp(300);
   for (const ShardList& list :
        {ShardList(made.shards()), ShardList(std::vector<v1::Shard>(made.shards().begin(), made.shards().end()))}) {
@@ -39,14 +39,14 @@ TEST(ShardList, GivesBackTheShardsThatItWasMadeOf) {
   }
 }
 
-TEST(ShardList, EndsWhereItIsToldTo) {
+TEST(ShardList, ForEachEndsWhenTheCallbackReturnsFalse) {
   const ShardList list(MadeUp(10).shards());
   int seen = 0;
   list.ForEach([&](const v1::Shard&) { return ++seen < 4; });
   EXPECT_EQ(seen, 4);
 }
 
-TEST(ShardList, OfNoneHasNone) {
+TEST(ShardList, AnEmptyListHasNoShards) {
   const ShardList list;
   list.ForEach([](const v1::Shard&) {
     ADD_FAILURE();

@@ -65,7 +65,7 @@ class CoordinatorExplains : public ::testing::Test {
   double making_ = 0, unrequested_ = 0, seconds_ = 0, waited_ = 0;
 };
 
-TEST_F(CoordinatorExplains, FollowsWhatIsSaidOfTheLastSeconds) {
+TEST_F(CoordinatorExplains, FollowsTheReportsOfTheLastSeconds) {
   Open();
   EXPECT_EQ(Limit(), v1::Explanation::LIMIT_UNKNOWN);
   Pass(0.95, 0.6);
@@ -79,7 +79,7 @@ TEST_F(CoordinatorExplains, FollowsWhatIsSaidOfTheLastSeconds) {
   EXPECT_EQ(Limit(), v1::Explanation::WINDOW);
 }
 
-TEST_F(CoordinatorExplains, FilesOfThisJobAloneAreItsLimit) {
+TEST_F(CoordinatorExplains, OnlyFilesOfThisJobAreItsLimit) {
   Open();
   file_error_ = "/mnt/other/train-900000: cannot be opened";
   Pass(0.95, 0.6);
@@ -92,7 +92,7 @@ TEST_F(CoordinatorExplains, FilesOfThisJobAloneAreItsLimit) {
   EXPECT_THAT(reply->jobs(0).sentences(1), HasSubstr("/mnt/data/train-100003"));
 }
 
-TEST_F(CoordinatorExplains, ALostWorkerIsNamedWithTheTimeAlsoWhileTrainingIsFed) {
+TEST_F(CoordinatorExplains, ALostWorkerIsNamedWithTheTimeEvenIfTheTrainerNeverWaits) {
   h.Register("b");
   Open();
   Pass(0.3, 0);
@@ -105,14 +105,14 @@ TEST_F(CoordinatorExplains, ALostWorkerIsNamedWithTheTimeAlsoWhileTrainingIsFed)
   EXPECT_THAT(Ask("train")->jobs(0).sentences(), Not(Contains(HasSubstr("was lost"))));
 }
 
-TEST_F(CoordinatorExplains, AWorkerThatDiedIsMissed) {
+TEST_F(CoordinatorExplains, WithoutALiveWorkerTheLimitIsNoWorker) {
   Open();
   Pass(0.95, 0.6);
   h.Pass(5 * kSecond, {});
   EXPECT_EQ(Limit(), v1::Explanation::NO_WORKER);
 }
 
-TEST_F(CoordinatorExplains, AWorkerThatWasRemovedOnTheWordOfATrainerThatCannotReachItIsNamedForAWhile) {
+TEST_F(CoordinatorExplains, AWorkerRemovedByATrainersVoteIsNamedForAWhile) {
   v1::RegisterWorkerRequest request = WorkerCalled("b");
   request.set_name("gpu7");
   h.Do<v1::RegisterWorkerReply>(request);
@@ -129,7 +129,7 @@ TEST_F(CoordinatorExplains, AWorkerThatWasRemovedOnTheWordOfATrainerThatCannotRe
   EXPECT_EQ(Limit(), v1::Explanation::CPU);
 }
 
-TEST_F(CoordinatorExplains, WhatCannotBeExplainedIsAnErrorThatSaysWhy) {
+TEST_F(CoordinatorExplains, AnImpossibleExplanationIsAnErrorWithTheReason) {
   EXPECT_EQ(Ask("train").status().code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(Ask("train").status().message()), HasSubstr("job train has no reader, so"));
   EXPECT_THAT(std::string(Ask("trian").status().message()), HasSubstr("did you mean 'train'?"));
@@ -142,7 +142,7 @@ TEST_F(CoordinatorExplains, WhatCannotBeExplainedIsAnErrorThatSaysWhy) {
   EXPECT_THAT(std::string(Ask("train").status().message()), HasSubstr("1 reader has been silent for over 10 s"));
 }
 
-TEST_F(CoordinatorExplains, WithoutANameAllJobsThatAreRead) {
+TEST_F(CoordinatorExplains, WithoutANameExplainsAllJobsWithAReader) {
   h.Prepare("eval", {"a"});
   EXPECT_EQ(Ask("")->jobs_size(), 0);
   Open();

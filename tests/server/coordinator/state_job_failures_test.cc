@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 
-TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
+TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeSubmittedAgain) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -33,7 +33,7 @@ TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
   EXPECT_EQ(h.Job("train").state(), v1::READY);
 }
 
-TEST(CoordinatorJobFailures, AWorkerAtFaultIsFollowedByAnotherThenTheJobFailsNamingIt) {
+TEST(CoordinatorJobFailures, ATaskGoesFromAFaultyWorkerToAnotherBeforeTheJobFails) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -49,7 +49,7 @@ TEST(CoordinatorJobFailures, AWorkerAtFaultIsFollowedByAnotherThenTheJobFailsNam
   EXPECT_THAT(h.Job("train").error(), HasSubstr("tried on a, b"));
 }
 
-TEST(CoordinatorJobFailures, AShortageOfMemoryIsTriedAgainOnAllWorkersAndNamed) {
+TEST(CoordinatorJobFailures, AShortageOfMemoryIsRetriedOnAllWorkersAndNamed) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -106,7 +106,7 @@ TEST(CoordinatorJobFailures, TheTasksOfADeadOrRestartedWorkerGoToAnother) {
   EXPECT_EQ(h.Beat("a").tasks_size(), 1);
 }
 
-TEST(CoordinatorJobFailures, ATaskThatTakesTooLongIsTriedElsewhereThenFails) {
+TEST(CoordinatorJobFailures, ATaskThatTakesTooLongIsRetriedOnAnotherWorkerAndThenFails) {
   StateOptions options;
   options.task_timeout = 5 * kSecond;
   StateHarness h(options);
@@ -121,7 +121,7 @@ TEST(CoordinatorJobFailures, ATaskThatTakesTooLongIsTriedElsewhereThenFails) {
   EXPECT_THAT(h.Job("train").error(), HasSubstr("worker b did not finish within 5 s"));
 }
 
-TEST(CoordinatorJobFailures, WithoutWorkersAJobWaitsAndSaysSo) {
+TEST(CoordinatorJobFailures, AJobWithoutWorkersWaitsAndReportsTheReason) {
   StateHarness h;
   const auto submitted = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
   EXPECT_THAT(submitted.job().waiting(), HasSubstr("no worker is live"));

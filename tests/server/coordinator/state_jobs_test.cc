@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 
-TEST(CoordinatorJobs, APreparationGoesOverEveryStageToReady) {
+TEST(CoordinatorJobs, APreparationPassesEveryStageToReady) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -66,7 +66,7 @@ TEST(CoordinatorJobs, ATaskIsRepeatedUntilItIsReported) {
   EXPECT_EQ(h.Beat("a").tasks(0).id(), id);
 }
 
-TEST(CoordinatorJobs, WatchersAreWokenWhenThereAreTasksAndWhenShardsAreIndexed) {
+TEST(CoordinatorJobs, NewTasksAndIndexedShardsWakeWatchers) {
   StateHarness h;
   h.Register("a");
   v1::WatchRequest workers;
@@ -93,7 +93,7 @@ TEST(CoordinatorJobs, WatchersAreWokenWhenThereAreTasksAndWhenShardsAreIndexed) 
   EXPECT_FALSE(shards->shards(1).indexed());
 }
 
-TEST(CoordinatorJobs, SubmittingTheSameAgainChangesNothing) {
+TEST(CoordinatorJobs, SubmittingTheSameJobAgainChangesNothing) {
   StateHarness h;
   h.Register("a");
   const v1::Job job = h.Prepare("train", {"a"});
@@ -110,7 +110,7 @@ v1::Task LookOf(StateHarness& h, const std::string& worker) {
   return tasks.empty() ? v1::Task() : tasks[0];
 }
 
-TEST(CoordinatorJobs, SubmittingTheSameAgainComparesTheFiles) {
+TEST(CoordinatorJobs, SubmittingTheSameJobAgainComparesTheFiles) {
   StateHarness h;
   h.Register("a");
   const v1::Job job = h.Prepare("train", {"a"});
@@ -147,7 +147,7 @@ TEST(CoordinatorJobs, SubmittingTheSameAgainComparesTheFiles) {
   EXPECT_EQ(h.Job("train").snapshot().shards_size(), job.snapshot().shards_size());
 }
 
-TEST(CoordinatorJobs, FilesThatCannotBeLookedAtLeaveTheJobReady) {
+TEST(CoordinatorJobs, AFailedCheckOfTheFilesLeavesTheJobReady) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -165,7 +165,7 @@ TEST(CoordinatorJobs, FilesThatCannotBeLookedAtLeaveTheJobReady) {
 }
 
 // A batch larger than an epoch never has a step.
-TEST(CoordinatorJobs, AJobWithoutAStepIsRefusedWithTheNumbersAndASizeThatFits) {
+TEST(CoordinatorJobs, AJobWithoutAStepIsRejectedWithTheNumbersAndASizeThatFits) {
   StateHarness h;
   h.Register("a");
   const uint64_t records = StateHarness::kShards * StateHarness::kRecords;
@@ -185,7 +185,7 @@ TEST(CoordinatorJobs, AJobWithoutAStepIsRefusedWithTheNumbersAndASizeThatFits) {
   }
 }
 
-TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
+TEST(CoordinatorJobs, ADifferentSpecOfTheSameNameIsRejectedUnlessItReplaces) {
   StateHarness h;
   h.Register("a");
   const v1::Job job = h.Prepare("train", {"a"});
@@ -232,7 +232,7 @@ class CoordinatorReplacing : public ::testing::Test {
   std::string session;
 };
 
-TEST_F(CoordinatorReplacing, TheJobGoesOnUntilItsReplacementIsReady) {
+TEST_F(CoordinatorReplacing, TheJobContinuesUntilItsReplacementIsReady) {
   v1::WatchRequest watch;
   watch.set_job("train");
   watch.set_known_revision(h.state->revision());
@@ -252,7 +252,7 @@ TEST_F(CoordinatorReplacing, TheJobGoesOnUntilItsReplacementIsReady) {
   EXPECT_FALSE(h.JobStatus("train").has_next());
 }
 
-TEST_F(CoordinatorReplacing, TheJobStaysWhenItsReplacementFailsAndSaysSo) {
+TEST_F(CoordinatorReplacing, TheJobContinuesAndReportsItsFailedReplacement) {
   Fail();
   EXPECT_TRUE(GoodGoesOn());
   EXPECT_EQ(Next().state(), v1::FAILED);
@@ -268,7 +268,7 @@ TEST_F(CoordinatorReplacing, TheJobStaysWhenItsReplacementFailsAndSaysSo) {
   EXPECT_FALSE(h.store.Load()->jobs(0).has_next());
 }
 
-TEST_F(CoordinatorReplacing, APreparationBesideAJobBeginsAnewAfterARestart) {
+TEST_F(CoordinatorReplacing, APreparationBesidesAJobStartsAgainAfterARestart) {
   h.Finish("a", TasksIn(h.Beat("a"))[0]);
   h.Restart();
   h.Register("a");
@@ -278,7 +278,7 @@ TEST_F(CoordinatorReplacing, APreparationBesideAJobBeginsAnewAfterARestart) {
   EXPECT_EQ(h.Job("train").state(), v1::READY);
 }
 
-TEST_F(CoordinatorReplacing, TheLastOneThatIsToReplaceItDoes) {
+TEST_F(CoordinatorReplacing, TheLastOfSeveralReplacementsWins) {
   const auto same = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20)));
   EXPECT_TRUE(same.existed());
   EXPECT_EQ(same.job().uid(), next.uid());
@@ -290,7 +290,7 @@ TEST_F(CoordinatorReplacing, TheLastOneThatIsToReplaceItDoes) {
   EXPECT_EQ(h.Job("train").spec().batch().size(), 40u);
 }
 
-TEST_F(CoordinatorReplacing, CancelAndDeleteEndBoth) {
+TEST_F(CoordinatorReplacing, CancelAndDeleteEndTheJobAndItsReplacement) {
   v1::CancelRequest cancel;
   cancel.set_job("train");
   h.Do<v1::CancelReply>(cancel);
@@ -307,7 +307,7 @@ TEST_F(CoordinatorReplacing, CancelAndDeleteEndBoth) {
   EXPECT_FALSE(h.state->FindJob("train").has_value());
 }
 
-TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
+TEST(CoordinatorJobs, InvalidJobsAreRejected) {
   StateHarness h;
   v1::JobSpec spec = SimpleSpec("train");
   spec.clear_dataset();
@@ -322,7 +322,7 @@ TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
   EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), Code::kInvalidArgument);
 }
 
-TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRefused) {
+TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRejected) {
   StateOptions options;
   options.max_snapshot_bytes = 300;
   StateHarness h(options);
@@ -333,7 +333,7 @@ TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRefused) {
   EXPECT_THAT(h.Job("train").error(), HasSubstr("fewer, larger shards"));
 }
 
-TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
+TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningJobOnlyIfRequested) {
   StateHarness h;
   h.Register("a");
   h.Prepare("train", {"a"});
@@ -364,7 +364,7 @@ TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
   EXPECT_FALSE(h.state->FindJob("more").has_value());
 }
 
-TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
+TEST(CoordinatorJobs, ACancelledJobIsUnknownToTrainersAndCanBeSubmittedAgain) {
   StateHarness h;
   h.Register("a");
   h.Prepare("train", {"a"});
@@ -382,7 +382,7 @@ TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
   EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 30))).existed());
 }
 
-TEST(CoordinatorJobs, ARestartKeepsReadyJobsAndBeginsPreparationsAnew) {
+TEST(CoordinatorJobs, ARestartKeepsReadyJobsAndStartsPreparationsAgain) {
   StateHarness h;
   h.Register("a");
   const v1::Job ready = h.Prepare("train", {"a"});
@@ -398,7 +398,7 @@ TEST(CoordinatorJobs, ARestartKeepsReadyJobsAndBeginsPreparationsAnew) {
   EXPECT_EQ(h.Job("eval").state(), v1::READY);
 }
 
-TEST(CoordinatorJobs, AStoreThatContradictsItselfIsRefused) {
+TEST(CoordinatorJobs, AContradictoryStoreIsRejected) {
   v1::StoredState stored;
   v1::StoredView* view = stored.add_views();
   view->set_job("gone");
@@ -424,7 +424,7 @@ TEST(CoordinatorJobs, AStoreThatContradictsItselfIsRefused) {
   EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
 }
 
-TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {
+TEST(CoordinatorJobs, ThePolicyByRankDividesTheStepAndNotTheData) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -437,7 +437,7 @@ TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {
   EXPECT_NEAR(h.Worker("a").owned_records(), StateHarness::kShards * StateHarness::kRecords / 2, 20);
 }
 
-TEST(CoordinatorJobs, GlobsAreExpandedWhereMostRootsAre) {
+TEST(CoordinatorJobs, TheWorkerWithTheMostRootsExpandsGlobs) {
   StateHarness h;
   h.Register("a");
   v1::RegisterWorkerRequest b = WorkerCalled("b");
@@ -449,7 +449,7 @@ TEST(CoordinatorJobs, GlobsAreExpandedWhereMostRootsAre) {
 }
 
 // The job keeps the flag with any worker, and after a restart of the coordinator.
-TEST(CoordinatorJobs, ThatMissingKeysAreMeantStaysWithTheJob) {
+TEST(CoordinatorJobs, TheJobKeepsItsPermissionForMissingKeys) {
   StateHarness h;
   h.Register("w1");
   v1::SubmitRequest request = SubmitOf(SimpleSpec("train"));

@@ -104,7 +104,7 @@ class StateOwnershipTest : public ::testing::Test {
   uint64_t trace = 0;
 };
 
-TEST_F(StateOwnershipTest, EachActOfARequestIsRejectedAndChangesNothing) {
+TEST_F(StateOwnershipTest, EachRejectedActChangesNothing) {
   v1::JudgeRecordsRequest judge;
   judge.set_session_id(session);
   judge.set_job_uid(h.Job("train").uid());
@@ -141,7 +141,7 @@ TEST_F(StateOwnershipTest, EachActOfARequestIsRejectedAndChangesNothing) {
   EXPECT_EQ(h.JobStatus("train").sessions_size(), before - 1);
 }
 
-TEST_F(StateOwnershipTest, TheLastReportOfACloseIsAnActOfItsOwn) {
+TEST_F(StateOwnershipTest, TheLastReportOfACloseIsASeparateAct) {
   asked.clear();
   EXPECT_TRUE(h.Apply(CloseWithReport(session, session)).status.ok());
   std::vector<transport::Act> acts;
@@ -149,7 +149,7 @@ TEST_F(StateOwnershipTest, TheLastReportOfACloseIsAnActOfItsOwn) {
   EXPECT_THAT(acts, ElementsAre(transport::Act::kClose, transport::Act::kReport));
 }
 
-TEST_F(StateOwnershipTest, ACloseReportsForNoOtherSession) {
+TEST_F(StateOwnershipTest, ACloseCannotReportForAnotherSession) {
   const absl::Status status = h.Apply(CloseWithReport(session, other)).status;
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Text(status), HasSubstr("names session " + other.substr(0, 8)));
@@ -157,7 +157,7 @@ TEST_F(StateOwnershipTest, ACloseReportsForNoOtherSession) {
   EXPECT_EQ(PositionOf(1), 0u);
 }
 
-TEST_F(StateOwnershipTest, WhatIsMissingIsAskedForTooAndAnsweredAsBefore) {
+TEST_F(StateOwnershipTest, TheRuleIsAskedAboutMissingSessionsAndTracesToo) {
   asked.clear();
   EXPECT_TRUE(h.Do<v1::ReportSessionReply>(ReportOf("none")).unknown_session());
   v1::JudgeRecordsRequest judge;

@@ -323,7 +323,7 @@ std::pair<uint32_t, uint32_t> Seeds(uint32_t usual) {
   return {first, last};
 }
 
-TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
+TEST(CoordinatorStateProperty, InvariantsHoldUnderAnyEvents) {
   int deltas = 0, decisions = 0;
   const auto [first, last] = Seeds(60);
   for (uint32_t seed = first; seed <= last; ++seed) {

@@ -42,7 +42,7 @@ class CoordinatorSessions : public ::testing::Test {
   std::string last;
 };
 
-TEST_F(CoordinatorSessions, TrainersAndWorkersAreToldTheSameMomentToSpeak) {
+TEST_F(CoordinatorSessions, TrainersAndWorkersGetTheSameTimeForTheirNextReport) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   h.now = 100 * kSecond + 30 * kMillisecond;
   const v1::HeartbeatReply beat = h.Beat("a");
@@ -54,7 +54,7 @@ TEST_F(CoordinatorSessions, TrainersAndWorkersAreToldTheSameMomentToSpeak) {
   EXPECT_EQ(h.now + h.Do<v1::ReportSessionReply>(report).next_report_ms() * kMillisecond, moment);
 }
 
-TEST_F(CoordinatorSessions, RanksThatOpenAtUnlikePlacesAreRefusedWithBothNamed) {
+TEST_F(CoordinatorSessions, RanksThatOpenAtDifferentPositionsAreRejectedWithBothPositions) {
   EXPECT_TRUE(Open(0, 2, 50).ok());
   const absl::Status refused = Open(1, 2, 60);
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
@@ -64,7 +64,7 @@ TEST_F(CoordinatorSessions, RanksThatOpenAtUnlikePlacesAreRefusedWithBothNamed) 
   EXPECT_TRUE(Open(1, 2, 50).ok());
 }
 
-TEST_F(CoordinatorSessions, ARankThatOpensAgainBeginsAGenerationThatOthersMustMatch) {
+TEST_F(CoordinatorSessions, ARankThatOpensAgainStartsAGenerationThatOthersMustMatch) {
   EXPECT_TRUE(Open(0, 2, 0).ok());
   const std::string first = last;
   EXPECT_TRUE(Open(1, 2, 0).ok());
@@ -102,7 +102,7 @@ class CoordinatorRanks : public CoordinatorSessions {
   }
 };
 
-TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKnownToLive) {
+TEST_F(CoordinatorRanks, ASecondReaderOfARankIsRejectedOnceTheFirstHasReported) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
   h.Pass(kSecond, {"a"});
@@ -135,7 +135,7 @@ TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKn
   EXPECT_TRUE(h.StatusOf(other).ok());
 }
 
-TEST_F(CoordinatorRanks, ATrainerThatIsStartedAgainGetsItsRankWithinSeconds) {
+TEST_F(CoordinatorRanks, ARestartedTrainerGetsItsRankWithinSeconds) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
   // The coordinator refused another reader just before the trainer ended. This proves nothing for the successor.
@@ -157,7 +157,7 @@ TEST_F(CoordinatorRanks, ATrainerThatIsStartedAgainGetsItsRankWithinSeconds) {
   EXPECT_NE(Ask(3).id, "");
 }
 
-TEST_F(CoordinatorRanks, OneThatWasReplacedWhileItWasSilentEndsWhenItSpeaksAgain) {
+TEST_F(CoordinatorRanks, AReplacedReaderEndsAtItsNextReport) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
   h.Pass(4 * kSecond, {"a"});
@@ -172,7 +172,7 @@ TEST_F(CoordinatorRanks, OneThatWasReplacedWhileItWasSilentEndsWhenItSpeaksAgain
   EXPECT_NE(Ask(1, first).id, "");  // the other reader has ended meanwhile
 }
 
-TEST_F(CoordinatorRanks, AfterARestartARankWaitsForTheReaderThatItHad) {
+TEST_F(CoordinatorRanks, AfterARestartARankWaitsForItsFormerReader) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
   h.Restart();
@@ -208,7 +208,7 @@ TEST_F(CoordinatorRanks, AfterARestartARankWhoseReaderIsGoneWaitsForTwoReportPer
   EXPECT_NE(Ask(2).id, "");
 }
 
-TEST_F(CoordinatorRanks, OneWhoseAnswerWasLostGoesOnWithAnother) {
+TEST_F(CoordinatorRanks, AReaderWhoseReplyWasLostOpensAnotherSession) {
   const std::string first = Ask(1).id;
   h.Restart();
   const std::string lost = Ask(1, first).id;
@@ -218,7 +218,7 @@ TEST_F(CoordinatorRanks, OneWhoseAnswerWasLostGoesOnWithAnother) {
   EXPECT_FALSE(Known(lost));
 }
 
-TEST_F(CoordinatorRanks, OneProcessMayLookAtABatchBesideItsTrainingAndTheStatusSaysSo) {
+TEST_F(CoordinatorRanks, AProcessMayOpenASecondReaderOfItsRankAndTheStatusNotesIt) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
   const std::string second = Ask(1).id;
@@ -249,7 +249,7 @@ TEST_F(CoordinatorSessions, OtherGroupsWorldSizesAndClosedRunsAreNotCompared) {
   EXPECT_TRUE(Open(1, 2, 10).ok());
 }
 
-TEST_F(CoordinatorSessions, RanksThatGoOnAfterARestartOfTheCoordinatorAreNotCompared) {
+TEST_F(CoordinatorSessions, RanksThatContinueAfterARestartOfTheCoordinatorAreNotCompared) {
   EXPECT_TRUE(Open(0, 2, 0).ok());
   const std::string zero = last;
   EXPECT_TRUE(Open(1, 2, 0).ok());
@@ -264,7 +264,7 @@ TEST_F(CoordinatorSessions, RanksThatGoOnAfterARestartOfTheCoordinatorAreNotComp
   EXPECT_FALSE(Open(0, 2, 120).ok());
 }
 
-TEST_F(CoordinatorSessions, ReadersThatContinueTheirRanksAreNotComparedWhateverTheirOrder) {
+TEST_F(CoordinatorSessions, ReadersThatContinueTheirRanksAreNotComparedInAnyOrder) {
   const auto resume = [&](uint32_t rank, uint64_t position) {
     v1::OpenSessionRequest request = SessionOn("train", rank, 2, position);
     request.set_continues(true);
@@ -282,7 +282,7 @@ TEST_F(CoordinatorSessions, ReadersThatContinueTheirRanksAreNotComparedWhateverT
   EXPECT_TRUE(Open(1, 2, 80).ok());
 }
 
-TEST_F(CoordinatorSessions, TheStatusSaysWhyRowsDoNotComeThroughSharedMemory) {
+TEST_F(CoordinatorSessions, TheStatusNotesWhyRowsDoNotUseSharedMemory) {
   ASSERT_TRUE(Open(0, 1, 0).ok());
   v1::ReportSessionRequest report;
   report.set_session_id(last);
@@ -292,7 +292,7 @@ TEST_F(CoordinatorSessions, TheStatusSaysWhyRowsDoNotComeThroughSharedMemory) {
   EXPECT_EQ(h.JobStatus("train").sessions(0).note(), "worker a is on this host, but its socket is another user's");
 }
 
-TEST_F(CoordinatorSessions, WhatDoesNotFitIsRefusedByName) {
+TEST_F(CoordinatorSessions, InvalidRequestsAreRejectedWithTheReason) {
   EXPECT_EQ(Open(2, 2, 0).code(), Code::kInvalidArgument);
   EXPECT_EQ(Open(0, 0, 0).code(), Code::kInvalidArgument);
   EXPECT_EQ(Open(0, 3, 0).code(), Code::kInvalidArgument);  // 3 does not divide 10
@@ -306,7 +306,7 @@ TEST_F(CoordinatorSessions, WhatDoesNotFitIsRefusedByName) {
   EXPECT_EQ(h.StatusOf(SessionOn("tarin")).code(), Code::kNotFound);
 }
 
-TEST_F(CoordinatorSessions, TheEndOfAnEpochIsJudgedByTheJobsLastBatch) {
+TEST_F(CoordinatorSessions, TheLastStepIsCheckedByTheJobsLastBatchPolicy) {
   v1::JobSpec spec = SimpleSpec("pad", 64);
   spec.mutable_batch()->set_last(v1::PARTIAL);
   h.Do<v1::SubmitReply>(SubmitOf(spec));
@@ -320,7 +320,7 @@ TEST_F(CoordinatorSessions, TheEndOfAnEpochIsJudgedByTheJobsLastBatch) {
   EXPECT_TRUE(h.StatusOf(SessionOn("pad", 0, 2)).ok());
 }
 
-TEST_F(CoordinatorSessions, TheOrderDependsOnWhatTheOrderSays) {
+TEST_F(CoordinatorSessions, TheOrderFingerprintDependsOnTheOrder) {
   const uint64_t chunked = h.Job("train").order_fingerprint();
   v1::JobSpec spec = SimpleSpec("other");
   h.Do<v1::SubmitReply>(SubmitOf(spec));
@@ -335,7 +335,7 @@ TEST_F(CoordinatorSessions, TheOrderDependsOnWhatTheOrderSays) {
   EXPECT_NE(h.Job("other").order_fingerprint(), chunked);
 }
 
-TEST_F(CoordinatorSessions, ASessionThatFallsSilentIsClosed) {
+TEST_F(CoordinatorSessions, ASilentSessionIsClosed) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   h.Pass(59 * kSecond, {"a"});
   EXPECT_TRUE(Known(last));
@@ -344,7 +344,7 @@ TEST_F(CoordinatorSessions, ASessionThatFallsSilentIsClosed) {
   EXPECT_EQ(h.JobStatus("train").sessions_size(), 0);
 }
 
-TEST_F(CoordinatorSessions, TooManySessionsAreRefused) {
+TEST_F(CoordinatorSessions, TooManySessionsAreRejected) {
   StateOptions options;
   options.max_sessions = 1;
   StateHarness small(options);
@@ -354,7 +354,7 @@ TEST_F(CoordinatorSessions, TooManySessionsAreRefused) {
   EXPECT_EQ(small.StatusOf(SessionOn("train")).code(), Code::kResourceExhausted);
 }
 
-TEST_F(CoordinatorSessions, ProgressIsInTheStatus) {
+TEST_F(CoordinatorSessions, TheStatusShowsProgress) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   v1::ReportSessionRequest report;
   report.set_session_id(last);
@@ -374,7 +374,7 @@ TEST_F(CoordinatorSessions, ProgressIsInTheStatus) {
   EXPECT_EQ(status.sessions(0).rows(), 530u);
 }
 
-TEST_F(CoordinatorSessions, WhatASessionSaysAsItClosesIsCounted) {
+TEST_F(CoordinatorSessions, TheLastReportOfAClosingSessionCounts) {
   ASSERT_TRUE(Open(0, 1, 0).ok());
   v1::CloseSessionRequest request;
   request.set_session_id(last);
@@ -386,7 +386,7 @@ TEST_F(CoordinatorSessions, WhatASessionSaysAsItClosesIsCounted) {
   EXPECT_FALSE(Known(last));
 }
 
-TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheLimit) {
+TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedStoredAndFailTheJobAboveTheLimit) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   auto report = [&](const std::vector<uint64_t>& bad) {
     std::vector<v1::BadRecord> records(bad.size());
@@ -408,7 +408,7 @@ TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheL
   EXPECT_FALSE(Known(last));
 }
 
-TEST_F(CoordinatorSessions, WhatATrainerWaitsForIsSaidUnderItsSessionAndItsJob) {
+TEST_F(CoordinatorSessions, ATrainersWaitIsShownForItsSessionAndItsJob) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   v1::ReportSessionRequest report;
   report.set_session_id(last);
@@ -429,7 +429,7 @@ TEST_F(CoordinatorSessions, WhatATrainerWaitsForIsSaidUnderItsSessionAndItsJob) 
   EXPECT_EQ(h.JobStatus("train").waiting(), "");
 }
 
-TEST_F(CoordinatorSessions, OneThatOpensAgainIsNotSentWhatItHas) {
+TEST_F(CoordinatorSessions, AReopenedSessionReceivesOnlyMissingParts) {
   net::JobMirror watched("train");
   v1::OpenSessionRequest request = SessionOn("train");
   const auto first = h.Do<v1::OpenSessionReply>(request);

@@ -24,7 +24,7 @@ std::string OpenIn(StateHarness* h, uint64_t process) {
   return h->Do<v1::OpenSessionReply>(open).session_id();
 }
 
-TEST(CoordinatorVotes, AWorkerIsRemovedWhenMostOfItsProcessesCannotUseItAndTakenBackWhenSteady) {
+TEST(CoordinatorVotes, AWorkerIsRemovedByMostOfItsProcessesAndReturnsWhenSteady) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -71,7 +71,7 @@ TEST(CoordinatorVotes, AWorkerIsRemovedWhenMostOfItsProcessesCannotUseItAndTaken
   EXPECT_LE(out(), 3 * kSecond) << "forgiven";
 }
 
-TEST(CoordinatorVotes, ASuspectThatMissesHeartbeatsIsNotTakenBackMeanwhile) {
+TEST(CoordinatorVotes, ASuspectThatMissesHeartbeatsDoesNotReturn) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -86,7 +86,7 @@ TEST(CoordinatorVotes, ASuspectThatMissesHeartbeatsIsNotTakenBackMeanwhile) {
 }
 
 // With more than a hundred processes each one reports every 1.5 s, and its first report comes up to a quarter later.
-TEST(CoordinatorVotes, OfManyASuspectThatBeatsWhenItIsToldToIsTakenBackAndNobodyDies) {
+TEST(CoordinatorVotes, ASuspectInALargeFleetReturnsIfItBeatsAtItsRequestedTimes) {
   StateHarness h;
   std::vector<std::string> ids;
   for (int i = 0; i < 101; ++i) ids.push_back("w" + std::to_string(i));
@@ -112,7 +112,7 @@ TEST(CoordinatorVotes, OfManyASuspectThatBeatsWhenItIsToldToIsTakenBackAndNobody
   for (const std::string& id : ids) EXPECT_EQ(h.Worker(id).state(), State::LIVE) << id;
 }
 
-TEST(CoordinatorVotes, WordsAgainstAWorkerAreForgottenAfterAWhile) {
+TEST(CoordinatorVotes, VotesAgainstAWorkerExpire) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -125,7 +125,7 @@ TEST(CoordinatorVotes, WordsAgainstAWorkerAreForgottenAfterAWhile) {
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
 }
 
-TEST(CoordinatorVotes, TheOnlyWorkerOfAJobIsNeverRemovedOnReports) {
+TEST(CoordinatorVotes, VotesNeverRemoveTheOnlyWorkerOfAJob) {
   StateHarness h;
   h.Register("a");
   h.Prepare("train", {"a"});
@@ -133,7 +133,7 @@ TEST(CoordinatorVotes, TheOnlyWorkerOfAJobIsNeverRemovedOnReports) {
   EXPECT_EQ(h.Worker("a").state(), State::LIVE);
 }
 
-TEST(CoordinatorVotes, AProcessHasOneVoteHoweverManySessionsItHas) {
+TEST(CoordinatorVotes, AProcessHasOneVoteForAllItsSessions) {
   StateHarness h;
   for (const char* id : {"a", "b", "c"}) h.Register(id);
   h.Prepare("train", {"a", "b", "c"});
@@ -149,7 +149,7 @@ TEST(CoordinatorVotes, AProcessHasOneVoteHoweverManySessionsItHas) {
   }
 }
 
-TEST(CoordinatorVotes, VotesTakeOutAtMostHalfOfTheWorkers) {
+TEST(CoordinatorVotes, VotesRemoveAtMostHalfOfTheWorkers) {
   StateHarness h;
   const std::vector<std::string> ids = {"a", "b", "c", "d", "e"};
   for (const std::string& id : ids) h.Register(id);
@@ -166,7 +166,7 @@ TEST(CoordinatorVotes, VotesTakeOutAtMostHalfOfTheWorkers) {
   EXPECT_EQ(h.OwnersOf("train").size(), 5u);
 }
 
-TEST(CoordinatorVotes, VotesTakeOutAtMostHalfOfTheWorkersOfAJob) {
+TEST(CoordinatorVotes, VotesRemoveAtMostHalfOfTheWorkersOfAJob) {
   StateHarness h;
   h.Register("a");
   h.Register("b");

@@ -14,7 +14,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-TEST(CoordinatorWatch, WatchersGetManyLargeJobsInSeveralAnswers) {
+TEST(CoordinatorWatch, WatchersReceiveManyLargeJobsInSeveralAnswers) {
   StateOptions options;
   options.max_watch_bytes = 1;
   StateHarness h(options);
@@ -32,7 +32,7 @@ TEST(CoordinatorWatch, WatchersGetManyLargeJobsInSeveralAnswers) {
   EXPECT_THAT(names, ::testing::ElementsAre("c", "a", "b"));
 }
 
-TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
+TEST(CoordinatorWatch, AJobsMetadataIsSentOnceAndItsViewAsChanges) {
   StateHarness h;
   for (const char* id : {"a", "b", "c", "d", "e", "f"}) h.Register(id);
   net::JobMirror watched("train");
@@ -77,7 +77,7 @@ TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
   EXPECT_FALSE((*reply)->jobs(0).has_metadata());
 }
 
-TEST(CoordinatorWatch, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
+TEST(CoordinatorWatch, AnAnswerInPartsLeavesNoWatcherWithoutMetadata) {
   StateOptions options;
   options.max_watch_bytes = 1;
   StateHarness h(options);
@@ -101,7 +101,7 @@ TEST(CoordinatorWatch, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
   }
 }
 
-TEST(CoordinatorWatch, NewsNameWhomTheyConcern) {
+TEST(CoordinatorWatch, NewsNameTheChangedJobsAndWorkers) {
   StateHarness h;
   h.Register("a");
   h.Prepare("one", {"a"});
@@ -119,7 +119,7 @@ TEST(CoordinatorWatch, NewsNameWhomTheyConcern) {
   EXPECT_FALSE(news.workers);
 }
 
-TEST(CoordinatorWatch, FinishedJobsMakeRoomAndWatchersLearnThatTheyAreGone) {
+TEST(CoordinatorWatch, FinishedJobsAreRemovedForNewOnesAndWatchersLearnOfIt) {
   StateOptions options;
   options.max_jobs = 2;
   StateHarness h(options);
@@ -143,7 +143,7 @@ TEST(CoordinatorWatch, FinishedJobsMakeRoomAndWatchersLearnThatTheyAreGone) {
   EXPECT_EQ(h.state->Watch(watch).status().code(), Code::kNotFound);
 }
 
-TEST(CoordinatorWatch, ARevisionFromAnotherCoordinatorCountsAsNone) {
+TEST(CoordinatorWatch, ARevisionOfAnotherCoordinatorCountsAsUnknown) {
   StateHarness h;
   h.Register("a");
   h.Prepare("train", {"a"});
@@ -155,7 +155,7 @@ TEST(CoordinatorWatch, ARevisionFromAnotherCoordinatorCountsAsNone) {
 }
 
 // A repeated submission of a name is another job, even with the same content and with numbers that start again.
-TEST(CoordinatorWatch, WhoHoldsAnEarlierSubmissionIsToldTheNewOneWhole) {
+TEST(CoordinatorWatch, AWatcherOfAnEarlierSubmissionReceivesTheWholeNewOne) {
   StateHarness h;
   h.Register("a");
   const v1::Job first = h.Prepare("train", {"a"});

@@ -39,7 +39,7 @@ TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
 }
 
-TEST(CoordinatorWorkers, WhatKeepsAWorkerFromMakingRowsIsShownAndBounded) {
+TEST(CoordinatorWorkers, AWorkersTroublesAreShownAndBounded) {
   StateHarness h;
   h.Register("a");
   v1::HeartbeatRequest beat = BeatOf("a");
@@ -61,7 +61,7 @@ TEST(CoordinatorWorkers, WhatKeepsAWorkerFromMakingRowsIsShownAndBounded) {
   EXPECT_EQ(h.Worker("a").load().rows_per_second(), 0);
 }
 
-TEST(CoordinatorWorkers, AViewIsNumberedAnewOnlyWhenItChanges) {
+TEST(CoordinatorWorkers, AViewGetsANewNumberOnlyWhenItChanges) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -71,7 +71,7 @@ TEST(CoordinatorWorkers, AViewIsNumberedAnewOnlyWhenItChanges) {
   EXPECT_EQ(h.Job("train").view().SerializeAsString(), job.view().SerializeAsString());
 }
 
-TEST(CoordinatorWorkers, AWorkerThatIsNotKnownRegistersAgain) {
+TEST(CoordinatorWorkers, AnUnknownWorkerRegistersAgain) {
   StateHarness h;
   EXPECT_TRUE(h.Beat("a").register_again());
   h.Register("a");
@@ -79,7 +79,7 @@ TEST(CoordinatorWorkers, AWorkerThatIsNotKnownRegistersAgain) {
   EXPECT_TRUE(h.Do<v1::HeartbeatReply>(BeatOf("a", 2)).register_again());
 }
 
-TEST(CoordinatorWorkers, RegistrationsThatMakeNoSenseAreRefused) {
+TEST(CoordinatorWorkers, InvalidRegistrationsAreRejected) {
   StateOptions options;
   options.max_workers = 1;
   StateHarness h(options);
@@ -105,7 +105,7 @@ TEST(CoordinatorWorkers, ANewAddressReachesTheView) {
   EXPECT_EQ(h.OwnersOf("train"), Ids{"a"});
 }
 
-TEST(CoordinatorWorkers, ADrainedWorkerLosesItsRangesFirstAndLeavesWhenItSays) {
+TEST(CoordinatorWorkers, ADrainedWorkerLosesItsRangesFirstAndLeavesAtItsOwnRequest) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -132,7 +132,7 @@ TEST(CoordinatorWorkers, ADrainedWorkerLosesItsRangesFirstAndLeavesWhenItSays) {
   EXPECT_FALSE(h.Do<v1::HeartbeatReply>(BeatOf("a", 2)).drain());
 }
 
-TEST(CoordinatorWorkers, AWorkerThatHasLeftHasNoRateHoweverOftenItSaysSo) {
+TEST(CoordinatorWorkers, AWorkerThatHasLeftHasNoRateAfterRepeatedHeartbeats) {
   StateHarness h;
   h.Register("a");
   v1::HeartbeatRequest last = BeatOf("a");
@@ -147,7 +147,7 @@ TEST(CoordinatorWorkers, AWorkerThatHasLeftHasNoRateHoweverOftenItSaysSo) {
   }
 }
 
-TEST(CoordinatorWorkers, AWorkerThatIsTerminatedDrainsItself) {
+TEST(CoordinatorWorkers, AWorkerMayStartItsOwnDrain) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -173,7 +173,7 @@ TEST(CoordinatorWorkers, TheLastWorkerKeepsItsRangesWhileItDrainsAndAfter) {
   EXPECT_EQ(h.Job("train").waiting(), "");
 }
 
-TEST(CoordinatorWorkers, WorkersOfAnotherDigestGetNoRangesAndTheStatusSaysSo) {
+TEST(CoordinatorWorkers, WorkersOfAnotherDigestGetNoRangesAndTheStatusNotesIt) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -192,7 +192,7 @@ TEST(CoordinatorWorkers, WorkersOfAnotherDigestGetNoRangesAndTheStatusSaysSo) {
   EXPECT_EQ(h.OwnersOf("train"), Ids{"c"});
 }
 
-TEST(CoordinatorWorkers, APreparationWhoseDigestIsGoneBeginsAnew) {
+TEST(CoordinatorWorkers, APreparationStartsAgainWhenNoWorkerHasItsDigest) {
   StateHarness h;
   h.Register("a");
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
@@ -206,7 +206,7 @@ TEST(CoordinatorWorkers, APreparationWhoseDigestIsGoneBeginsAnew) {
   EXPECT_EQ(h.Job("train").state(), v1::READY);
 }
 
-TEST(CoordinatorWorkers, WithoutAJobsDataRootAWorkerGetsNothingOfIt) {
+TEST(CoordinatorWorkers, AWorkerWithoutAJobsDataRootGetsNoRangeOfTheJob) {
   StateHarness h;
   h.Register("a");
   h.Prepare("train", {"a"});
@@ -218,7 +218,7 @@ TEST(CoordinatorWorkers, WithoutAJobsDataRootAWorkerGetsNothingOfIt) {
   EXPECT_THAT(h.Job("train").waiting(), HasSubstr("data roots"));
 }
 
-TEST(CoordinatorWorkers, AKilledOneIsReportedAsLostWithTheTime) {
+TEST(CoordinatorWorkers, AKilledWorkerIsReportedAsLostWithTheTime) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -240,7 +240,7 @@ TEST(CoordinatorWorkers, AKilledOneIsReportedAsLostWithTheTime) {
   EXPECT_EQ(h.Worker("b").note(), "");
 }
 
-TEST(CoordinatorWorkers, NamesAreTheirOwnElseTheirIdsAndDistinct) {
+TEST(CoordinatorWorkers, NamesAreDistinctAndDefaultToIds) {
   StateHarness h;
   for (const std::string id : {"a", "b", "c"}) {
     v1::RegisterWorkerRequest request = WorkerCalled(id);
@@ -256,7 +256,7 @@ TEST(CoordinatorWorkers, NamesAreTheirOwnElseTheirIdsAndDistinct) {
   }
 }
 
-TEST(CoordinatorWorkers, AWorkerThatKeepsCrashingMustBeSteadyFirst) {
+TEST(CoordinatorWorkers, AWorkerThatKeepsCrashingMustBeSteadyBeforeItServes) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -276,7 +276,7 @@ TEST(CoordinatorWorkers, AWorkerThatKeepsCrashingMustBeSteadyFirst) {
   EXPECT_EQ(h.Worker("a").state(), State::LIVE);
 }
 
-TEST(CoordinatorWorkers, APauseOfTheCoordinatorItselfKillsNobody) {
+TEST(CoordinatorWorkers, APauseOfTheCoordinatorKillsNoWorker) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -289,7 +289,7 @@ TEST(CoordinatorWorkers, APauseOfTheCoordinatorItselfKillsNobody) {
   EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
 }
 
-TEST(CoordinatorWorkers, ARestartMovesNothingWhileWorkersComeBack) {
+TEST(CoordinatorWorkers, ARestartMovesNoRangeWhileWorkersReturn) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -306,7 +306,7 @@ TEST(CoordinatorWorkers, ARestartMovesNothingWhileWorkersComeBack) {
   EXPECT_GT(h.Job("train").view().term(), view.term());
 }
 
-TEST(CoordinatorWorkers, AWorkerThatDiedWhileTheCoordinatorWasDownIsRemovedAfterTheTimeout) {
+TEST(CoordinatorWorkers, AWorkerThatDiedDuringAnOutageOfTheCoordinatorIsRemovedAfterTheTimeout) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -318,7 +318,7 @@ TEST(CoordinatorWorkers, AWorkerThatDiedWhileTheCoordinatorWasDownIsRemovedAfter
   EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
 }
 
-TEST(CoordinatorWorkers, NoisyCapacitiesMoveNothingButAStandingImbalanceDoes) {
+TEST(CoordinatorWorkers, OnlyALastingImbalanceOfCapacitiesMovesRanges) {
   StateHarness h;
   h.Register("a");
   h.Register("b");
@@ -370,7 +370,7 @@ TEST(CoordinatorWorkers, NoisyCapacitiesMoveNothingButAStandingImbalanceDoes) {
   EXPECT_GT(h.Worker("b").owned_records(), 3 * h.Worker("a").owned_records()) << "kept over a restart";
 }
 
-TEST(CoordinatorWorkers, ThoseLongGoneAreForgotten) {
+TEST(CoordinatorWorkers, WorkersGoneForLongAreForgotten) {
   StateOptions options;
   options.forget_after = 10 * kSecond;
   StateHarness h(options);
@@ -383,7 +383,7 @@ TEST(CoordinatorWorkers, ThoseLongGoneAreForgotten) {
   EXPECT_EQ(h.Worker("b").id(), "b");
 }
 
-TEST(CoordinatorWorkers, AWorkerThatHasLeftRegistersAgainToComeBack) {
+TEST(CoordinatorWorkers, AWorkerThatHasLeftRegistersAgainToReturn) {
   StateHarness h;
   h.Register("a");
   v1::HeartbeatRequest last = BeatOf("a");

@@ -96,7 +96,7 @@ TEST_F(StoreMigration, AStoreOf020IsMigratedWithAllFacts) {
   disk_.Stop();
 }
 
-TEST_F(StoreMigration, ACopyWithTheOldTablesStaysBesideIt) {
+TEST_F(StoreMigration, ACopyWithTheOldTablesIsKept) {
   ASSERT_TRUE(OpenSqliteStore(path_, &disk_).ok());
   for (const char* sql : {"PRAGMA user_version", "PRAGMA application_id", "PRAGMA integrity_check",
                           "SELECT hex(data) FROM jobs ORDER BY name", "SELECT sum(record) FROM bad_records",
@@ -125,7 +125,7 @@ TEST_F(StoreMigration, AStoreOfVersion1IsMigratedInOneStep) {
   EXPECT_EQ(Query(path_ + ".schema-1", "PRAGMA user_version"), "1");
 }
 
-TEST_F(StoreMigration, WithoutACopyNothingIsMigrated) {
+TEST_F(StoreMigration, AFailedCopyPreventsTheMigration) {
   std::filesystem::create_directories(copy_ + "/in the way");
   const absl::Status status = OpenSqliteStore(path_, &disk_).status();
   EXPECT_FALSE(status.ok());
@@ -134,7 +134,7 @@ TEST_F(StoreMigration, WithoutACopyNothingIsMigrated) {
   EXPECT_EQ(Query(path_, "SELECT count(*) FROM sqlite_master WHERE name='pieces'"), "0");
 }
 
-TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreAsItWas) {
+TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreUnchanged) {
   Run(path_, "UPDATE jobs SET data=x'ff' WHERE name=CAST('eval' AS BLOB)");
   const absl::Status status = OpenSqliteStore(path_, &disk_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;

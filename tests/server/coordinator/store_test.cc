@@ -87,7 +87,7 @@ std::vector<v1::StoreEvent> SomeEvents() {
   return events;
 }
 
-TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
+TEST_P(StoreTest, CommittedFactsAreThereAfterReopening) {
   EXPECT_EQ(store_->Load()->SerializeAsString(), v1::StoredState().SerializeAsString());
   EXPECT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   Reopen();
@@ -118,7 +118,7 @@ TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
   EXPECT_THAT(decided, ::testing::ElementsAre(19, 3, 17, 5));  // in the order of the decisions
 }
 
-TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
+TEST_P(StoreTest, DeletingAJobDeletesItsViewAndItsBadRecords) {
   ASSERT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(2);
   events[0].set_delete_job("train");
@@ -170,7 +170,7 @@ TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
   EXPECT_THAT(commit({delete_job("b")}), ElementsAre());
 }
 
-TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
+TEST_P(StoreTest, ACommitOnAnotherRevisionStoresNothing) {
   ASSERT_EQ(support::CommitFacts(store_.get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
   std::vector<v1::StoreEvent> events(1);
   events[0].set_begin_term(8);
@@ -220,7 +220,7 @@ class SqliteFileTest : public ::testing::Test {
   ThreadPool disk_{1, "store"};
 };
 
-TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithTheWayOut) {
+TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithARemedy) {
   std::ofstream(path()) << "this is a text file, and long enough to pass for a header of SQLite "
                         << std::string(4096, '.');
   const auto opened = OpenSqliteStore(path(), &disk_);
@@ -247,7 +247,7 @@ TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
 }
 
-TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
+TEST_F(SqliteFileTest, AForeignDatabaseAndANewerStoreAreRejected) {
   // application_id and user_version are at bytes 68 and 60 of the header (https://www.sqlite.org/fileformat.html).
   auto with_byte = [&](int offset, char value) {
     fs::remove(path());
@@ -263,7 +263,7 @@ TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
   EXPECT_THAT(std::string(OpenSqliteStore(path(), &disk_).status().message()), HasSubstr("newer release"));
 }
 
-TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
+TEST_F(SqliteFileTest, AStoreOfVersion1KeepsItsBadRecords) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
   const char* version1 =
@@ -292,7 +292,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
   }
 }
 
-TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
+TEST_F(SqliteFileTest, AStoreOfVersion2IsReadAndStoresDecisions) {
   const char* const kToVersion2 =
       "DROP TABLE decisions; DROP TABLE pieces; DROP TABLE job_pieces; PRAGMA user_version=2;";
   {
@@ -319,7 +319,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
   }
 }
 
-TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {
+TEST_F(SqliteFileTest, AMissingFolderIsNamed) {
   const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string(), &disk_);
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("no/where.db"));
@@ -373,7 +373,7 @@ class FailingSyncs {
 };
 std::atomic<bool> FailingSyncs::failing_ = false;
 
-TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsRoom) {
+TEST_F(SqliteFileTest, AFullDiskIsReportedWithARemedyAndTheStoreWorksAgainAfterwards) {
   auto store = OpenSqliteStore(path(), &disk_);
   ASSERT_TRUE(store.ok()) << store.status();
   for (const int error : {ENOSPC, EDQUOT}) {
@@ -393,7 +393,7 @@ TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsR
   EXPECT_EQ(support::CommitFacts(store->get(), SomeEvents(), 0).kind, CommitOutcome::kStored);
 }
 
-TEST_F(SqliteFileTest, ACommitWhoseSyncFailsIsUnknownUntilTheDiskTakesWrites) {
+TEST_F(SqliteFileTest, ACommitWhoseSyncFailsIsUnknownUntilTheDiskAcceptsWrites) {
   auto store = OpenSqliteStore(path(), &disk_);
   ASSERT_TRUE(store.ok()) << store.status();
   StoreCommit commit = support::CommitOf(SomeEvents(), 0);
@@ -435,7 +435,7 @@ TEST_F(SqliteFileTest, BlobsAreKeptByContentAcrossRestarts) {
   EXPECT_EQ((*blobs)->Get(0xabd).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(SqliteFileTest, ABlobThatIsNotWhatItsNameSaysIsRefused) {
+TEST_F(SqliteFileTest, ABlobThatDoesNotMatchItsNameIsRejected) {
   auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), {});
   EXPECT_EQ((*blobs)->Put(1, BlobOf(2, 5)).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ((*blobs)->Put(1, "no index").code(), absl::StatusCode::kInvalidArgument);

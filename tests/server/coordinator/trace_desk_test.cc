@@ -43,7 +43,7 @@ class TraceDeskTest : public ::testing::Test {
   Nanos now = 100 * kSecond;
 };
 
-TEST_F(TraceDeskTest, TellsEachProcessOfTheTimeThatIsLeft) {
+TEST_F(TraceDeskTest, OrdersNameTheRemainingTime) {
   ASSERT_TRUE(Start(1).ok());
   ASSERT_EQ(Orders("w1").size(), 1u);
   EXPECT_EQ(Orders("w1")[0].begin_in_ms(), 1500u);
@@ -55,7 +55,7 @@ TEST_F(TraceDeskTest, TellsEachProcessOfTheTimeThatIsLeft) {
   EXPECT_TRUE(Orders("w1").empty());
 }
 
-TEST_F(TraceDeskTest, IsCompleteWhenAllHaveHandedInAndNotBeforeItsEnd) {
+TEST_F(TraceDeskTest, IsCompleteAfterItsEndWhenAllPartsHaveArrived) {
   ASSERT_TRUE(Start(1).ok());
   EXPECT_FALSE(Get(1)->complete());
   now += 7 * kSecond;
@@ -71,7 +71,7 @@ TEST_F(TraceDeskTest, IsCompleteWhenAllHaveHandedInAndNotBeforeItsEnd) {
   EXPECT_EQ(Get(1).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(TraceDeskTest, WaitsABoundedTimeAndSaysWhoIsMissingAndWhy) {
+TEST_F(TraceDeskTest, WaitsABoundedTimeAndNamesMissingProcessesWithReasons) {
   ASSERT_TRUE(Start(1).ok());
   Orders("w1");
   ASSERT_TRUE(Put(1, "late", false).ok());
@@ -87,7 +87,7 @@ TEST_F(TraceDeskTest, WaitsABoundedTimeAndSaysWhoIsMissingAndWhy) {
   EXPECT_TRUE(reply.missing(2).worker());
 }
 
-TEST_F(TraceDeskTest, SaysThatAnotherTraceOfTheJobOrOfItsProcessesIsRunning) {
+TEST_F(TraceDeskTest, RejectsASecondTraceOfTheJobOrItsProcesses) {
   ASSERT_TRUE(Start(1).ok());
   now += kSecond;
   const absl::Status second = Start(2).status();
@@ -107,7 +107,7 @@ TEST_F(TraceDeskTest, SaysThatAnotherTraceOfTheJobOrOfItsProcessesIsRunning) {
   EXPECT_TRUE(Start(4).ok());
 }
 
-TEST_F(TraceDeskTest, KeepsABoundedNumberOfBytesAndOfTraces) {
+TEST_F(TraceDeskTest, KeepsABoundedNumberOfBytesAndTraces) {
   ASSERT_TRUE(Start(1).ok());
   for (uint64_t id = 2; id <= TraceDesk::kMostTraces; ++id) {
     const std::string number = std::to_string(id);

@@ -23,7 +23,7 @@ std::vector<uint64_t> Due(WatchTable* table, Nanos now) {
   return out;
 }
 
-TEST(WatchTable, AChangeOfAJobConcernsThoseWhoFollowItAndThoseWhoFollowAll) {
+TEST(WatchTable, AChangeOfAJobConcernsWatchersOfTheJobAndOfAllJobs) {
   WatchTable table;
   table.Add(1, "a", 100);
   table.Add(2, "b", 100);
@@ -40,7 +40,7 @@ TEST(WatchTable, AChangeOfAJobConcernsThoseWhoFollowItAndThoseWhoFollowAll) {
   EXPECT_THAT(Concerned(&table), ElementsAre(3));
 }
 
-TEST(WatchTable, ThoseWhoseTimeIsOverEndInTheOrderOfTheirTimes) {
+TEST(WatchTable, WatchersTimeOutInTheOrderOfTheirDeadlines) {
   WatchTable table;
   table.Add(1, "a", 300);
   table.Add(2, "a", 100);
@@ -53,7 +53,7 @@ TEST(WatchTable, ThoseWhoseTimeIsOverEndInTheOrderOfTheirTimes) {
   EXPECT_THAT(Concerned(&table), ElementsAre(1));
 }
 
-TEST(WatchTable, OneWhomAChangeConcernsDoesNotEndEmptyBeforeItIsLookedAt) {
+TEST(WatchTable, AConcernedWatcherDoesNotTimeOutBeforeItIsVisited) {
   WatchTable table;
   table.Add(1, "a", 100);
   Concerned(&table);
@@ -64,7 +64,7 @@ TEST(WatchTable, OneWhomAChangeConcernsDoesNotEndEmptyBeforeItIsLookedAt) {
   EXPECT_THAT(Due(&table, 1000), ElementsAre(1));
 }
 
-TEST(WatchTable, OneThatIsRemovedIsNotHeardOfAgain) {
+TEST(WatchTable, ARemovedWatcherIsNotReturnedAgain) {
   WatchTable table;
   table.Add(1, "a", 100);
   table.Remove(1);
