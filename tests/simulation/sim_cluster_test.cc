@@ -102,7 +102,7 @@ Outcome Play(uint64_t seed, bool with_faults) {
   return out;
 }
 
-TEST(SimCluster, EveryRowComesOnceAndInItsPlaceWhoeverDies) {
+TEST(SimCluster, EveryRowArrivesOnceInItsPlaceUnderAllFaults) {
   const Outcome quiet = Play(1, false);
   ASSERT_TRUE(quiet.finished) << quiet.events;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -117,7 +117,7 @@ TEST(SimCluster, EveryRowComesOnceAndInItsPlaceWhoeverDies) {
   }
 }
 
-TEST(SimCluster, OneSeedIsOneRun) {
+TEST(SimCluster, EqualSeedsGiveEqualRuns) {
   for (uint64_t seed : {3u, 8u}) {
     const Outcome first = Play(seed, true), again = Play(seed, true);
     EXPECT_EQ(first.order_hash, again.order_hash) << seed;
@@ -159,7 +159,7 @@ std::vector<std::string> PartsOfATrace(uint64_t seed, int* missing) {
   return parts;
 }
 
-TEST(SimCluster, ATraceHasAPartOfEachProcessAndOneSeedIsOneTrace) {
+TEST(SimCluster, ATraceHasAPartOfEachProcessAndIsTheSameForASeed) {
   int missing = -1;
   const std::vector<std::string> parts = PartsOfATrace(3, &missing);
   EXPECT_EQ(missing, 0);
@@ -175,7 +175,7 @@ TEST(SimCluster, ATraceHasAPartOfEachProcessAndOneSeedIsOneTrace) {
   EXPECT_EQ(PartsOfATrace(3, &missing), parts);
 }
 
-TEST(SimCluster, ADrainedWorkerLeavesWithoutAWait) {
+TEST(SimCluster, ADrainedWorkerLeavesWithoutAStall) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SimCluster cluster(seed);
     for (const char* host : {"w0", "w1", "w2"}) cluster.StartWorker(host);

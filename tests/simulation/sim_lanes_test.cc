@@ -164,7 +164,7 @@ class SimLanesTest : public ::testing::Test {
   size_t sent_ = 0;
 };
 
-TEST_F(SimLanesTest, ManyMessagesComeOverAllLanesInOrder) {
+TEST_F(SimLanesTest, ManyMessagesArriveOverAllLanesInOrder) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Begin(seed);
@@ -182,7 +182,7 @@ TEST_F(SimLanesTest, ManyMessagesComeOverAllLanesInOrder) {
 }
 
 // Messages of a closing worker are under way on several lanes, which overtake each other.
-TEST_F(SimLanesTest, AWorkersCloseComesBehindAllThatWasWritten) {
+TEST_F(SimLanesTest, AWorkersCloseArrivesAfterAllItsMessages) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(seed);
     Begin(seed);
@@ -202,7 +202,7 @@ TEST_F(SimLanesTest, AWorkersCloseComesBehindAllThatWasWritten) {
   }
 }
 
-TEST_F(SimLanesTest, ALaneThatIsLostEndsTheStreamAtBothEnds) {
+TEST_F(SimLanesTest, ALostLaneEndsTheStreamAtBothEnds) {
   Begin();
   for (int i = 0; i < 5; ++i) Send(60);
   ASSERT_GT(network_->calls.size(), 2u);
@@ -214,7 +214,7 @@ TEST_F(SimLanesTest, ALaneThatIsLostEndsTheStreamAtBothEnds) {
   EXPECT_TRUE(worker().closed());
 }
 
-TEST_F(SimLanesTest, WithoutTheFirstLaneThereIsNoStream) {
+TEST_F(SimLanesTest, LosingTheFirstLaneEndsTheStreamAtBothEnds) {
   Begin();
   Send(100);
   network_->Cut(0);
@@ -224,7 +224,7 @@ TEST_F(SimLanesTest, WithoutTheFirstLaneThereIsNoStream) {
   EXPECT_TRUE(worker().closed());
 }
 
-TEST_F(SimLanesTest, LanesThatDoNotComeAboutAreDoneWithout) {
+TEST_F(SimLanesTest, AStreamContinuesIfFurtherLanesFailToOpen) {
   Begin(5, AllLanes(), /*unreachable=*/true);
   for (int i = 0; i < 5; ++i) Send(50);
   ExpectAllInOrder();
@@ -232,7 +232,7 @@ TEST_F(SimLanesTest, LanesThatDoNotComeAboutAreDoneWithout) {
   EXPECT_FALSE(client_->closed());
 }
 
-TEST_F(SimLanesTest, AWorkerTakesNoMoreThanItMay) {
+TEST_F(SimLanesTest, AWorkerAcceptsNoMoreLanesThanItsLimit) {
   transport::LaneOptions two = AllLanes();
   two.most = 2;
   Begin(5, two);
@@ -242,7 +242,7 @@ TEST_F(SimLanesTest, AWorkerTakesNoMoreThanItMay) {
   EXPECT_EQ(acceptor_.ends.size(), 1u) << "a lane is no stream";
 }
 
-TEST_F(SimLanesTest, WhoDoesNotKnowTheStreamsNameGetsNoLaneOfIt) {
+TEST_F(SimLanesTest, AClientWithoutTheStreamsNameGetsNoLane) {
   Begin();
   Send(10);
   for (const std::string& name : {std::string("none"), std::string(32, '7')}) {
@@ -276,7 +276,7 @@ TEST_F(SimLanesTest, ALaneThatTheRuleRejectsDoesNotJoin) {
   Finish();
 }
 
-TEST_F(SimLanesTest, ALaneThatSpeaksOutOfTurnIsClosedAndTheStreamGoesOn) {
+TEST_F(SimLanesTest, ALaneThatSendsAnUnexpectedMessageIsClosedAndTheStreamContinues) {
   Begin();
   Send(10);
   auto rude = std::make_shared<transport::RecordedEnd>();

@@ -62,7 +62,7 @@ class SimNetworkFaults : public ::testing::Test {
   std::shared_ptr<transport::RecordedEnd> client_;
 };
 
-TEST_F(SimNetworkFaults, WhatIsSentDuringAShortCutArrivesInOrderWhenItHeals) {
+TEST_F(SimNetworkFaults, MessagesSentDuringAShortCutArriveInOrderAfterIt) {
   network_.Cut("client", "worker");
   for (int i = 0; i < 5; ++i) client_->Write(std::to_string(i));
   sim_.RunFor(2 * kSecond);
@@ -75,7 +75,7 @@ TEST_F(SimNetworkFaults, WhatIsSentDuringAShortCutArrivesInOrderWhenItHeals) {
   EXPECT_EQ(all, "0123456789");
 }
 
-TEST_F(SimNetworkFaults, ALongCutIsNoticedAtBothEnds) {
+TEST_F(SimNetworkFaults, ALongCutClosesBothEnds) {
   network_.Cut("client", "worker");
   sim_.RunFor(7 * kSecond);
   EXPECT_FALSE(client_->closed());
@@ -86,7 +86,7 @@ TEST_F(SimNetworkFaults, ALongCutIsNoticedAtBothEnds) {
   network_.Heal("client", "worker");
 }
 
-TEST_F(SimNetworkFaults, AKilledHostsPeersAreToldAndNothingOfItArrivesLater) {
+TEST_F(SimNetworkFaults, AKilledHostClosesItsPeersAndLosesItsMessages) {
   acceptor_.ends[0]->Write("on its way");
   bool called = false;
   network_.Deliver("worker", "client", [&] { called = true; });

@@ -12,14 +12,14 @@ namespace {
 // Three workers of 440 rows/s make 1320 rows/s. Two of them and one of 88 make 968.
 constexpr double kSlow = 88;
 
-TEST(SlowWorker, TheFleetReachesWhatItsWorkersCan) {
+TEST(SlowWorker, TheFleetReachesTheRateOfItsWorkers) {
   Fleet fleet({});
   fleet.Run(10 * kSecond);
   EXPECT_GT(fleet.RateOver(20 * kSecond), 0.95 * 1320);
   EXPECT_EQ(fleet.wrong(), "");
 }
 
-TEST(SlowWorker, TenSecondsAfterAWorkerBecameSlowTheFleetIsAtItsPossibleRate) {
+TEST(SlowWorker, TheFleetReachesItsPossibleRateTenSecondsAfterAWorkerBecameSlow) {
   for (const int readers : {1, 3}) {
     for (const uint64_t batch : {32, 256}) {
       FleetOptions options;
@@ -39,7 +39,7 @@ TEST(SlowWorker, TenSecondsAfterAWorkerBecameSlowTheFleetIsAtItsPossibleRate) {
 }
 
 // Small and large steps, from the job's first row on and in the middle of the job.
-TEST(SlowWorker, FromTheThirdSecondOnOneThatIsStoppedMostOfTheTimeCostsLittle) {
+TEST(SlowWorker, AWorkerStoppedForMostOfTheTimeCostsLittleFromTheThirdSecondOn) {
   for (const double rate : {440.0, 4000.0}) {
     for (const uint64_t batch : {8, 16, 32, 64, 256}) {
       if (rate > 1000 && batch < 32) continue;  // one tick of the simulation makes all rows of such a window
@@ -67,7 +67,7 @@ TEST(SlowWorker, FromTheThirdSecondOnOneThatIsStoppedMostOfTheTimeCostsLittle) {
   }
 }
 
-TEST(SlowWorker, IsNoReasonToRemoveIt) {
+TEST(SlowWorker, IsNotRemoved) {
   Fleet fleet({});
   fleet.Run(10 * kSecond);
   fleet.SetRate(1, kSlow);
@@ -78,7 +78,7 @@ TEST(SlowWorker, IsNoReasonToRemoveIt) {
   }
 }
 
-TEST(SlowWorker, WithoutACoordinatorLateRowsComeFromOthers) {
+TEST(SlowWorker, LateRowsComeFromOtherWorkersWithoutACoordinator) {
   FleetOptions options;
   options.coordinator = false;
   Fleet fleet(options);
@@ -88,7 +88,7 @@ TEST(SlowWorker, WithoutACoordinatorLateRowsComeFromOthers) {
   EXPECT_GT(fleet.RateOver(20 * kSecond), 0.85 * 968);
 }
 
-TEST(SlowWorker, ARecoveredOneHasItsShareWithinThirtySeconds) {
+TEST(SlowWorker, ARecoveredWorkerHasItsShareWithinThirtySeconds) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     FleetOptions options;
     options.seed = seed;
@@ -104,7 +104,7 @@ TEST(SlowWorker, ARecoveredOneHasItsShareWithinThirtySeconds) {
   }
 }
 
-TEST(SlowWorker, OneThatComesAndGoesIsGivenBackItsShareLessAndLessOften) {
+TEST(SlowWorker, AWorkerThatIsSlowAgainAndAgainRegainsItsShareLessAndLessOften) {
   Fleet fleet({});
   fleet.Run(10 * kSecond);
   const uint64_t before = fleet.view_number();
@@ -117,7 +117,7 @@ TEST(SlowWorker, OneThatComesAndGoesIsGivenBackItsShareLessAndLessOften) {
   EXPECT_LT(fleet.view_number() - before, 20u) << "of 40 changes in 10 minutes";
 }
 
-TEST(SlowWorker, NothingMovesBehindASlowTrainer) {
+TEST(SlowWorker, NoShareMovesWithASlowTrainer) {
   FleetOptions options;
   options.step_time = kSecond;
   options.noise = 0.5;
@@ -131,7 +131,7 @@ TEST(SlowWorker, NothingMovesBehindASlowTrainer) {
   EXPECT_EQ(fleet.fetched_rows(), 0u);
 }
 
-TEST(SlowWorker, NothingMovesBehindASharedSlowLink) {
+TEST(SlowWorker, NoShareMovesWithASharedSlowLink) {
   FleetOptions options;
   options.link_rate = 300;
   options.outbox = 200;
@@ -144,7 +144,7 @@ TEST(SlowWorker, NothingMovesBehindASharedSlowLink) {
   EXPECT_EQ(fleet.fetched_rows(), 0u);
 }
 
-TEST(SlowWorker, NothingMovesWhereAllAreEquallySlow) {
+TEST(SlowWorker, NoShareMovesIfAllWorkersAreEquallySlow) {
   for (const uint64_t batch : {16, 256}) {
     FleetOptions options;
     options.batch = batch;
@@ -159,7 +159,7 @@ TEST(SlowWorker, NothingMovesWhereAllAreEquallySlow) {
   }
 }
 
-TEST(SlowWorker, AnUnlikeFleetFindsItsSharesByItself) {
+TEST(SlowWorker, AFleetOfUnequalWorkersFindsItsSharesByItself) {
   FleetOptions options;
   options.workers = 4;
   Fleet fleet(options);
@@ -169,7 +169,7 @@ TEST(SlowWorker, AnUnlikeFleetFindsItsSharesByItself) {
   EXPECT_GT(fleet.RateOver(20 * kSecond), 0.9 * (880 + 440 + 440 + 220));
 }
 
-TEST(LargeStep, IsNotAskedForAgainWhileItIsMade) {
+TEST(LargeStep, IsNotFetchedAgainWhileItIsMade) {
   for (const Nanos first_row : {Nanos{0}, 3 * kSecond}) {
     FleetOptions options;
     options.workers = 2;
@@ -199,7 +199,7 @@ TEST(LargeStep, RowsThatTakeSecondsAreNotLate) {
 }
 
 // A network hole of two seconds, and the length of the absence that it causes.
-TEST(NetworkHole, OfTwoSecondsCostsAWorkerFewSecondsOfAbsence) {
+TEST(NetworkHole, OfTwoSecondsCostsAWorkerAtMostFiveSecondsOfAbsence) {
   Fleet fleet({});
   fleet.Run(10 * kSecond);
   for (int hole = 0; hole < 2; ++hole) {
@@ -216,7 +216,7 @@ TEST(NetworkHole, OfTwoSecondsCostsAWorkerFewSecondsOfAbsence) {
   }
 }
 
-TEST(NetworkHole, AWorkerThatComesAndGoesIsHeldBackLongerButNotForLong) {
+TEST(NetworkHole, AWorkerWithManyHolesIsReadmittedMoreSlowlyWithinALimit) {
   Fleet fleet({});
   fleet.Run(10 * kSecond);
   Nanos longest = 0;

@@ -51,14 +51,14 @@ class StoreOutcomes : public ::testing::TestWithParam<uint64_t> {
   SimReader* reader_ = nullptr;
 };
 
-TEST_P(StoreOutcomes, AStoredJobIsAnsweredAndSeen) {
+TEST_P(StoreOutcomes, AStoredJobIsConfirmedAndVisible) {
   EXPECT_TRUE(WaitFor(&cluster_, cluster_.BeginSubmit(Named(cluster_, "second"))).ok());
   EXPECT_TRUE(cluster_.HasJob("second"));
   EXPECT_EQ(JobsStored(&cluster_), 2);
   ExpectReaderEnds();
 }
 
-TEST_P(StoreOutcomes, AJobThatIsNotStoredIsRejectedAndNotSeen) {
+TEST_P(StoreOutcomes, AJobThatIsNotStoredIsRejectedAndNotVisible) {
   cluster_.store().FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
   const absl::Status rejected = WaitFor(&cluster_, cluster_.BeginSubmit(Named(cluster_, "second")));
   EXPECT_EQ(rejected.code(), absl::StatusCode::kResourceExhausted);
@@ -72,7 +72,7 @@ TEST_P(StoreOutcomes, AJobThatIsNotStoredIsRejectedAndNotSeen) {
   ExpectReaderEnds();
 }
 
-TEST_P(StoreOutcomes, AJobWhoseCommitIsUnknownIsAnsweredWhenThatIsSettled) {
+TEST_P(StoreOutcomes, AJobWithAnUnknownCommitIsAnsweredAfterTheCommitIsSettled) {
   for (const bool stored : {true, false}) {
     SCOPED_TRACE(stored);
     const std::string name = stored ? "kept" : "lost";
@@ -88,7 +88,7 @@ TEST_P(StoreOutcomes, AJobWhoseCommitIsUnknownIsAnsweredWhenThatIsSettled) {
   ExpectReaderEnds();
 }
 
-TEST_P(StoreOutcomes, ACoordinatorThatDiesBeforeItSettlesLeavesWhatIsStored) {
+TEST_P(StoreOutcomes, ACoordinatorThatDiesBeforeItSettlesLeavesTheStoredJob) {
   for (const bool stored : {true, false}) {
     SCOPED_TRACE(stored);
     const std::string name = stored ? "kept" : "lost";

@@ -269,13 +269,13 @@ TEST_P(CarrierContract, AMessageOfManySlicesIsOneMessage) {
   EXPECT_TRUE(client->messages()[0] == whole);
 }
 
-TEST_P(CarrierContract, AReaderThatReadsNothingHoldsTheWriterBackAndThenGetsAll) {
+TEST_P(CarrierContract, AWriterWaitsForAReaderThatReadsNothingAndLosesNoMessage) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
   constexpr int kMessages = 100;
   for (int i = 0; i < kMessages; ++i) served->Write(Pattern(1 << 18, i));
-  // The time does not matter: a carrier holds some MiB, not all 25.
+  // The length of this wait does not matter. A carrier buffers a few MiB, but not all 25 MiB.
   size_t taken = 0;
   for (int looks = 0; looks < 20; ++looks) {
     Await([&, rounds = 0]() mutable { return ++rounds > 10; });
@@ -285,7 +285,7 @@ TEST_P(CarrierContract, AReaderThatReadsNothingHoldsTheWriterBackAndThenGetsAll)
   client->ReadAll();
   ASSERT_TRUE(Await([&] { return client->count() == kMessages; }))
       << client->count() << " of " << served->written()
-      << " that were written; closed: " << (client->closed() ? client->status().ToString() : "no");
+      << " written messages arrived; closed: " << (client->closed() ? client->status().ToString() : "no");
   const std::vector<std::string> messages = client->messages();
   for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(messages[i] == Pattern(1 << 18, i)) << i;
 }
@@ -314,7 +314,7 @@ TEST_P(CarrierContract, AWorkerMayRefuseBeforeAcceptReturns) {
   EXPECT_EQ(client->count(), 0u);
 }
 
-TEST_P(CarrierContract, WhatAWorkerWroteBeforeItClosedArrivesAndThenItsWord) {
+TEST_P(CarrierContract, MessagesWrittenBeforeACloseArriveBeforeItsStatus) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
@@ -329,7 +329,7 @@ TEST_P(CarrierContract, WhatAWorkerWroteBeforeItClosedArrivesAndThenItsWord) {
   EXPECT_EQ(client->status().message(), "the job is gone");
 }
 
-TEST_P(CarrierContract, AWorkerThatClosesInOrderIsNoError) {
+TEST_P(CarrierContract, ACloseWithOkIsNoError) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
@@ -339,7 +339,7 @@ TEST_P(CarrierContract, AWorkerThatClosesInOrderIsNoError) {
   EXPECT_TRUE(client->status().ok()) << client->status();
 }
 
-TEST_P(CarrierContract, AClientThatClosesIsNoticedByAWorkerThatNeitherReadsNorGetsItsWritesThrough) {
+TEST_P(CarrierContract, AClientsCloseReachesAWorkerThatDoesNotReadAndIsBlockedInWrites) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
@@ -350,7 +350,7 @@ TEST_P(CarrierContract, AClientThatClosesIsNoticedByAWorkerThatNeitherReadsNorGe
   EXPECT_EQ(client->status().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_P(CarrierContract, AWorkersCloseEndsThoughTheClientNeverReads) {
+TEST_P(CarrierContract, AWorkersCloseEndsEvenIfTheClientNeverReads) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
@@ -360,7 +360,7 @@ TEST_P(CarrierContract, AWorkersCloseEndsThoughTheClientNeverReads) {
   EXPECT_TRUE(Await([&] { return served->closed(); }));
 }
 
-TEST_P(CarrierContract, WhereNobodyIsTheStreamClosesUnavailable) {
+TEST_P(CarrierContract, AStreamToAnAddressWithoutAListenerClosesAsUnavailable) {
   auto end = std::make_shared<RecordedEnd>();
   auto stream = carrier_->transport()->Connect(carrier_->Nowhere(), end);
   end->SetStream(stream);
@@ -371,7 +371,7 @@ TEST_P(CarrierContract, WhereNobodyIsTheStreamClosesUnavailable) {
   end->SetStream(nullptr);
 }
 
-TEST_P(CarrierContract, AfterTheEndCallsDoNothing) {
+TEST_P(CarrierContract, CallsAfterTheEndDoNothing) {
   const auto client = Connect();
   client->Write("hello");
   const auto served = worker();
@@ -400,7 +400,7 @@ TEST_P(CarrierContract, SlicesOutliveTheirStream) {
   EXPECT_TRUE(kept.Joined() == Pattern(300'000, 3));
 }
 
-TEST_P(CarrierContract, TheEventsAreLetGoAfterTheEnd) {
+TEST_P(CarrierContract, TheEventsAreReleasedAfterTheEnd) {
   std::weak_ptr<RecordedEnd> gone;
   {
     auto end = std::make_shared<RecordedEnd>();
@@ -415,7 +415,7 @@ TEST_P(CarrierContract, TheEventsAreLetGoAfterTheEnd) {
 }
 
 // Streams end at any moment, from either side or both at once, with reads and writes under way.
-TEST_P(CarrierContract, StreamsEndAtAnyMoment) {
+TEST_P(CarrierContract, StreamsMayEndAtAnyMoment) {
   for (int round = 0; round < 60; ++round) {
     const auto client = Connect();
     client->Write("hello");

@@ -97,9 +97,9 @@ class CarrierContract : public ::testing::TestWithParam<CarrierFactory>, public 
 
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
 
-  // Connects a stream and returns the client's end. worker() returns the other.
+  // Connects a stream and returns the client's end. worker() returns the worker's end.
   std::shared_ptr<RecordedEnd> Connect();
-  // Waits for the worker's end and returns the one accepted last.
+  // Waits for the worker's end of the next stream, and returns it. The order is that of acceptance.
   std::shared_ptr<RecordedEnd> worker();
   bool Await(const std::function<bool()>& done) { return carrier_->Await(done); }
   // Sets a function that runs on each stream before the worker's Accept returns.

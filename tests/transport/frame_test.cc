@@ -33,7 +33,7 @@ v1::ServerHeader SomeHeader(std::mt19937* random) {
   return header;
 }
 
-TEST(Frame, ComesBackWhateverTheSliceBorders) {
+TEST(Frame, IsParsedForAnySliceBoundaries) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const v1::ServerHeader header = SomeHeader(&random);
@@ -86,7 +86,7 @@ TEST(Frame, ReferencesThePayload) {
   EXPECT_EQ(static_cast<const void*>(cursor.Next(1).data()), payload.data());
 }
 
-TEST(Frame, RefusesEveryTruncationInsideTheHeader) {
+TEST(Frame, RejectsEveryTruncationInsideTheHeader) {
   std::mt19937 random(2);
   v1::ServerHeader header;
   header.mutable_accepted()->set_worker_id("a worker");
@@ -102,7 +102,7 @@ TEST(Frame, RefusesEveryTruncationInsideTheHeader) {
   EXPECT_FALSE(ParseFrame(SliceList(), &parsed, &cursor).ok());
 }
 
-TEST(Frame, RefusesHostileHeaders) {
+TEST(Frame, RejectsHostileHeaders) {
   std::mt19937 random(3);
   for (const std::string& bytes : {std::string("\xff\xff\xff\xff rest", 9), std::string("\x00\x00\x50\x00 rest", 9),
                                    std::string("\x04\x00\x00\x00\xff\xff\xff\xff", 8)}) {
@@ -128,7 +128,7 @@ TEST(Frame, SurvivesRandomBytes) {
   }
 }
 
-TEST(SliceCursor, ReadsNothingWhereTooLittleRemains) {
+TEST(SliceCursor, ReadsNothingIfTooFewBytesRemain) {
   SliceCursor cursor(SliceList({Slice::Of("ab"), Slice::Of(""), Slice::Of("c")}));
   char out[4];
   EXPECT_FALSE(cursor.Read(out, 4));

@@ -189,7 +189,7 @@ TEST_F(GrpcTransportTest, StreamsThatEndAtAnyMomentCloseOnce) {
   for (const auto& client : clients) EXPECT_FALSE(client->WaitForEnd().ok());
 }
 
-TEST_F(GrpcTransportTest, AWorkerThatIsNotThereIsUnavailable) {
+TEST_F(GrpcTransportTest, AnAddressWithoutAWorkerIsUnavailable) {
   EXPECT_EQ(Connect("127.0.0.1:1")->WaitForEnd().code(), absl::StatusCode::kUnavailable);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 SliceList Message(const std::string& bytes) { return SliceList({Slice::Of(bytes)}); }
 
-TEST(LanePrefixTest, IsTakenOffHoweverTheMessageIsCut) {
+TEST(LanePrefixTest, IsRemovedForAnySliceBoundaries) {
   const std::string text = "rows and rows";
   const std::string whole = WithPrefix({LanePrefix::Kind::kMessage, 0x0102030405060708}, Message(text)).Joined();
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
@@ -33,7 +33,7 @@ TEST(LanePrefixTest, IsTakenOffHoweverTheMessageIsCut) {
   }
 }
 
-TEST(LanePrefixTest, MessagesWithoutOneStayAsTheyAre) {
+TEST(LanePrefixTest, MessagesWithoutAPrefixStayUnchanged) {
   std::string unknown = WithPrefix({LanePrefix::Kind::kEnd, 1}).Joined();
   unknown[4] = 9;  // an unknown kind
   for (const std::string& bytes : {std::string(), std::string(15, '\xff'), std::string(40, '\0'), unknown}) {
@@ -44,7 +44,7 @@ TEST(LanePrefixTest, MessagesWithoutOneStayAsTheyAre) {
 }
 
 // A worker without lanes sends frames, which begin with their header's length.
-TEST(LanePrefixTest, NoFrameBeginsLikeOne) {
+TEST(LanePrefixTest, NoFrameBeginsLikeAPrefix) {
   const std::string prefix = WithPrefix({LanePrefix::Kind::kMessage, 0}).Joined();
   uint32_t length = 0;
   for (size_t i = 0; i < 4; ++i) length |= uint32_t{static_cast<uint8_t>(prefix[i])} << (8 * i);
@@ -61,7 +61,7 @@ TEST(StreamNameTest, Has128BitsInHexadecimal) {
 
 // The law: for any choice of lanes by the worker and any speeds, a client that reads only from lanes without a waiting
 // message gets every message once and in order. It holds at most one message per lane.
-TEST(LaneOrderTest, ReadingFromLanesThatHoldNothingGivesAllInOrder) {
+TEST(LaneOrderTest, ReadingFromEmptyLanesReturnsAllMessagesInOrder) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const size_t lanes = 1 + random() % kMostLanes;
@@ -91,7 +91,7 @@ TEST(LaneOrderTest, ReadingFromLanesThatHoldNothingGivesAllInOrder) {
   }
 }
 
-TEST(LaneOrderTest, NumbersThatCannotBeAreRefused) {
+TEST(LaneOrderTest, ImpossibleNumbersAreRejected) {
   LaneOrder order;
   EXPECT_TRUE(order.Add(0, 0, Message("a")));
   EXPECT_FALSE(order.Add(1, 0, Message("again, while it waits")));
@@ -126,7 +126,7 @@ size_t LanesAfter(LaneChoice* choice, const Link& link, size_t ready, Nanos* now
   return choice->lanes();
 }
 
-TEST(LaneChoiceTest, TakesAsManyAsBringMore) {
+TEST(LaneChoiceTest, UsesAsManyLanesAsIncreaseTheRate) {
   Nanos now = 0;
   LaneChoice choice;  // each connection carries 600 MB/s, the network 1.5 GB/s
   const Link link{[](size_t n) { return std::min(600e6 * static_cast<double>(n), 1500e6); }};
@@ -135,7 +135,7 @@ TEST(LaneChoiceTest, TakesAsManyAsBringMore) {
       << "a fourth connection carries no more, however often it is tried";
 }
 
-TEST(LaneChoiceTest, StaysWithOneWhereMoreBringNothing) {
+TEST(LaneChoiceTest, KeepsOneLaneIfMoreDoNotIncreaseTheRate) {
   Nanos now = 0;
   LaneChoice choice;
   const Link link{[](size_t) { return 100e6; }};
@@ -147,14 +147,14 @@ TEST(LaneChoiceTest, StaysWithOneWhereMoreBringNothing) {
   EXPECT_LT(more / looks, 0.02) << "what did not pay is hardly tried again";
 }
 
-TEST(LaneChoiceTest, TriesNothingWhereTheWorkerWaitsForRows) {
+TEST(LaneChoiceTest, TriesNoFurtherLaneIfTheWorkerWaitsForRows) {
   Nanos now = 0;
   LaneChoice choice;
   const Link link{[](size_t n) { return 600e6 * static_cast<double>(n); }, 0.6};
   for (int i = 0; i < 600; ++i) ASSERT_EQ(LanesAfter(&choice, link, 4, &now, 1), 1u);
 }
 
-TEST(LaneChoiceTest, NeverGoesBeyondTheLanesThatAreThere) {
+TEST(LaneChoiceTest, UsesNoMoreLanesThanAreReady) {
   Nanos now = 0;
   LaneChoice choice;
   const Link link{[](size_t n) { return 600e6 * static_cast<double>(n); }};

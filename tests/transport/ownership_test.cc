@@ -19,7 +19,7 @@ struct Case {
   bool may;
 };
 
-TEST(OwnershipTest, OnlyPeersThatTheKernelNamesCanContradict) {
+TEST(OwnershipTest, OnlyPeersKnownToTheKernelAreCompared) {
   const Case cases[] = {
       {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:5123"), true},
       {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:6001"), true},  // reconnected
@@ -44,13 +44,13 @@ TEST(OwnershipTest, OnlyPeersThatTheKernelNamesCanContradict) {
   }
 }
 
-TEST(OwnershipTest, NothingThatIsMissingIsActedFor) {
+TEST(OwnershipTest, ActsOnAMissingTargetAreNotFound) {
   for (const Act act : kAll) {
     EXPECT_EQ(MayActFor({act, kId, Peer()}, nullptr).code(), absl::StatusCode::kNotFound);
   }
 }
 
-TEST(OwnershipTest, ARequestNamesWhatItActsFor) {
+TEST(OwnershipTest, ActsOnAnotherIdAreInvalidArguments) {
   const Peer peer = Peer::Network("10.0.0.7:5123");
   const Ownership owned{kId, peer};
   for (const Act act : kAll) {

@@ -24,7 +24,7 @@
 namespace penstock::transport {
 namespace {
 
-TEST_F(WorkerSide, AClientCanNeitherWriteTheRingNorCutItShort) {
+TEST_F(WorkerSide, AClientCanNeitherWriteNorShortenTheRing) {
   const RawClient client = Connect();
   const int fd = client.ring.get();
   EXPECT_EQ(mmap(nullptr, kRing, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
@@ -38,7 +38,7 @@ TEST_F(WorkerSide, AClientCanNeitherWriteTheRingNorCutItShort) {
   munmap(mapped, kRing);
 }
 
-TEST_F(WorkerSide, AReleaseThatIsNotDueEndsTheStreamWithWords) {
+TEST_F(WorkerSide, AnUnexpectedReleaseEndsTheStreamWithAnError) {
   const RawClient client = Connect();
   const auto served = LastWorkerEnd(1);
   served->Write(std::string(100'000, 'a'));
@@ -50,7 +50,7 @@ TEST_F(WorkerSide, AReleaseThatIsNotDueEndsTheStreamWithWords) {
   EXPECT_NE(status.message().find("release of message 0"), std::string::npos) << status;
 }
 
-TEST_F(WorkerSide, WhatAClientSendsIsReadOnlyAsFarAsItIsSound) {
+TEST_F(WorkerSide, AnInvalidPacketEndsTheStream) {
   PartsBytes place;
   ASSERT_TRUE(place.AddPlace(0, 100));
   const std::vector<std::string> bad = {
@@ -69,7 +69,7 @@ TEST_F(WorkerSide, WhatAClientSendsIsReadOnlyAsFarAsItIsSound) {
   }
 }
 
-TEST_F(WorkerSide, AnyPacketsHarmNobodyElse) {
+TEST_F(WorkerSide, RandomPacketsHarmNoOtherStream) {
   std::mt19937_64 random(17);
   SharedMemoryTransport transport(&elsewhere_, &pool_);
   auto good = std::make_shared<RecordedEnd>();
@@ -100,7 +100,7 @@ TEST_F(WorkerSide, AnyPacketsHarmNobodyElse) {
   good->SetStream(nullptr);
 }
 
-TEST_F(WorkerSide, AClientThatFloodsIsNotReadOn) {
+TEST_F(WorkerSide, AFloodingClientIsNotReadFurther) {
   const RawClient client = Connect();
   const auto served = LastWorkerEnd(1);  // this end reads nothing
   const std::string packet = Parts(std::string(40'000, 'x'), true);
@@ -117,7 +117,7 @@ TEST_F(WorkerSide, AClientThatFloodsIsNotReadOn) {
   EXPECT_LT(taken, 100u);  // 1 MiB here, and the socket's buffer
 }
 
-TEST_F(WorkerSide, AMessageThatNeverEndsIsCutOff) {
+TEST_F(WorkerSide, AnEndlessMessageEndsTheStream) {
   const RawClient client = Connect();
   const auto served = LastWorkerEnd(1);
   served->ReadAll();
@@ -146,7 +146,7 @@ TEST_F(WorkerSide, DescriptorsThatAClientSendsAreClosed) {
   EXPECT_TRUE(AwaitRealTime([&] { return OpenDescriptors() == before; }));
 }
 
-TEST_F(WorkerSide, AHundredSessionsLeaveNothing) {
+TEST_F(WorkerSide, AHundredSessionsLeaveNoResources) {
   SharedMemoryTransport transport(&elsewhere_, &pool_);
   const auto one = [&](int i) {
     auto client = std::make_shared<RecordedEnd>();
@@ -178,7 +178,7 @@ TEST_F(WorkerSide, AHundredSessionsLeaveNothing) {
 }
 
 // The client's end resembles kill -9: the kernel closes its socket.
-TEST_F(WorkerSide, AClientThatDiesWithRowsInItsHandsGivesAllBack) {
+TEST_F(WorkerSide, ADeadClientReleasesAllItsRows) {
   {
     const RawClient client = Connect();
     const auto served = LastWorkerEnd(1);
@@ -193,7 +193,7 @@ TEST_F(WorkerSide, AClientThatDiesWithRowsInItsHandsGivesAllBack) {
 
 // ---- Ways back to the network --------------------------------------------------------------------------------------
 
-TEST(SocketDir, OnlyAFolderThatNobodyElseCanWriteIsUsed) {
+TEST(SocketDir, AcceptsOnlyAFolderThatNoOtherUserCanWrite) {
   const support::TempFolder folder;
   EXPECT_TRUE(PrepareSocketDir(folder.File("new")).ok());
   struct stat info {};
@@ -209,7 +209,7 @@ TEST(SocketDir, OnlyAFolderThatNobodyElseCanWriteIsUsed) {
   EXPECT_FALSE(PrepareSocketDir(folder.File("no/such")).ok());
 }
 
-TEST(SocketDir, SocketsOfDeadWorkersAreRemovedAndThoseOfOthersStay) {
+TEST(SocketDir, RemovesOnlySocketsOfDeadWorkers) {
   const support::TempFolder folder;
   const OwnedFd alive = *ListenAt(folder.File("alive.sock"));
   { const OwnedFd dead = *ListenAt(folder.File("dead.sock")); }
@@ -220,7 +220,7 @@ TEST(SocketDir, SocketsOfDeadWorkersAreRemovedAndThoseOfOthersStay) {
   EXPECT_TRUE(std::filesystem::exists(folder.File("file")));
 }
 
-TEST(LocalAddress, IsReadBackAsItWasWritten) {
+TEST(LocalAddress, IsParsedFromItsOwnText) {
   const LocalAddress address{"boot", "worker", "/run/a:b/w.sock"};
   const auto again = LocalAddress::Parse(address.ToString());
   ASSERT_TRUE(again.has_value());
@@ -234,7 +234,7 @@ TEST(LocalAddress, IsReadBackAsItWasWritten) {
 
 // ---- Memory --------------------------------------------------------------------------------------------------------
 
-TEST(Ring, RowsLeaveRoomForCopiesAndBlocksAreUsedAgain) {
+TEST(Ring, RowsLeaveRoomForCopiesAndFreedBlocksAreReused) {
   const auto ring = *Ring::Create(1 << 20, nullptr);
   std::vector<std::byte*> rows;
   while (std::byte* const row = ring->Allocate(100'000)) rows.push_back(row);

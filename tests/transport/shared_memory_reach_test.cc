@@ -89,7 +89,7 @@ TEST_F(OtherWay, AWorkerOfThisHostIsReachedThroughSharedMemory) {
   EXPECT_EQ(note_, "");
 }
 
-TEST_F(OtherWay, AWorkerThatCannotBeReachedHereIsReachedOverTheNetwork) {
+TEST_F(OtherWay, AWorkerWithoutAReachableSocketIsReachedOverTheNetwork) {
   EXPECT_EQ(CarrierTo(""), "in-process");
   EXPECT_EQ(CarrierTo("no address"), "in-process");
   EXPECT_EQ(note_, "");
@@ -113,21 +113,21 @@ TEST_F(OtherWay, AnotherHostsWorkerIsReachedOverTheNetwork) {
   EXPECT_EQ(accepted_.count(), 0u);
 }
 
-TEST_F(OtherWay, AWorkerOfAnotherNameIsNotTakenForTheOneThatWasMeant) {
+TEST_F(OtherWay, AWorkerOfAnotherNameIsNotUsed) {
   Start({});
   LocalAddress other = *LocalAddress::Parse(listener_->local_address());
   other.worker = "w2";
   EXPECT_EQ(CarrierTo(other.ToString()), "in-process");
 }
 
-TEST_F(OtherWay, AUserThatAWorkerDoesNotServeGoesOverTheNetwork) {
+TEST_F(OtherWay, AUserThatTheWorkerDoesNotServeUsesTheNetwork) {
   Start([](uid_t) { return false; });
   EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");
   EXPECT_THAT(note_, HasSubstr(path() + ": the worker has closed the connection. This process runs as user"));
   EXPECT_EQ(accepted_.count(), 0u);
 }
 
-TEST_F(OtherWay, AProcessThatAWorkerDoesNotAdmitGoesOverTheNetwork) {
+TEST_F(OtherWay, AProcessThatTheWorkerDoesNotAdmitUsesTheNetwork) {
   Start({}, [](const Peer& peer) {
     EXPECT_EQ(peer, Peer::Host(geteuid(), getpid()));
     return absl::PermissionDeniedError("not admitted");
@@ -136,7 +136,7 @@ TEST_F(OtherWay, AProcessThatAWorkerDoesNotAdmitGoesOverTheNetwork) {
   EXPECT_EQ(accepted_.count(), 0u);
 }
 
-TEST_F(OtherWay, AWorkerThatSaysNothingIsLeftForTheNetworkAndNotAskedAgainSoon) {
+TEST_F(OtherWay, ASilentWorkerIsReachedOverTheNetworkAndNotTriedAgainSoon) {
   std::atomic<int> asked{0};
   Pretend([&](PacketSocket socket) {
     ++asked;
@@ -158,7 +158,7 @@ TEST_F(OtherWay, AWorkerThatSaysNothingIsLeftForTheNetworkAndNotAskedAgainSoon) 
   EXPECT_EQ(asked, 1);
 }
 
-TEST_F(OtherWay, ARingThatIsNotToBeTrustedIsNotMapped) {
+TEST_F(OtherWay, AnUntrustedRingIsNotMapped) {
   const std::string welcome = WelcomeBytes({kSharedMemoryVersion, kRing, "w1"});
   const auto memory = [](unsigned seals, uint64_t bytes) {
     OwnedFd fd(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -201,7 +201,7 @@ TEST_F(OtherWay, ARingThatIsNotToBeTrustedIsNotMapped) {
   }
 }
 
-TEST_F(OtherWay, WhatAWorkerSendsIsReadOnlyAsFarAsItIsSound) {
+TEST_F(OtherWay, AnInvalidPacketOfTheWorkerEndsTheStream) {
   PartsBytes outside, beyond, many;
   ASSERT_TRUE(outside.AddPlace(kRing + 1, 1));
   ASSERT_TRUE(beyond.AddPlace(kRing - 10, 11));

@@ -70,7 +70,7 @@ class SharedRowMessages : public testing::Test {
   size_t bytes_in_packets_ = 0;
 };
 
-TEST_F(SharedRowMessages, ArriveAsTheyWereWithoutTheRing) {
+TEST_F(SharedRowMessages, ArriveUnchangedWithoutTheRing) {
   const auto one = *files_->Create(kFile), two = *files_->Create(kFile);
   SliceList message;
   message.Add(Slice::Of("front"));
@@ -92,7 +92,7 @@ TEST_F(SharedRowMessages, ArriveAsTheyWereWithoutTheRing) {
   EXPECT_EQ(released_, (std::vector<uint64_t>{0, 1, 2}));
 }
 
-TEST_F(SharedRowMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
+TEST_F(SharedRowMessages, StayReadableAfterTheFileAndTheStreamEnd) {
   auto file = *files_->Create(kFile);
   SliceList message;
   message.Add(Row(file, 0, 'a'));
@@ -108,7 +108,7 @@ TEST_F(SharedRowMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
   EXPECT_EQ(released_.size(), 1u);
 }
 
-TEST_F(SharedRowMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
+TEST_F(SharedRowMessages, AreCopiedIfTheClientMapsNoMoreFiles) {
   std::vector<std::shared_ptr<SharedRowFile>> files;
   OutgoingMessage::Kept kept;
   for (uint32_t i = 0; i < kMostFiles + 3; ++i) {
@@ -122,7 +122,7 @@ TEST_F(SharedRowMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
   EXPECT_EQ(files_told_, static_cast<int>(kMostFiles));
 }
 
-TEST_F(SharedRowMessages, PlacesThatAreNotToBeTrustedAreRefused) {
+TEST_F(SharedRowMessages, InvalidPlacesAreRejected) {
   const auto file = *files_->Create(kFile);
   SliceList message;
   message.Add(Row(file, 0, 'a'));

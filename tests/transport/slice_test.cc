@@ -8,7 +8,7 @@
 namespace penstock::transport {
 namespace {
 
-TEST(Slice, TheOwnerIsLetGoWithTheLastCopy) {
+TEST(Slice, ReleasesItsOwnerWithTheLastCopy) {
   auto owner = std::make_shared<const std::string>("bytes");
   SliceList message;
   message.Add(Slice(owner->data(), owner->size(), owner));
@@ -20,7 +20,7 @@ TEST(Slice, TheOwnerIsLetGoWithTheLastCopy) {
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST(SliceCursor, ReadsTheSameBytesHoweverTheyAreCut) {
+TEST(SliceCursor, ReadsTheSameBytesForAnySliceBoundaries) {
   const std::string whole = "0123456789abcdefghij";
   for (size_t cut = 1; cut <= whole.size(); ++cut) {
     SliceList message;

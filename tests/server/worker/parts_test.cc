@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Identity, IsKeptOverRestarts) {
+TEST(Identity, SurvivesRestarts) {
   support::TempFolder folder;
   const auto first = LoadOrMakeWorkerId(folder.path(), RandomSource::Real());
   ASSERT_TRUE(first.ok()) << first.status();
@@ -28,7 +28,7 @@ TEST(Identity, IsKeptOverRestarts) {
   EXPECT_NE(*LoadOrMakeWorkerId(other.path(), RandomSource::Real()), *first);
 }
 
-TEST(Identity, AFileThatHoldsNoneIsSaid) {
+TEST(Identity, AnInvalidIdFileIsNamed) {
   support::TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("worker_id"), "two words\n").ok());
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path(), RandomSource::Real()).status().message()),
@@ -57,7 +57,7 @@ struct WatchedHeap {
   }
 };
 
-TEST(HeapWatch, GivesBackWhatIsFreeWhereTheBudgetIsNear) {
+TEST(HeapWatch, ReleasesFreeMemoryNearTheBudget) {
   WatchedHeap heap;
   EXPECT_EQ(heap.Look(100, 0, 700), 0) << "there is room";
   EXPECT_EQ(heap.Look(950, 20, 0), 0) << "little can be free";
@@ -66,7 +66,7 @@ TEST(HeapWatch, GivesBackWhatIsFreeWhereTheBudgetIsNear) {
   EXPECT_EQ(heap.Look(800, 50, 100), 2) << "and at once again: there is more to come";
 }
 
-TEST(HeapWatch, WhatIsNotCountedAndDoesNotGoIsNotTriedAgain) {
+TEST(HeapWatch, DoesNotTryAgainToReleaseUncountedMemoryThatStays) {
   WatchedHeap heap;
   EXPECT_EQ(heap.Look(600, 300, 0), 1);
   for (int i = 0; i < 1000; ++i) heap.Look(600, 300, 0);
@@ -78,7 +78,7 @@ TEST(HeapWatch, WhatIsNotCountedAndDoesNotGoIsNotTriedAgain) {
   EXPECT_EQ(heap.Look(600, 40, 260), 3);
 }
 
-TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
+TEST(HeapWatch, LooksMoreOftenNearTheBudget) {
   WatchedHeap heap;
   EXPECT_EQ(heap.watch.Look(), kSecond);
   heap.counted = 600;
@@ -116,7 +116,7 @@ struct MeteredLoader {
   double rows_ = 0;
 };
 
-TEST(LoadMeter, GivesTheRateOfTheLastSeconds) {
+TEST(LoadMeter, ReportsTheRateOfTheLastSeconds) {
   MeteredLoader loader;
   EXPECT_NEAR(loader.PassSeconds(10, 100, 1).rows_per_second(), 100, 1);
   const v1::WorkerLoad load = loader.PassSeconds(10, 1000, 0.5);
@@ -126,14 +126,14 @@ TEST(LoadMeter, GivesTheRateOfTheLastSeconds) {
   EXPECT_EQ(load.bytes_sent(), 7u);
 }
 
-TEST(LoadMeter, CapacityIsThatOfTheTimeInWhichRowsWereOwed) {
+TEST(LoadMeter, CapacityCountsOnlyTimeInWhichRowsWereOwed) {
   MeteredLoader loader;
   EXPECT_NEAR(loader.PassSeconds(10, 1000, 1).capacity(), 1000, 1);
   EXPECT_NEAR(loader.PassSeconds(60, 1000, 0.02).capacity(), 1000, 1) << "a slow trainer does not lower the capacity";
   EXPECT_NEAR(loader.PassSeconds(60, 1000, 0).capacity(), 1000, 1) << "an idle worker keeps its capacity";
 }
 
-TEST(LoadMeter, AWorkerThatIsSaturatedAndSlowIsSeenWithinTwoSeconds) {
+TEST(LoadMeter, ASaturatedSlowWorkerIsDetectedWithinTwoSeconds) {
   MeteredLoader loader;
   loader.PassSeconds(60, 1000, 1);
   EXPECT_NEAR(loader.PassSeconds(2, 200, 1).capacity(), 200, 5);
@@ -146,19 +146,19 @@ TEST(LoadMeter, RowsThatTakeSecondsAreMeasuredOverALongerTime) {
   EXPECT_NEAR(loader.PassSeconds(60, 0.4, 1).capacity(), 0.4, 0.05);
 }
 
-TEST(LoadMeter, AWorkerThatIsStuckLosesItsCapacity) {
+TEST(LoadMeter, AStuckWorkerLosesItsCapacity) {
   MeteredLoader loader;
   loader.PassSeconds(10, 1000, 1);
   EXPECT_LT(loader.PassSeconds(10, 0, 1).capacity(), 200);
   EXPECT_LT(loader.PassSeconds(80, 0, 1).capacity(), 0.1);
 }
 
-TEST(LoadMeter, SaysNoCapacityBeforeThereIsWorkToMeasure) {
+TEST(LoadMeter, ReportsNoCapacityBeforeItHasMeasuredWork) {
   MeteredLoader loader;
   EXPECT_EQ(loader.Pass(kSecond, 10, 1).capacity(), 0);
 }
 
-TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
+TEST(IndexPrefetch, CoversTheShardsThatTheWorkerOwnsOrBacks) {
   v1::Job job;
   for (int i = 0; i < 4; ++i) job.mutable_snapshot()->add_shards()->set_records(i == 2 ? 0 : 10);
   v1::View* view = job.mutable_view();
@@ -182,12 +182,12 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
 }
 
 // The digest is also a promise between releases: if it changes, rows have changed, and readers reject earlier states.
-TEST(Conformance, IsAHashThatDoesNotChangeFromCallToCall) {
+TEST(Conformance, IsTheSameHashInEachCall) {
   EXPECT_EQ(augment::ConformanceDigest().size(), 16u);
   EXPECT_EQ(augment::ConformanceDigest(), augment::ConformanceDigest());
 }
 
-TEST(DaemonOptions, FlagsAloneAreEnough) {
+TEST(DaemonOptions, FlagsSufficeWithoutAFile) {
   support::TempFolder folder;
   const auto options = server::ParseDaemonCommandLine({"worker", "--coordinator", "host:7070", "--data-root",
                                                        "data=" + folder.path(), "--memory-budget=1GiB", "--threads",
@@ -234,7 +234,7 @@ TEST(DaemonOptions, FlagsOverrideTheFile) {
   EXPECT_EQ(options->config.state_dir(), "/s");
 }
 
-TEST(DaemonOptions, MistakesAreNamedWithTheWayOut) {
+TEST(DaemonOptions, MistakesAreNamedWithARemedy) {
   const auto message = [](const std::vector<std::string>& arguments) {
     return std::string(server::ParseDaemonCommandLine(arguments).status().message());
   };

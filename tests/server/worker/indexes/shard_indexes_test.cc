@@ -181,7 +181,7 @@ TEST_F(ShardIndexesTest, AFleetWalksEachFileOnceAndEachTouchedFileOnceMore) {
   EXPECT_EQ(walks_.load(), 200);
 }
 
-TEST_F(ShardIndexesTest, ColdWorkersWalkNothingThatTheCoordinatorHasWhileItCannotBeAsked) {
+TEST_F(ShardIndexesTest, ColdWorkersWalkNoIndexedFileWhileTheCoordinatorIsAway) {
   MakeShards(20);
   MakeWorkers(101);
   for (size_t shard = 0; shard < files_.size(); ++shard) ASSERT_TRUE(Get(0, shard).ok());
@@ -235,7 +235,7 @@ TEST_F(ShardIndexesTest, ATouchedFileDoesNotStopTheJob) {
   EXPECT_EQ(walks_.load(), 2);
 }
 
-TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTheRightBytesHelp) {
+TEST_F(ShardIndexesTest, ChangedContentIsRejectedAfterOneWalkUntilTheContentIsRestored) {
   MakeShards(1);
   MakeWorkers(2);
   ASSERT_TRUE(Get(0, 0).ok());
@@ -255,7 +255,7 @@ TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTh
   EXPECT_TRUE(Get(1, 0).ok());
 }
 
-TEST_F(ShardIndexesTest, CopiesWithTimesOfTheirOwnAreWalkedOnceEach) {
+TEST_F(ShardIndexesTest, CopiesWithDifferentTimesAreWalkedOnceEach) {
   MakeShards(1);
   MakeWorkers(4);
   support::TempFolder elsewhere;
@@ -287,7 +287,7 @@ TEST_F(ShardIndexesTest, AStoppedWorkerWalksNothing) {
   EXPECT_EQ(walks_.load(), 0);
 }
 
-TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
+TEST_F(ShardIndexesTest, StoppingEndsAWalkInProgress) {
   MakeShards(1);
   // The walk reports progress several times. The first report stops the worker.
   support::WriteShard(files_[0], std::vector<std::string>(40, std::string(1 << 20, 'x')));

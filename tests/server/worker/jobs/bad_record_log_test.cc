@@ -18,7 +18,7 @@ class BadRecordLogTest : public ::testing::Test {
   BadRecordLog log{[this](const std::string& line) { lines.push_back(line); }, 3};
 };
 
-TEST_F(BadRecordLogTest, NamesEachRecordOnceWhateverEpochOrSessionReadsIt) {
+TEST_F(BadRecordLogTest, NamesEachRecordOnceForAllEpochsAndSessions) {
   for (int epoch = 0; epoch < 3; ++epoch) {
     Find("train", 1, 7);
     Find("train", 1, 8);
@@ -29,7 +29,7 @@ TEST_F(BadRecordLogTest, NamesEachRecordOnceWhateverEpochOrSessionReadsIt) {
                                  "job 'eval': a bad record, its row is masked: record 7"));
 }
 
-TEST_F(BadRecordLogTest, RemembersABoundedNumberAndSaysThatThereAreMore) {
+TEST_F(BadRecordLogTest, RemembersABoundedNumberAndReportsThatMoreExist) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (uint64_t record = 0; record < 10; ++record) {
       EXPECT_EQ(Find("train", 1, record), epoch == 0 || record >= 3) << record;
@@ -40,7 +40,7 @@ TEST_F(BadRecordLogTest, RemembersABoundedNumberAndSaysThatThereAreMore) {
   EXPECT_THAT(lines[3], HasSubstr("penstock quarantine train"));
 }
 
-TEST_F(BadRecordLogTest, AnotherSubmissionIsNamedAgainAndWhatIsGoneIsForgotten) {
+TEST_F(BadRecordLogTest, AnotherSubmissionIsNamedAgainAndRemovedJobsAreForgotten) {
   Find("train", 1, 7);
   Find("train", 2, 7);
   EXPECT_EQ(lines.size(), 2u);

@@ -84,7 +84,7 @@ TEST_F(RecordReportsTest, ReportsTheFirstRecordAtOnceAndFurtherOnesTogether) {
   EXPECT_EQ(link_.requests.size(), 2u);
 }
 
-TEST_F(RecordReportsTest, RepeatsAReportUntilTheCoordinatorHasTakenIt) {
+TEST_F(RecordReportsTest, RepeatsAReportUntilTheCoordinatorAcceptsIt) {
   link_.away = true;
   Add("train", 1, 7);
   sim_.RunFor(5 * kSecond + kSecond / 2);
@@ -117,7 +117,7 @@ TEST_F(RecordReportsTest, KeepsABoundedListAndFewMessages) {
   EXPECT_EQ(messages, RecordReports::kMostMessages);
 }
 
-TEST_F(RecordReportsTest, AFlushReportsAllThatWaitsAndEndsWithTheFirstFailure) {
+TEST_F(RecordReportsTest, AFlushReportsAllWaitingRecordsAndEndsWithTheFirstFailure) {
   int flushed = 0;
   reports_->Flush([&] { ++flushed; });
   sim_.RunFor(0);

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using TasksTest = PreparedJobTest;
 
-TEST_F(TasksTest, NameWhatIsWrong) {
+TEST_F(TasksTest, ReportsNameEachMistake) {
   const TaskTools tools = MakeTools();
   v1::Task task;
   v1::JobSpec* spec = task.mutable_prepare()->mutable_spec();
@@ -40,7 +40,7 @@ TEST_F(TasksTest, NameWhatIsWrong) {
   EXPECT_THAT(report.message(), HasSubstr("gone"));
 }
 
-TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
+TEST_F(TasksTest, AMissingKeyFailsTheProbeUnlessAllowed) {
   v1::Task task;
   v1::Job* job = task.mutable_probe()->mutable_job();
   *job = job_;
@@ -59,7 +59,7 @@ TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
   EXPECT_EQ(report.code(), 0) << report.message();
 }
 
-TEST_F(TasksTest, TheFilesThatAreThereNowAreListedAndNoneIsAnAnswerToo) {
+TEST_F(TasksTest, ListsThePresentFilesWhichMayBeNone) {
   v1::Task task;
   *task.mutable_list()->mutable_spec() = dataset_.job;
   support::WriteShard(dataset_.files[0] + "-more", {"another"});
@@ -75,7 +75,7 @@ TEST_F(TasksTest, TheFilesThatAreThereNowAreListedAndNoneIsAnAnswerToo) {
   EXPECT_EQ(report.files_size(), 0);
 }
 
-TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
+TEST_F(TasksTest, AJobWithRowsTooLargeForAMessageIsRejectedWithTheNumbers) {
   v1::Task task;
   *task.mutable_prepare()->mutable_spec() = dataset_.job;
   v1::Feature* feature = task.mutable_prepare()->mutable_spec()->add_features();
@@ -90,7 +90,7 @@ TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
 }
 
 // Policies apply to records: with an unknown record list of a shard there is no record to mask.
-TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
+TEST_F(TasksTest, AShardThatCannotBeWalkedIsRejectedWithARemedy) {
   const TaskTools tools = MakeTools();
   v1::Task task;
   *task.mutable_index()->mutable_shard() = job_.snapshot().shards(0);
@@ -106,7 +106,7 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
   EXPECT_THAT(report.message(), HasSubstr("penstock verify"));
 }
 
-TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
+TEST_F(TasksTest, AFileThatDiffersFromTheSnapshotIsNamed) {
   const sources::SnapshotShard shard = server::SnapshotOf(job_.snapshot())->shards()[0];
   support::WriteShard(dataset_.files[0], {"another"});
   const auto index = indexes_.Get(shard, dataset_.files[0], sources::IndexOptions());

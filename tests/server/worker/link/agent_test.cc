@@ -120,7 +120,7 @@ class AgentTest : public ::testing::Test {
   std::shared_ptr<Agent> agent_;
 };
 
-TEST_F(AgentTest, RegistersHearsOfJobsAndBeats) {
+TEST_F(AgentTest, RegistersWatchesJobsAndSendsHeartbeats) {
   sim_.RunFor(kSecond);
   EXPECT_EQ(ready_, 1);
   EXPECT_EQ(jobs_seen_, 1);
@@ -129,7 +129,7 @@ TEST_F(AgentTest, RegistersHearsOfJobsAndBeats) {
   EXPECT_EQ(coordinator_.watches, 2);  // and one that waits
 }
 
-TEST_F(AgentTest, BeatsWhenItIsToldToAndNotLaterThanTwiceItsOwnPeriod) {
+TEST_F(AgentTest, BeatsAtTheRequestedTimesAndAtLeastEveryTwoPeriods) {
   sim_.RunFor(kSecond);
   coordinator_.next_beat_ms = 20;
   sim_.RunFor(kSecond);
@@ -143,7 +143,7 @@ TEST_F(AgentTest, BeatsWhenItIsToldToAndNotLaterThanTwiceItsOwnPeriod) {
   EXPECT_NEAR(coordinator_.beats - before, 10, 2) << "its own period is 50 ms";
 }
 
-TEST_F(AgentTest, TriesAgainUntilTheCoordinatorIsThereAndOutlivesItsAbsence) {
+TEST_F(AgentTest, RetriesUntilTheCoordinatorIsThereAndSurvivesItsAbsence) {
   coordinator_.away = true;
   sim_.RunFor(10 * kSecond);
   EXPECT_EQ(ready_, 0);
@@ -158,7 +158,7 @@ TEST_F(AgentTest, TriesAgainUntilTheCoordinatorIsThereAndOutlivesItsAbsence) {
   EXPECT_GT(coordinator_.beats, beats + 10);
 }
 
-TEST_F(AgentTest, RegistersAgainWhenItIsNotKnown) {
+TEST_F(AgentTest, RegistersAgainOnRequest) {
   sim_.RunFor(kSecond);
   coordinator_.next_reply.set_register_again(true);
   sim_.RunFor(kSecond);
@@ -166,7 +166,7 @@ TEST_F(AgentTest, RegistersAgainWhenItIsNotKnown) {
   EXPECT_EQ(ready_, 1);
 }
 
-TEST_F(AgentTest, DoesEveryTaskThoughTheyAreRepeatedInReplies) {
+TEST_F(AgentTest, RunsEveryTaskIfRepliesRepeatTasks) {
   GiveTasks(20);
   sim_.RunFor(2 * kSecond);
   EXPECT_TRUE(coordinator_.open_tasks.empty());
@@ -174,7 +174,7 @@ TEST_F(AgentTest, DoesEveryTaskThoughTheyAreRepeatedInReplies) {
   EXPECT_LE(ran_.size(), 25u);  // a reply under way may repeat finished tasks
 }
 
-TEST_F(AgentTest, NoTaskBeginsAfterTheStop) {
+TEST_F(AgentTest, StartsNoTaskAfterTheStop) {
   GiveTasks(20);
   sim_.RunUntil([&] { return ran_.size() == 5; }, 10 * kSecond);
   agent_->Stop();
@@ -183,7 +183,7 @@ TEST_F(AgentTest, NoTaskBeginsAfterTheStop) {
   EXPECT_TRUE(coordinator_.reports.size() <= 5u);
 }
 
-TEST_F(AgentTest, PassesAnOperatorsDrainOnOnce) {
+TEST_F(AgentTest, ReportsAnOperatorsDrainOnce) {
   sim_.RunFor(kSecond);
   for (int i = 0; i < 2; ++i) {
     coordinator_.next_reply.set_drain(true);
@@ -192,7 +192,7 @@ TEST_F(AgentTest, PassesAnOperatorsDrainOnOnce) {
   EXPECT_EQ(drains_, 1);
 }
 
-TEST_F(AgentTest, TheLastHeartbeatIsTheOneThatSaysLeaving) {
+TEST_F(AgentTest, TheLastHeartbeatIsTheLeavingOne) {
   sim_.RunFor(kSecond);
   agent_->SetDraining();
   sim_.RunFor(2 * kMillisecond);
@@ -205,7 +205,7 @@ TEST_F(AgentTest, TheLastHeartbeatIsTheOneThatSaysLeaving) {
   EXPECT_FALSE(coordinator_.beat_after_left);
 }
 
-TEST_F(AgentTest, LeavesOnce) {
+TEST_F(AgentTest, MayLeaveOnlyOnce) {
   sim_.RunFor(kSecond);
   const auto leave_twice = [&] {
     for (int i = 0; i < 2; ++i) {
@@ -225,7 +225,7 @@ TEST_F(AgentTest, NeverCallsBackAfterTheStop) {
   EXPECT_EQ(left, 0);
 }
 
-TEST_F(AgentTest, LeavesThoughTheCoordinatorIsAway) {
+TEST_F(AgentTest, LeavesWithoutTheCoordinator) {
   sim_.RunFor(kSecond);
   coordinator_.away = true;
   int left = 0;
@@ -263,7 +263,7 @@ class BusyCoordinator : public CoordinatorLink {
   std::atomic<uint64_t> next_{1};
 };
 
-TEST(AgentOnThreads, StopsWhileTasksBringMoreTasks) {
+TEST(AgentOnThreads, StopsWhileEachTaskCausesAnother) {
   for (int round = 0; round < 20; ++round) {
     ThreadPool strands(2, "strands"), tasks(2, "tasks");
     BusyCoordinator coordinator;

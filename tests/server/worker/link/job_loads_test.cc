@@ -7,7 +7,7 @@
 namespace penstock::worker {
 namespace {
 
-TEST(JobLoads, JobsOfOneNameAreToldTogether) {
+TEST(JobLoads, JobsOfTheSameNameAreReportedTogether) {
   loader::JobTimes before, after;
   before.job = after.job = "train";
   before.rows = 10;
@@ -51,7 +51,7 @@ TEST(JobLoads, AreBounded) {
   EXPECT_EQ(sum, 100);
 }
 
-TEST(SendTimes, AFullStreamCountsUntilItsMessageIsTaken) {
+TEST(SendTimes, AFullStreamCountsUntilItsMessageIsAccepted) {
   SendTimes times;
   const auto sends = times.Of("train");
   EXPECT_EQ(times.Of("train"), sends);
@@ -68,7 +68,7 @@ TEST(SendTimes, AFullStreamCountsUntilItsMessageIsTaken) {
   EXPECT_EQ(times.Get(100 * kSecond).at("train").streams, 1u);
 }
 
-TEST(SendTimes, JobsWithoutAStreamAreForgottenWhenThereAreMany) {
+TEST(SendTimes, ManyJobsWithoutAStreamAreForgotten) {
   SendTimes times;
   const auto kept = times.Of("kept");
   for (int i = 0; i < 1000; ++i) times.Of(absl::StrCat("job-", i));
