@@ -15,7 +15,7 @@ done
 ! grep -rq "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h' ||
   fail "the package names the source tree: $(grep -rl "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h')"
 
-# A copy of the example, so that no other file of the tree is near.
+# Builds a copy of the example, so that it finds no other file of the tree.
 cp -r "$source_dir/client/examples" "$place/examples"
 cmake -G Ninja -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
   >"$place/configure.log" 2>&1 || { cat "$place/configure.log"; fail "an outsider cannot find_package(Penstock)"; }

@@ -82,7 +82,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
     alone.workers[0]->Behave(c.how);
     auto reader = alone.Open(alone.options());
     ASSERT_NE(reader, nullptr);
-    // The reader returns no row of it.
+    // The reader returns no row of the malformed message.
     std::string message;
     do {
       const auto batch = reader->Next(absl::Milliseconds(50));
@@ -90,7 +90,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
       message = std::string(batch.status().message());
     } while (message.find("worker w0") == std::string::npos || message.find(c.says) == std::string::npos);
 
-    // Another worker replaces it.
+    // If there is another worker, it serves all rows.
     FakeCluster two(2);
     two.workers[0]->Behave(c.how);
     auto other = two.Open(two.options());

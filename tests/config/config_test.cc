@@ -148,7 +148,7 @@ TEST(JobFile, AFileNameCheckRejectsNamesOfFiles) {
               ElementsAre("2 dataset[0].files[0]: vault://shelf/train-* is a URL"));
 }
 
-// Each old name, in a place where the new one may stand.
+// A use of each old name, where the new name is valid.
 const std::map<std::string, std::string> kRenamedUses = {
     {"centre_crop", "ops { centre_crop { height: 8 width: 8 } }"},
     {"colour_jitter", "ops { colour_jitter { hue: 0.1 } }"},

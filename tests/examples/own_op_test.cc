@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 constexpr int kSide = 6;
 
-// A job on raw pixels: no decoder is between the input and what a test looks at.
+// A job on raw pixels, so that no decoder changes them before a test checks them.
 v1::JobSpec RawJob(const std::string& ops) {
   return augment::ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 6 shape: 6 shape: 3 }\n" + ops);
@@ -163,7 +163,7 @@ TEST(OwnOp, NameAndVersionAreInTheFingerprint) {
   ASSERT_TRUE(RegisterOwnOp({.name = "one", .version = "1a", .make = make}).ok());
   ASSERT_TRUE(RegisterOwnOp({.name = "two", .version = "1", .make = make}).ok());
   const auto fingerprint = [](const std::string& ops) { return augment::BuildPipeline(RawJob(ops))->fingerprint(); };
-  // What an op adds, wherever it stands, is name and version.
+  // An op adds its name and version to the fingerprint, at any depth.
   for (const std::string ops :
        {"custom { op: 'one' }", "random_apply { ops { one_of { ops { custom { op: 'one' } } } } }"}) {
     const v1::JobSpec job = RawJob("ops { " + ops + " }");

@@ -67,7 +67,7 @@ class DamagedCopies : public ::testing::Test {
 
   // The digest of `epochs` epochs of the intact data.
   std::string Intact(uint64_t epochs = 2) const { return support::PlainDigest(dataset_, dataset_.job, epochs); }
-  // The same if every copy is damaged.
+  // The digest if every copy is damaged.
   std::string Damaged(uint64_t epochs = 2) const {
     support::TestDataset damaged = dataset_;
     damaged.roots = damaged_;
@@ -174,7 +174,7 @@ const auto kPolicies =
     testing::Combine(testing::Values(v1::FAIL, v1::SUBSTITUTE, v1::MASK), testing::Values(v1::BY_RECORD, v1::BY_RANK));
 INSTANTIATE_TEST_SUITE_P(Policies, DamagedCopiesByPolicy, kPolicies, NameOf);
 
-// Idle for ten seconds. ctest runs the policies at the same time.
+// This test is idle for ten seconds, so ctest runs the policies at the same time.
 class IntactCopyAway : public DamagedCopiesByPolicy {};
 TEST_P(IntactCopyAway, ForTenSecondsDelaysTheDecision) {
   support::ProcessCluster cluster(Empty(), dataset_.roots);
@@ -199,7 +199,7 @@ TEST_P(IntactCopyAway, ForTenSecondsDelaysTheDecision) {
 }
 INSTANTIATE_TEST_SUITE_P(Policies, IntactCopyAway, kPolicies, NameOf);
 
-// They wait until the readers decide without a worker or the coordinator. ctest runs them at the same time.
+// These tests wait until readers decide without a worker or the coordinator. ctest runs them at the same time.
 class DamagedCopiesLongAway : public DamagedCopies {};
 
 TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersIfTheIntactCopyIsAwayForLong) {

@@ -159,7 +159,7 @@ TEST_F(FaultsTest, AKilledWorkerServesAgainAfterItsRestart) {
   EXPECT_EQ(result.digest, expected_);
 }
 
-// The worker's rows come from it or from others, a few of them from both. bench/slow_worker.sh measures the cost.
+// The worker's rows arrive from the worker or from others, a few from both. bench/slow_worker.sh measures the cost.
 TEST_F(FaultsTest, AWorkerStoppedForFourFifthsOfTheTimeChangesNoRow) {
   support::ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
@@ -178,7 +178,7 @@ TEST_F(FaultsTest, AWorkerStoppedForFourFifthsOfTheTimeChangesNoRow) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-// The reader waits for a step that takes workers long to make, and does not fetch its rows a second time.
+// Workers take long to make the step. The reader waits for it, and does not fetch its rows a second time.
 TEST(LargeStepTest, HealthyWorkersMakeALargeStepWithoutFetchesOrDuplicates) {
   support::TempFolder folder;
   support::TestDataset large = support::MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());

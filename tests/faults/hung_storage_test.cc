@@ -70,7 +70,7 @@ class HungWorkerTest : public HungStorageTest {
       support::ReadThrough(cluster_->address(), plan).status.IgnoreError();
     });
   }
-  // Includes the work after the worker's end.
+  // Checks the time until all workers are stopped and destroyed.
   void ExpectStopsInTime() {
     const auto start = std::chrono::steady_clock::now();
     cluster_->StopWorkers();
@@ -199,7 +199,7 @@ TEST_F(HungProcessTest, AWorkerThatHangsOnItsDataRootsEndsAtOnce) {
                            folder_.File("state"), "--data-root", data_.path()},
                           folder_.File("log"), Environment());
   // The worker logs nothing before it has its data roots. A second suffices to get there.
-  EXPECT_EQ(worker.WaitForExit(seconds(1)), INT_MIN) << "it does not hang";
+  EXPECT_EQ(worker.WaitForExit(seconds(1)), INT_MIN) << "the worker does not hang";
   worker.Signal(SIGTERM);
   EXPECT_EQ(worker.WaitForExit(seconds(2)), 1);
 }

@@ -293,7 +293,7 @@ TEST_F(TraceTest, AnInterruptedTraceLeavesNoFileAndTheNextOneIsComplete) {
   trace->Signal(SIGINT);
   const int exit = trace->WaitForExit();
   EXPECT_NE(exit, 0);
-  EXPECT_NE(exit, INT_MIN) << "it goes on";
+  EXPECT_NE(exit, INT_MIN) << "the command continues";
   EXPECT_FALSE(std::filesystem::exists(file()));
   EXPECT_TRUE(reader_->running());
 }

@@ -238,7 +238,7 @@ TEST_F(SimLanesTest, AWorkerAcceptsNoMoreLanesThanItsLimit) {
   Begin(5, two);
   for (int i = 0; i < 5; ++i) Send(50);
   ExpectAllInOrder();
-  EXPECT_EQ(network_->calls.size(), 3u) << "the third was refused, and no other asked for";
+  EXPECT_EQ(network_->calls.size(), 3u) << "the worker rejects the third, and the client requests no other";
   EXPECT_EQ(acceptor_.ends.size(), 1u) << "a lane is no stream";
 }
 

@@ -21,13 +21,13 @@ class FakeStore final : public coordinator::Store {
   void Commit(coordinator::StoreCommit commit, Done done) override;
   void Settle(std::string id, uint64_t expected_revision, Done done) override;
 
-  // Later commits store nothing and have this error; OK ends that.
+  // Makes later commits fail with this error and store nothing. With OK, later commits succeed.
   void FailWith(absl::Status status);
   // The next commit is stored or not, and its outcome is unknown. So are the next `settles` attempts to settle it.
   void LoseNextOutcome(bool stored, int settles = 0);
   // Acts as another writer, whose commit stores nothing.
   void Supersede();
-  // While held, commits take effect, but their outcomes are reported at the end of that.
+  // While held, commits take effect, but their outcomes are reported only when the hold ends.
   void Hold(bool hold);
 
   // Commits that the store received, failed ones included.

@@ -144,7 +144,7 @@ TEST(LaneChoiceTest, KeepsOneLaneIfMoreDoNotIncreaseTheRate) {
     more += LanesAfter(&choice, link, 4, &now, 1) > 1 ? 1 : 0;
     ++looks;
   }
-  EXPECT_LT(more / looks, 0.02) << "what did not pay is hardly tried again";
+  EXPECT_LT(more / looks, 0.02) << "lanes that did not help are rarely tried again";
 }
 
 TEST(LaneChoiceTest, TriesNoFurtherLaneIfTheWorkerWaitsForRows) {

@@ -246,7 +246,7 @@ TEST(Ring, RowsLeaveRoomForCopiesAndFreedBlocksAreReused) {
   EXPECT_EQ(ring->Allocate(100'000), rows[2]);
   ring->End();
   ring->Deallocate(rows[2], 100'000);
-  EXPECT_EQ(ring->Allocate(100'000), nullptr) << "a ring that was lost is never used again";
+  EXPECT_EQ(ring->Allocate(100'000), nullptr) << "an ended ring allocates no block";
 }
 
 }  // namespace

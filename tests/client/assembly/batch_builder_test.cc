@@ -91,7 +91,8 @@ struct Half {
   uint16_t bits;
 };
 
-// The public header repeats the element types, because it includes none of our headers. Columns are cast to them.
+// The public header repeats the element types, because it includes no internal header. Code casts the column types to
+// the public ones.
 TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
   using Type = ElementType;
   const std::pair<Type, v1::DataType> types[] = {
@@ -127,7 +128,8 @@ TEST(ColumnView, TryDataReturnsTheErrorOfAnotherType) {
   EXPECT_EQ(image.TryData<uint8_t>().status().message(),
             "column \"image\" holds float32, which data<unsigned char>() does not read; ask for that type, or cast the "
             "column in the job");
-  EXPECT_EQ(image.TryData<int32_t>().status().code(), absl::StatusCode::kInvalidArgument) << "as wide, of another kind";
+  EXPECT_EQ(image.TryData<int32_t>().status().code(), absl::StatusCode::kInvalidArgument)
+      << "the same width, but another kind";
 }
 
 TEST(ColumnView, StringColumnsHaveNoData) {

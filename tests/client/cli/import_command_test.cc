@@ -124,7 +124,7 @@ TEST_F(ImportCommand, ImportsListsAndReportsTheirBadFiles) {
   EXPECT_THAT(outcome.out, HasSubstr("\"records\": 2"));
   EXPECT_THAT(outcome.out, HasSubstr("\"skipped\": 1"));
   EXPECT_THAT(imports::FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
-  // A damaged image is left out too, and is not reported as one that stays.
+  // --skip-bad also skips a damaged image, and does not report that the file stays unchanged.
   const std::string whole = *ReadWholeFile(dir_.File("photos/class 0/0.jpg"));
   dir_.Write("photos/cut.jpg", whole.substr(0, whole.size() / 2));
   dir_.Write("photos/damaged.txt", "class 0/0.jpg 5\ncut.jpg 7\n");

@@ -38,8 +38,8 @@ TEST(JobReport, WarnsOfManyDroppedRowsAndSuggestsABatchSize) {
       ElementsAre("batch: an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end: batch { "
                   "size: 4 } leaves out less, last: PAD or PARTIAL nothing"));
   EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 60), ElementsAre(HasSubstr("`penstock submit` refuses that")));
-  EXPECT_THAT(WarningsOf(Job("batch { size: 32 }"), 100), IsEmpty()) << "4 of 100";
-  EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 0), IsEmpty()) << "not known";
+  EXPECT_THAT(WarningsOf(Job("batch { size: 32 }"), 100), IsEmpty()) << "4 of 100 rows are few";
+  EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 0), IsEmpty()) << "the number of records is unknown";
   EXPECT_EQ(EpochRows(Job("order { repeats: 3 }"), 20), 60u);
 }
 

@@ -70,7 +70,7 @@ TEST(DamagedRows, AskEachWorkerOnceForARecordThatSeveralRowsNeed) {
   world.Damaged(third, 2, 20);
   EXPECT_THAT(world.asked, ElementsAre(20));
   world.Damaged("w0", 3, 20);
-  EXPECT_EQ(world.fetches.size(), 2u) << "all are known to have a damaged copy";
+  EXPECT_EQ(world.fetches.size(), 2u) << "every worker is known to have a damaged copy";
   EXPECT_THAT(world.asked, ElementsAre(20));
   world.tracker->Decided({20}, world.now);
   world.CarryOut();
@@ -186,7 +186,7 @@ TEST(DamagedRows, ComeFromALostWorkerThatReturnsWithAnIntactCopy) {
   world.Pass(3 * kSecond);
   EXPECT_EQ(world.fetched["w1"], 2u);
   world.Pass(40 * kSecond);
-  EXPECT_THAT(world.stored, IsEmpty()) << "it is there, and has not answered";
+  EXPECT_THAT(world.stored, IsEmpty()) << "w1 is back, but has not answered";
   EXPECT_TRUE(world.Content("w1", 0));
   EXPECT_TRUE(world.tracker->head_complete());
   world.Pass(60 * kSecond);
@@ -223,7 +223,7 @@ TEST(DamagedRows, WaitThirtySecondsForAWorkerWhoseStorageFails) {
   RefuseRow0(&world);
   world.CoordinatorAwayForLong();
   world.Answer("w1", 0, absl::UnavailableError("/data: Input/output error"));
-  EXPECT_THAT(world.asked, ElementsAre(0)) << "the coordinator asks it, too";
+  EXPECT_THAT(world.asked, ElementsAre(0)) << "the coordinator asks w1, too";
   uint64_t answered = 1;
   while (world.now < refused + 30 * kSecond - 200 * kMillisecond) {
     world.Pass(100 * kMillisecond);
@@ -329,7 +329,7 @@ TEST(DamagedRows, TheReaderWaitsForTheCoordinatorBeforeItDecides) {
   EXPECT_THAT(world.tracker->DescribeMissing(), HasSubstr("waiting up to 30 s for the coordinator, which is away"));
   world.tracker->CoordinatorBack();
   world.Pass(60 * kSecond);
-  EXPECT_THAT(world.stored, IsEmpty()) << "it is back, and decides";
+  EXPECT_THAT(world.stored, IsEmpty()) << "the coordinator is back, and decides";
   world.tracker->CoordinatorAway(world.now);
   world.Pass(29 * kSecond);
   EXPECT_THAT(world.stored, IsEmpty());
@@ -350,7 +350,8 @@ TEST(DamagedRows, AStoppedReaderWaitsForTheCoordinatorAgainAfterItResumes) {
   EXPECT_EQ(world.stored.count(0), 1u);
 }
 
-// w0 finds no image in record 0, and its copy of the substitute 20 is damaged. w1 cannot read record 0, and has 20.
+// w0 finds no image in record 0. Its copy of the substitute, record 20, is damaged. w1 cannot read record 0, but has
+// an intact record 20.
 TEST(DamagedRows, ABadRecordIsReportedToOtherWorkersWhileItsSubstituteIsRead) {
   for (const bool w1_first : {false, true}) {
     ByHand world(2);
@@ -423,7 +424,7 @@ TEST(DamagedRows, ADecisionDuringARequestCausesNoSecondRequestAtOnce) {
   world.CarryOut();
   EXPECT_EQ(world.fetches.size(), 1u) << "a request to w1 is open, and w1 may know the decision";
   world.Damaged("w1", 0, 0);
-  ASSERT_EQ(world.fetches.size(), 2u) << "it did not";
+  ASSERT_EQ(world.fetches.size(), 2u) << "w1 did not know the decision";
   EXPECT_THAT(world.fetches[1].decided, ElementsAre(0));
   EXPECT_THAT(world.asked, IsEmpty());
   world.Answer(world.fetches[1].worker, 0, absl::OkStatus());

@@ -158,7 +158,7 @@ TEST(Delivery, ARejectionIsReportedIfNoOtherWorkerServes) {
   world.Refuse(0, absl::ResourceExhaustedError("needs 10 bytes, has 5"));
   world.ChangeView({0, 1});
   ASSERT_EQ(world.Run(60 * kSecond), "");
-  EXPECT_TRUE(world.finished()) << "the other one serves all";
+  EXPECT_TRUE(world.finished()) << "the other worker serves all rows";
 
   World alone(options);
   alone.Refuse(0, absl::ResourceExhaustedError("needs 10 bytes, has 5"));
@@ -170,7 +170,7 @@ TEST(Delivery, ARejectionIsReportedIfNoOtherWorkerServes) {
   EXPECT_NE(std::string(refusal.message()).find("needs 10 bytes"), std::string::npos) << refusal;
   alone.Refuse(0, absl::OkStatus());
   ASSERT_EQ(alone.Run(30 * kSecond), "");
-  EXPECT_TRUE(alone.finished()) << "and asked again all the while";
+  EXPECT_TRUE(alone.finished()) << "the tracker keeps asking the workers that rejected it";
 }
 
 TEST(Delivery, AFailureIsReportedWithItsStep) {
@@ -330,7 +330,7 @@ TEST(Delivery, AWorkerThatReturnsToTheViewHasNoEarlierFailures) {
   world.tracker->ViewChanged(without, world.now);
   world.SetView(2, 3);
   EXPECT_TRUE(world.tracker->FailedWorkers().empty());
-  EXPECT_EQ(world.tracker->NextTick(world.now), world.now) << "it is tried at once";
+  EXPECT_EQ(world.tracker->NextTick(world.now), world.now) << "the tracker tries w0 at once";
 }
 
 TEST(Pace, HasTheRateSinceATimeAndABestRateThatFades) {

@@ -28,8 +28,8 @@ TEST(WindowSize, DoesNotGrowForNearWorkers) {
 TEST(WindowSize, FillsALongLinkWithinSeconds) {
   WindowSize size(16, 1000);
   Read(&size, 100 * kMillisecond, 400, 3);
-  EXPECT_GE(size.steps() / 2, 40u) << "what is under way in a round trip";
-  EXPECT_LE(size.steps(), 200u) << "and not all that there is room for";
+  EXPECT_GE(size.steps() / 2, 40u) << "the steps in flight during a round trip";
+  EXPECT_LE(size.steps(), 200u) << "fewer than the limit permits";
 }
 
 TEST(WindowSize, StaysWithinItsLimit) {

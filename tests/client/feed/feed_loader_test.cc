@@ -111,7 +111,7 @@ TEST_F(FeedLoaderTest, AFailureOfTheStreamBeforeASeekDoesNotBlockTheNextStream) 
   EXPECT_EQ(answer->stream, 2u);
   Want(2, 0);
   const auto failed = trainer_->Receive();
-  ASSERT_TRUE(failed.has_value()) << "batch 0 the new stream failed is not even tried";
+  ASSERT_TRUE(failed.has_value()) << "the new stream did not try its batch 0";
   EXPECT_EQ(failed->type, 21u);
   EXPECT_EQ(failed->stream, 2u);
   EXPECT_THAT(failed->body, HasSubstr("the new stream failed"));

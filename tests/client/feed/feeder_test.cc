@@ -143,7 +143,7 @@ TEST_F(FeederTest, AMissingKeyIsRejectedUnlessAllowed) {
   Trainer trainer(numbers);
   const Trainer::Loader meant = trainer.Open(R"(, "allow_missing": true)");
   EXPECT_EQ(meant.opened.type, 16u) << meant.opened.body;
-  const Trainer::Loader refused = trainer.Open();  // though the other loader has it open
+  const Trainer::Loader refused = trainer.Open();  // although the other loader has the job open
   EXPECT_THAT(refused.opened.body, HasSubstr("INVALID_ARGUMENT"));
   EXPECT_THAT(refused.opened.body, HasSubstr("features[1].key: none of the first"));
   EXPECT_THAT(refused.opened.body, HasSubstr("did you mean 'values'?"));

@@ -137,12 +137,12 @@ TEST(SessionWaits, FileErrorsOfTheCoordinatorAreReportedAtOnceAndNotAfterTheirEn
   ASSERT_EQ(told.size(), 1u);
   sim.coordinator->SetFileErrors({"Worker w0: s3://b/a: nothing comes from host:9000; for 4 s"});
   EXPECT_FALSE(sim.Next(3 * kSecond).has_value());
-  ASSERT_EQ(told.size(), 2u) << "not with the next notice only";
+  ASSERT_EQ(told.size(), 2u) << "at once, not only with the next notice";
   EXPECT_THAT(told[1], MatchesRegex("waiting [4-7] s: Worker w0: s3://b/a: nothing comes from host:9000"));
   sim.coordinator->SetFileErrors({});
   EXPECT_FALSE(sim.Next(25 * kSecond).has_value());
   ASSERT_EQ(told.size(), 3u);
-  EXPECT_THAT(told.back(), Not(HasSubstr("host:9000"))) << "what is over";
+  EXPECT_THAT(told.back(), Not(HasSubstr("host:9000"))) << "the error has ended";
 }
 
 TEST(SessionWaits, ASlowTrainerCausesNoNotice) {
@@ -261,7 +261,7 @@ TEST(SessionClose, EndsStreamsAndTheSession) {
   sim.session.reset();
   sim.scheduler.RunFor(kSecond);
   EXPECT_EQ(sim.workers[0]->open_streams() + sim.workers[1]->open_streams(), 0);
-  EXPECT_EQ(sim.scheduler.waiting(), 0u) << "nothing goes on";
+  EXPECT_EQ(sim.scheduler.waiting(), 0u) << "no task is left";
 }
 
 TEST(SessionClose, TakesAtMostHalfASecondIfThePeersDoNotAnswer) {

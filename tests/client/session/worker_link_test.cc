@@ -103,7 +103,7 @@ TEST_F(WorkerLinkTest, ReadsNoMoreThanTheReceiverConsumes) {
   EXPECT_TRUE(link->heard());
   const size_t most = WorkerLink::kMaxBacklogBytes / kMiB + 1;
   EXPECT_EQ(events_->received.size(), most);
-  EXPECT_LT(worker_.sent, 100) << "and the worker notices";
+  EXPECT_LT(worker_.sent, 100) << "the link blocks the worker's writes";
   for (size_t consumed = 0; consumed < 100; ++consumed) {
     ASSERT_LT(consumed, events_->received.size());
     EXPECT_LE(events_->received.size() - consumed, most);

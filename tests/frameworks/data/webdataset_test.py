@@ -185,8 +185,8 @@ def verified(folder):
     return shard["readable_records"], bool(shard["broken"])
 
 
-# Penstock also reports a header that is cut off, which the package takes for the end. It then does not count the last
-# sample, because the header may be that of a further member.
+# The package takes a header that is cut off for the end of the archive. Penstock reports it as damage, and does not count
+# the last sample, because the header may be that of a further member.
 @pytest.mark.parametrize("place", ["header", "long name", "data", "padding", "border"])
 def test_an_archive_that_is_cut_off(job, place):
     written = io.BytesIO()

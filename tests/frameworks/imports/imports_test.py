@@ -55,7 +55,7 @@ if "jax" in order:
         found["jax"].append(digest(numpy.asarray(images), numpy.asarray(labels).astype("int64")))
 import penstock
 found["penstock"] = [digest(batch["image"], batch["label"]) for batch in penstock.Loader(job, data_root=data)]
-# The messages of a job are read too: what protocol buffers of another library in the process would disturb.
+# Also uses the messages of a job, which protocol buffers of another library in the process could break.
 assert penstock.Job(files="x", features=[penstock.Feature(key="a", column="a", type="INT64")]).to_text()
 print("FOUND", json.dumps(found))
 """

@@ -157,7 +157,7 @@ def test_no_memory_is_reused_while_an_array_looks_at_it(fake_jax, ahead):
 
 
 def test_what_is_still_computed_keeps_its_memory(fake_jax):
-    """No Python object refers to the batch when the step that reads it runs. More steps wait than memory has batches."""
+    """No Python object refers to the batch when the step that reads it runs. More steps are queued than fit the memory."""
 
     @jax.jit
     def slow(images, seed):

@@ -112,7 +112,7 @@ TEST(CapacityWatch, ProbesAWorkerWhoseShareIsTooSmallToMeasure) {
   Watched watched(3);
   watched.fleet[1].measured = 1;
   watched.Pass(5 * kSecond);
-  EXPECT_NEAR(watched.ShareOf(1), 0.05 / 3, 0.005) << "never nothing";
+  EXPECT_NEAR(watched.ShareOf(1), 0.05 / 3, 0.005) << "the share is never 0";
   watched.fleet[1].owing = 0;  // without rows to make, the last measurement stays
   watched.Pass(15 * kSecond);
   EXPECT_LT(watched.ShareOf(1), 0.05);
@@ -120,7 +120,7 @@ TEST(CapacityWatch, ProbesAWorkerWhoseShareIsTooSmallToMeasure) {
   EXPECT_GT(watched.ShareOf(1), 0.1);
   watched.fleet[1].owing = 1;
   watched.Pass(5 * kSecond);
-  EXPECT_LT(watched.ShareOf(1), 0.05) << "it is as slow as before";
+  EXPECT_LT(watched.ShareOf(1), 0.05) << "the worker is as slow as before";
 }
 
 TEST(CapacityWatch, UnmeasuredWorkersAreRatedByTheirThreads) {

@@ -81,7 +81,7 @@ TEST_F(ControlLoopTest, ADestroyedLoopRejectsPendingRequests) {
   EXPECT_EQ((*request)->code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(read);
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
-  sim_.RunFor(kSecond);  // the loop runs no rest of the request
+  sim_.RunFor(kSecond);  // no task of the loop is left
 }
 
 TEST_F(ControlLoopTest, ARequestWhoseDeadlineHasPassedIsNotApplied) {
@@ -177,7 +177,7 @@ TEST_F(ControlLoopTest, AHeartbeatThatFetchesTasksIsAppliedAtOnce) {
 TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersAndNotAfterAll) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
-  // A heartbeat sent during the first answer.
+  // The first answer sends a heartbeat.
   uint64_t looked_at = 0, before = 0;
   v1::WatchRequest request;
   request.set_job("a");
@@ -203,7 +203,7 @@ TEST_F(ControlLoopTest, ExpiredWatchesAreNotVisitedAndAreAnsweredInBatches) {
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
   const uint64_t known = Revision();
   uint64_t ended = 0;
-  // A heartbeat sent during the first answer gets its reply among the first answers.
+  // The first answer sends a heartbeat, whose reply comes among the first answers.
   v1::WatchRequest request;
   request.set_job("a");
   request.set_known_revision(known);

@@ -315,7 +315,8 @@ TEST(Explain, NamesTheBudgetThatChosenCachesNeed) {
     }
     return 0.0;
   };
-  EXPECT_GT(times(Explain(Choosing(CpuBound(), 4'000'000'000, 0))), times(explained)) << "a part is there already";
+  EXPECT_GT(times(Explain(Choosing(CpuBound(), 4'000'000'000, 0))), times(explained))
+      << "a part of the images is cached already";
   ExplainInput far = Choosing(Idle(0.8, 0, 0.1), 1'000'000'000, 0);
   EXPECT_THAT(AllWords(Explain(far)),
               AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records that it needs, about 1.0 GB")));
@@ -354,19 +355,19 @@ TEST(Explain, AdvisesAWindowThatFitsTheMemoryIfRecordsAreReadOneByOne) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("order { window_chunks: 142 } (now 1024)"));
   ExplainInput other = input;
   other.workers[0].remote_requests = 0.03;
-  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "they do not";
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "few records take a request of their own";
   other = input;
   other.window_chunks = 100;
-  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "it fits";
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "the window fits the memory";
   other = input;
   other.data_bytes = other.workers[0].owned_bytes = 5e8;
-  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "all data are less than that";
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "all data fit the memory";
   other = input;
   other.chunk_bytes = 0;
-  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "there are none";
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "the order has no chunks";
   other = input;
   other.workers[0].memory_budget = 100'000'000;
-  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "3 chunks are no shuffle";
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "a window of 3 chunks would hardly shuffle";
 }
 
 TEST(Explain, ReportsThreadsWithoutACpu) {

@@ -37,7 +37,7 @@ TEST(IndexTurns, TheNumberOfConcurrentWalksHasALimit) {
   turns.End(2);
   EXPECT_TRUE(turns.Ask(3, "c", 1, 0).build);
   EXPECT_EQ(turns.builds(), 2u);
-  EXPECT_TRUE(turns.Ask(4, "d", 1, 60 * kSecond).build) << "the dead do not count";
+  EXPECT_TRUE(turns.Ask(4, "d", 1, 60 * kSecond).build) << "dead builders do not count";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(QuarantineList, IsBoundedAndCountsEveryRecord) {
 TEST(QuarantineList, IsRestoredFromStoredRecordsInAnyOrder) {
   Quarantine quarantine;
   std::map<uint64_t, v1::BadRecord> stored;
-  for (uint64_t i = 3000; i-- > 0;) {  // the list has the last ones
+  for (uint64_t i = 3000; i-- > 0;) {  // the list has the records added first: the last ones of the data set
     const auto kept = quarantine.Add(Bad(i, i % 2 == 0 ? "wrong CRC" : "no image", "what"));
     stored[i] = *kept;
   }

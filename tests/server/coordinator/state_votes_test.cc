@@ -78,7 +78,7 @@ TEST(CoordinatorVotes, ASuspectThatMissesHeartbeatsDoesNotReturn) {
   h.Prepare("train", {"a", "b"});
   Complain(&h, h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id(), "a");
   h.Pass(2500 * kMillisecond, {"b"});
-  EXPECT_EQ(h.Worker("a").state(), State::SUSPECT) << "two seconds, but without a word from it";
+  EXPECT_EQ(h.Worker("a").state(), State::SUSPECT) << "two seconds have passed, but without a heartbeat";
   h.Pass(1500 * kMillisecond, {"a", "b"});
   EXPECT_EQ(h.Worker("a").state(), State::SUSPECT);
   h.Pass(kSecond, {"a", "b"});

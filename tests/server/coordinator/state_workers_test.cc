@@ -349,11 +349,11 @@ TEST(CoordinatorWorkers, OnlyALastingImbalanceOfCapacitiesMovesRanges) {
   }
   EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString());
   pass(200 * kSecond, 100, 400, 0.3);
-  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "no trainer waits for them";
+  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "the workers are mostly idle";
   report.set_wait_fraction(0.01);
   pass(10 * kSecond, 100, 110);
   pass(200 * kSecond, 100, 400);
-  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "nor for these";
+  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "no trainer waits for rows";
   report.set_wait_fraction(0.9);
   pass(5 * kSecond, 100, 400);
   EXPECT_GT(h.Job("train").view().number(), view.number());

@@ -63,7 +63,7 @@ TEST(HeapWatch, ReleasesFreeMemoryNearTheBudget) {
   EXPECT_EQ(heap.Look(950, 20, 0), 0) << "little can be free";
   EXPECT_EQ(heap.Look(700, 50, 280), 1);
   EXPECT_EQ(heap.free, 0u);
-  EXPECT_EQ(heap.Look(800, 50, 100), 2) << "and at once again: there is more to come";
+  EXPECT_EQ(heap.Look(800, 50, 100), 2) << "more memory can be released, so the watch acts again at once";
 }
 
 TEST(HeapWatch, DoesNotTryAgainToReleaseUncountedMemoryThatStays) {
@@ -72,7 +72,7 @@ TEST(HeapWatch, DoesNotTryAgainToReleaseUncountedMemoryThatStays) {
   for (int i = 0; i < 1000; ++i) heap.Look(600, 300, 0);
   EXPECT_EQ(heap.times, 1);
   EXPECT_EQ(heap.Look(600, 300, 25), 1);
-  EXPECT_EQ(heap.Look(600, 300, 40), 2) << "more than that";
+  EXPECT_EQ(heap.Look(600, 300, 40), 2) << "the uncounted memory has grown enough";
   // The uncounted bytes went away for another reason. The same number of bytes may now be free ones.
   heap.Look(860, 40, 0);
   EXPECT_EQ(heap.Look(600, 40, 260), 3);

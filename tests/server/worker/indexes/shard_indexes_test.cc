@@ -198,7 +198,7 @@ TEST_F(ShardIndexesTest, ColdWorkersWalkNoIndexedFileWhileTheCoordinatorIsAway) 
   }
   EXPECT_EQ(walks_.load(), 20);
   EXPECT_EQ(coordinator_.calls.load(), 100) << "one call a worker, then a pause";
-  // The pauses grow to some seconds, and no further.
+  // The pauses grow to a few seconds.
   for (int second = 0; second < 60; ++second) {
     clock_.Advance(kSecond);
     for (size_t shard = 0; shard < files_.size(); ++shard) Get(1, shard).IgnoreError();
