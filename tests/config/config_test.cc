@@ -49,7 +49,7 @@ std::vector<std::string> Lines(const std::vector<Mistake>& mistakes) {
 
 // Several messages have an enum field of the same name, at any depth of ops. The message lists the values of the field
 // with the mistake.
-TEST(JobFile, AWrongEnumValueIsAnsweredWithTheValuesOfItsField) {
+TEST(JobFile, AWrongEnumValueIsReportedWithTheValuesOfItsField) {
   const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
   ops { one_of {
     ops { random_horizontal_flip { } }

@@ -69,7 +69,7 @@ TEST(MixCheck, UnknownColumnsAreReportedWithTheNearestName) {
   EXPECT_THAT(Check("mixup_alpha: 1 cutmix_alpa: 1"), ElementsAre(HasSubstr("did you mean 'cutmix_alpha'")));
 }
 
-TEST(MixCheck, NoOpDrawsUnderTheNameOfTheMix) {
+TEST(MixCheck, AnOpMayNotHaveTheNameOfTheMix) {
   EXPECT_THAT(Check("mixup_alpha: 1", "size: 8", "ops { name: \"mix\" random_horizontal_flip { } }"),
               ElementsAre(AllOf(StartsWith("7 ops[0].name: "), HasSubstr("draw the same numbers"))));
 }

@@ -200,7 +200,7 @@ TEST(LargeStepTest, HealthyWorkersMakeALargeStepWithoutFetchesOrDuplicates) {
 }
 
 // 256 MiB plus 96 MiB of process for 60 s, scaled down: the budget is far below the trainer's requests.
-TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
+TEST_F(FaultsTest, ASlowTrainerDoesNotMakeAWorkerExceedItsBudget) {
   constexpr uint64_t kBudget = 64 << 20, kProcess = 96 << 20;
   support::TempFolder folder;
   support::TestDataset large = support::MakeImageDataset(

@@ -303,7 +303,7 @@ TEST_P(CarrierContract, AWorkerMayWriteBeforeAcceptReturns) {
   EXPECT_EQ(client->messages(), (std::vector<std::string>{"draining", "soon"}));
 }
 
-TEST_P(CarrierContract, AWorkerMayRefuseBeforeAcceptReturns) {
+TEST_P(CarrierContract, AWorkerMayRejectBeforeAcceptReturns) {
   InAccept([](RecordedEnd* served) { served->Close(absl::ResourceExhaustedError("there are too many streams")); });
   const auto client = Connect();
   client->Write("hello");

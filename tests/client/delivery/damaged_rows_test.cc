@@ -304,7 +304,7 @@ TEST(DamagedRows, AskSixteenOfTwentyWorkersOnAsManyHostsAsPossible) {
   EXPECT_EQ(world.fetches.size(), 16u);
 }
 
-TEST(DamagedRows, ContentThatContradictsADecisionIsDroppedAndFetchedWithIt) {
+TEST(DamagedRows, ContentThatContradictsADecisionIsDroppedAndFetchedAgain) {
   ByHand world(2);
   world.tracker->Decided({3, 20}, world.now);
   for (const uint64_t row : {0, 1, 4, 5, 6, 7}) EXPECT_TRUE(world.Content("w0", row));
@@ -431,7 +431,7 @@ TEST(DamagedRows, ADecisionDuringARequestCausesNoSecondRequestAtOnce) {
   EXPECT_TRUE(world.tracker->head_complete());
 }
 
-TEST(DamagedRows, ANewWorkerIsAskedWhileTheDecisionIsAwaited) {
+TEST(DamagedRows, ANewWorkerIsAskedWhileTheDecisionIsPending) {
   ByHand world(1);
   RefuseRow0(&world);
   EXPECT_THAT(world.asked, ElementsAre(0));

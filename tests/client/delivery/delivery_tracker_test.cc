@@ -105,7 +105,7 @@ TEST(Delivery, AReturnedWorkerIsUsedAgain) {
   EXPECT_GT(world.rows_sent_by(1), sent + 300);
 }
 
-TEST(Delivery, WaitsForTheOnlyWorkerToComeBack) {
+TEST(Delivery, WaitsForTheOnlyWorkerToReturn) {
   WorldOptions options;
   World world(options);
   world.ChangeView({0});

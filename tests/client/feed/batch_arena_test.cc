@@ -89,7 +89,7 @@ TEST(BatchArena, ReleasedBlocksKeepTheirPagesIfTheArenaKeepsPages) {
   EXPECT_EQ(static_cast<char*>(memory)[0], 1);
 }
 
-TEST(BatchArena, UsedBlocksKeepTheirPagesAfterTheArena) {
+TEST(BatchArena, UsedBlocksKeepTheirPagesAfterKeepUsed) {
   const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20);
   constexpr size_t kBytes = size_t{8} << 20;
   char* const used = static_cast<char*>(arena->Allocate(kBytes));

@@ -125,7 +125,7 @@ TEST(SignalWaiterTest, EndsWithoutASignal) {
   SignalWaiter waiter([] { FAIL(); }, [] { FAIL(); });
 }
 
-TEST(Logging, JsonLinesAreValidWhateverTheMessage) {
+TEST(Logging, JsonLinesAreValidForAnyMessage) {
   EXPECT_TRUE(SetUpLogging("debug", true).ok());
   ::testing::internal::CaptureStderr();
   spdlog::debug("job \"{}\"", "train");

@@ -123,7 +123,7 @@ TEST(AssignRanges, LoadFollowsCapacityAndUnknownCapacitiesCountAsTheMean) {
   EXPECT_NEAR(loads["c"] / weights.total(), 200.0 / 600, 0.001);
 }
 
-TEST(AssignRanges, NothingMovesWhenNothingChanged) {
+TEST(AssignRanges, NoRangeMovesWithoutAChange) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
   const plan::View first = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
   std::vector<AssignWorker> workers = Workers({"b", "c", "a"});

@@ -39,7 +39,7 @@ TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
 }
 
-TEST(CoordinatorWorkers, AWorkersTroublesAreShownAndBounded) {
+TEST(CoordinatorWorkers, AWorkersFileErrorsAreShownAndBounded) {
   StateHarness h;
   h.Register("a");
   v1::HeartbeatRequest beat = BeatOf("a");
