@@ -56,7 +56,7 @@ class FakeCluster {
   std::vector<std::unique_ptr<FakeWorker>> workers;
 };
 
-// Returns the result of `call`, which ends within `limit`.
+// Returns the result of `call`. The test fails if the call takes longer than `limit`.
 template <typename Call>
 auto Within(std::chrono::seconds limit, Call call) {
   auto result = std::async(std::launch::async, std::move(call));

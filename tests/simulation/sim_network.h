@@ -45,8 +45,8 @@ class SimNetwork {
   void Heal(const std::string& a, const std::string& b);
   bool IsCut(const std::string& a, const std::string& b) const;
 
-  // Kills the host's process. Its ends of streams are abandoned without events, the others close as Unavailable, and
-  // messages under way from or to it are lost. A new process may use the name at once.
+  // Kills the host's process. Its ends of streams are abandoned without events. The other ends close, a client's end as
+  // Unavailable. Messages under way from or to the host are lost. A new process may use the name at once.
   void Kill(const std::string& host);
 
  private:

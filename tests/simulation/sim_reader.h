@@ -23,7 +23,7 @@
 namespace penstock::simulation {
 
 // Not thread-safe. Begins to read when it is constructed, and pauses for `pace` after each batch. It checks that each
-// row holds the record that its ID names, is valid, and comes once in its epoch.
+// row holds the record that its ID names, is valid, and comes at most once in its epoch.
 class SimReader {
  public:
   // The shards of `dataset` must have the same number of records.

@@ -23,7 +23,8 @@ class FakeStore final : public coordinator::Store {
 
   // Makes later commits fail with this error and store nothing. With OK, later commits succeed.
   void FailWith(absl::Status status);
-  // The next commit is stored or not, and its outcome is unknown. So are the next `settles` attempts to settle it.
+  // Stores the next commit or not, and reports its outcome as unknown. The next `settles` calls of Settle() also
+  // report an unknown outcome.
   void LoseNextOutcome(bool stored, int settles = 0);
   // Acts as another writer, whose commit stores nothing.
   void Supersede();
@@ -32,7 +33,7 @@ class FakeStore final : public coordinator::Store {
 
   // Commits that the store received, failed ones included.
   size_t commits() const;
-  // Bytes of the facts of the last commit.
+  // Bytes of the facts of the last stored commit.
   size_t last_commit_bytes() const;
 
  private:

@@ -44,7 +44,7 @@ class Accepted final : public StreamAcceptor {
     MutexLock lock(&mutex_);
     return ends_.back();
   }
-  // Closes all ends and waits for it.
+  // Closes all ends, and waits until they are closed.
   void End() {
     std::vector<std::shared_ptr<RecordedEnd>> ends;
     {
@@ -119,7 +119,7 @@ class WorkerSide : public testing::Test {
     absl::Status Closed() const {
       while (true) {
         const std::string bytes = Receive();
-        if (bytes.empty()) return absl::UnknownError("closed without a word");
+        if (bytes.empty()) return absl::UnknownError("closed without a close packet");
         const auto packet = ParsePacket(bytes);
         EXPECT_TRUE(packet.ok());
         if (const auto* close = std::get_if<ClosePacket>(&*packet)) return close->status;

@@ -17,7 +17,8 @@
 
 namespace penstock::client {
 
-// A tracker on one step of 8 rows at a time. Record n is row n of epoch 0.
+// A tracker whose steps have 8 rows, with a window of two steps. The order is not shuffled: record n is row n of epoch
+// 0.
 class ByHand {
  public:
   struct Fetch {
@@ -109,7 +110,7 @@ class ByHand {
     CarryOut();
     return accepted;
   }
-  // Breaks the worker's streams until Revive().
+  // Breaks the worker's stream, and rejects its further streams until Revive().
   void Lose(const std::string& worker) {
     down.insert(worker);
     tracker->StreamBroken(stream.at(worker), absl::UnavailableError("reset"), now);

@@ -63,9 +63,11 @@ class FakeCoordinator final : public v1::Coordinator::Service {
   void Stop();
   void Start();
 
-  // Block until this number of sessions is open, or this number of requests has come to open one.
+  // Blocks until exactly this number of sessions is open.
   void WaitForSessions(size_t open);
+  // Blocks until at least this number of requests to open a session has arrived.
   void WaitForOpened(size_t requests);
+  // Returns all requests to open a session.
   std::vector<v1::OpenSessionRequest> opened();
   std::vector<v1::ReportSessionRequest> reports();
 

@@ -95,7 +95,7 @@ class StateHarness {
     return Do<v1::ReportRecordsReply>(request);
   }
 
-  // Time passes. The workers `beating` send four heartbeats a second.
+  // Advances the time. The workers `beating` send four heartbeats a second.
   void Pass(Nanos duration, const std::vector<std::string>& beating) {
     const Nanos until = now + duration;
     while (now < until) {

@@ -118,7 +118,7 @@ class VerdictsHarness : public ::testing::Test {
     const auto decided = watcher.Find("train")->decided;
     return decided == nullptr ? std::vector<uint64_t>() : *decided;
   }
-  // Returns the bad records in the coordinator's store.
+  // Returns the records of the decisions in the coordinator's store.
   std::vector<uint64_t> Stored() {
     std::vector<uint64_t> records;
     const v1::StoredState stored = *h.store.Load();

@@ -18,16 +18,17 @@ class Control {
   absl::StatusOr<v1::StatusReply> Status();
   // Submits the job and waits until it is READY. Returns its error if it FAILED.
   absl::Status Submit(const v1::JobSpec& job, bool replace = false);
-  // Does the same without waiting.
+  // Submits the job and does not wait until it is READY.
   absl::Status BeginSubmit(const v1::JobSpec& job, bool replace = false);
-  // Does the same. Returns the uid of the job when this submission is READY.
+  // Does the same as BeginSubmit. Returns the uid that the job has from the time when this submission is READY.
   absl::StatusOr<uint64_t> Register(const v1::JobSpec& job, bool replace = false);
   absl::Status Drain(const std::string& worker);
   absl::Status Cancel(const std::string& job);
   // Returns the job as trainers see it.
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
 
-  // Waits until this number of workers are LIVE, and (with `job`) own a part of the job's view.
+  // Wait until exactly this number of workers are LIVE or own ranges of the job's view, or until a worker has this
+  // state. Return false if that takes too long.
   bool WaitForLive(int workers);
   bool WaitForOwners(const std::string& job, int workers);
   bool WaitForState(const std::string& worker, v1::WorkerStatus::State state);

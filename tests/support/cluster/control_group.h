@@ -26,7 +26,7 @@ class ControlGroup {
   void SetLimit(uint64_t value);
   // The file that sets the limit.
   const std::string& file() const { return file_; }
-  // The start of a command line that runs the rest of it in the group.
+  // Returns the start of a command line. The command after it runs in the group.
   std::vector<std::string> Prefix() const;
 
  private:
@@ -36,7 +36,8 @@ class ControlGroup {
   std::string outer_, inner_, file_;
 };
 
-// The start of a command line that runs the rest of it after `commands` of a shell, such as "ulimit -f 64".
+// Returns the start of a command line. A shell runs `commands`, such as "ulimit -f 64", and then the command after the
+// start.
 std::vector<std::string> AfterShell(const std::string& commands);
 
 }  // namespace penstock::support

@@ -38,7 +38,7 @@ struct ProcessClusterOptions {
   int workers = 1;
   int threads = 1;  // threads of each worker
   std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
-  // start of each worker's command line, such as a shell that sets a limit
+  // The start of each worker's command line, such as a shell that sets a limit.
   std::vector<std::string> worker_prefix = {};
   bool shared_memory = true;  // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
@@ -67,16 +67,16 @@ class ProcessCluster {
   // Starts one more worker that reads its data from `roots`.
   WorkerProcess& AddWorkerAt(const std::vector<sources::DataRoot>& roots, const std::vector<std::string>& flags = {},
                              std::vector<std::string> environment = {});
-  // Restarts a worker that has ended, as the same worker. Returns when it is ready.
+  // Kills the worker if it runs, and starts it again as the same worker. Returns when it is ready.
   void RestartWorker(size_t i);
   WorkerProcess& worker(size_t i) { return workers_[i]; }
 
-  // The folder of the workers' sockets.
+  // The folder of the workers' sockets, or "" without shared memory.
   std::string socket_dir() const { return options_.shared_memory ? folder_.File("sockets") : ""; }
 
   Process& coordinator() { return *coordinator_; }
   std::string coordinator_dir() const { return folder_.File("coordinator"); }
-  // Restarts the coordinator on the same port with the same state.
+  // Kills the coordinator if it runs, and starts it again on the same port with the same state.
   void RestartCoordinator();
 
   // All logs, for a failing test.

@@ -26,7 +26,8 @@ struct ServedAnswer {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
-  // Faults: the connection ends after this number of bytes of the body, or the server sends nothing more until its end.
+  // Faults. The server ends the connection after `cut_after` bytes of the body. It sends nothing after `stall_after` bytes
+  // of the body, and keeps the connection open.
   std::optional<size_t> cut_after = {}, stall_after = {};
 };
 
