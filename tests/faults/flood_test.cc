@@ -32,7 +32,7 @@ class FloodTest : public ::testing::Test {
   static support::ProcessClusterOptions Options() {
     support::ProcessClusterOptions options;
     options.threads = 2;
-    // Without a row cache, whose rows all sessions would share, so that the flood would not fill the memory.
+    // No row cache: all sessions would share its rows, and the flood would not fill the memory.
     options.worker_flags = {"--memory-budget", "256MiB", "--record-cache", "16MiB", "--row-cache", "0"};
     return options;
   }
@@ -60,8 +60,8 @@ class FloodTest : public ::testing::Test {
       clients_.push_back(support::DeafClient::Connect(&transport_, job.view().workers(0).address(), std::move(all)));
     }
   }
-  // Reads next to the other clients: for some seconds, in which the worker accepts as much as it will, and then until
-  // the log contains `closed`, if that is not empty.
+  // Reads beside the other clients for kReading, in which the worker accepts all requests that it will, and then until
+  // the log contains `closed`, for at most kReadingAtMost in all.
   support::ReadResult ReadBeside(const v1::Job& job, const std::string& closed) {
     support::ReadPlan plan;
     plan.options.job = job.name();
