@@ -26,8 +26,8 @@ struct ServedAnswer {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
-  // Faults. The server ends the connection after `cut_after` bytes of the body. After `stall_after` bytes of the body it
-  // sends nothing more, and keeps the connection open.
+  // Faults. The server ends the connection after `cut_after` bytes of the body. After `stall_after` bytes it sends
+  // nothing more, and keeps the connection open.
   std::optional<size_t> cut_after = {}, stall_after = {};
 };
 
