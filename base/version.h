@@ -27,7 +27,7 @@ struct Protocols {
 // The protocols of this release: those of the previous release, and its own.
 inline constexpr Protocols kProtocols = {1, 1};
 
-// What a process says of itself when it calls or accepts.
+// The release of a process, which it sends when it calls or accepts a call.
 struct Release {
   std::string version;  // "0.3.0"; "" if it sends none
   Protocols protocols;

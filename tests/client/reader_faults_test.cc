@@ -229,7 +229,7 @@ TEST(ReaderFaults, AMismatchedJobIsReportedAndAnUnknownJobIsRetried) {
 
 TEST(ReaderFaults, AWorkerWithoutACommonProtocolIsNamedWithItsRelease) {
   FakeCluster cluster(1);
-  cluster.workers[0]->Behave({.old_release = true});
+  cluster.workers[0]->Behave({.old_release = true, .accepts_only = true});
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
   const absl::Status status = reader->Next(absl::Seconds(20)).status();

@@ -10,7 +10,7 @@ from cluster import EPOCHS, NEW, OLD, Cluster
 
 JOB = """
 name: "train"
-dataset { files: "data/*" }
+dataset { files: "demo-*" }
 features { key: "image/encoded" column: "image" type: BYTES }
 features { key: "image/class/label" column: "label" type: INT64 }
 ops { decode_image { channels: RGB } }

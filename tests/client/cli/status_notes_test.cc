@@ -197,7 +197,7 @@ TEST(StatusNotes, AJobsNoteHasItsReadersBadRecordsAndWaits) {
 TEST(StatusNotes, NamesWorkersOfAnotherReleaseThanTheCoordinator) {
   v1::StatusReply status;
   status.set_version("0.4.0");
-  for (const std::string& version : {"0.4.0", "0.3.0"}) {
+  for (const std::string version : {"0.4.0", "0.3.0"}) {
     v1::WorkerStatus* const worker = status.add_workers();
     worker->set_id("w-" + version);
     worker->set_state(v1::WorkerStatus::LIVE);

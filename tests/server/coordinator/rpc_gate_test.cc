@@ -162,7 +162,7 @@ TEST_F(RpcGateTest, EndsEachCallThatTheRuleRejects) {
 
 TEST_F(RpcGateTest, EndsEachCallWithoutACommonProtocolAndNamesBothReleases) {
   SetRejects(false);
-  const std::string here = absl::StrCat("penstock ", Version(), " with protocol ", kProtocols.ToString());
+  const std::string here = absl::StrCat("penstock ", std::string(Version()), " with protocol ", kProtocols.ToString());
   for (const std::string& method : DeclaredRpcs()) {
     if (method == "penstock.v1.Worker/Stream") continue;  // its first message has the protocols
     const grpc::Status newer = Call(method, "", "1000-1001");

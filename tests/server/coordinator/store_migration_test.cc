@@ -198,5 +198,29 @@ TEST_F(StoreMigration, ANewerStoreThatIsNotReadableNamesTheCopyFromBefore) {
   EXPECT_THAT(std::string(OpenSqliteStore(path_, &disk_).status().message()), HasSubstr("give another state_dir"));
 }
 
+// tests/golden/store-0.3.0.sql is a store that programs of 0.3.0 wrote: "train" is READY, "eval" is cancelled, and the
+// worker has left.
+TEST_F(StoreMigration, AStoreOf030IsReadWithAllFacts) {
+  const std::string path = folder_.File("coordinator.db");
+  const auto sql = ReadWholeFile("tests/golden/store-0.3.0.sql");
+  ASSERT_TRUE(sql.ok()) << sql.status();
+  Run(path, *sql);
+  auto store = OpenSqliteStore(path, &disk_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const absl::StatusOr<v1::StoredState> stored = (*store)->Load();
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const auto state = CoordinatorState::Restore({}, 0, 4, *stored);
+  ASSERT_TRUE(state.ok()) << state.status();
+  const v1::Job train = state->FindJob("train").value_or(v1::Job());
+  EXPECT_EQ(train.state(), v1::READY);
+  ASSERT_EQ(train.snapshot().shards_size(), 4);
+  EXPECT_EQ(train.snapshot().shards(3).path(), "demo-00003-of-00004");
+  EXPECT_EQ(state->FindJob("eval").value_or(v1::Job()).state(), v1::CANCELLED);
+  ASSERT_EQ(stored->workers_size(), 1);
+  EXPECT_EQ(stored->workers(0).state(), v1::WorkerStatus::LEFT);
+  EXPECT_EQ(stored->workers(0).registration().version(), "0.3.0");
+  EXPECT_EQ(stored->workers(0).registration().protocols().newest(), 1u);
+}
+
 }  // namespace
 }  // namespace penstock::coordinator
