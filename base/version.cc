@@ -31,8 +31,8 @@ absl::StatusOr<uint32_t> CommonProtocol(std::string_view who, const Release& the
   if (theirs.protocols.oldest <= newest && kProtocols.oldest <= newest) return newest;
   const bool they_are_older = theirs.protocols.newest < kProtocols.oldest;
   return absl::FailedPreconditionError(absl::StrCat(
-      std::string(who), " is ", Describe(theirs), "; ", std::string(here), " is ", Describe(ThisRelease()), ": upgrade ",
-      std::string(they_are_older ? who : here), ", at most one release at a time (docs/upgrading.md)"));
+      std::string(who), " is ", Describe(theirs), "; ", std::string(here), " is ", Describe(ThisRelease()),
+      ": upgrade ", std::string(they_are_older ? who : here), ", at most one release at a time (docs/upgrading.md)"));
 }
 
 }  // namespace penstock

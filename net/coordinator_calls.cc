@@ -76,7 +76,7 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
   Mutex mutex;  // also orders Cancel with the attempts of the calls
   CondVar ended;
   std::set<std::shared_ptr<Call>> calls ABSL_GUARDED_BY(mutex);
-  size_t first ABSL_GUARDED_BY(mutex) = 0;      // address of the next call's first attempt
+  size_t first ABSL_GUARDED_BY(mutex) = 0;  // address of the next call's first attempt
   uint32_t protocol ABSL_GUARDED_BY(mutex) = 0;
   absl::Status stopped ABSL_GUARDED_BY(mutex);  // error of later calls
 };

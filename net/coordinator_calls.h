@@ -25,8 +25,8 @@ namespace penstock::net {
 // Calls one coordinator at the first of several addresses that answers. Thread-safe. A call starts at the address that
 // last returned a reply. If the call fails with Unavailable, it is repeated at the next address, at most once at each
 // address and within the same deadline. The failed attempt may have taken effect, so a repeated request must be
-// harmless. Each call sends this process's release and protocols; a coordinator without a common protocol rejects it with
-// FailedPrecondition.
+// harmless. Each call sends this process's release and protocols; a coordinator without a common protocol rejects it
+// with FailedPrecondition.
 class CoordinatorCalls {
  public:
   using Rpcs = v1::Coordinator::StubInterface::async_interface;

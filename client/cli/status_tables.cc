@@ -67,7 +67,8 @@ std::string WorkersTable(const v1::StatusReply& status) {
                                                                  static_cast<double>(lookups)),
          there ? absl::StrCat(load.sessions()) : "-", worker.note()});
   }
-  return table.Text() + ReleaseLines(status) + BudgetLines(status) + CacheLines(status) + TuningLines(status) + FileErrorLines(status);
+  return table.Text() + ReleaseLines(status) + BudgetLines(status) + CacheLines(status) + TuningLines(status) +
+         FileErrorLines(status);
 }
 
 }  // namespace penstock::cli

@@ -69,8 +69,8 @@ class RpcGate {
  public:
   explicit RpcGate(RpcRule rule = nullptr) : rule_(std::move(rule)) {}
 
-  // Checks a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler` returns. Ends a
-  // rejected call: with FailedPrecondition without a common protocol, else with the status of the rule.
+  // Checks a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler` returns. Ends
+  // a rejected call: with FailedPrecondition without a common protocol, else with the status of the rule.
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
     net::AddRelease(context);

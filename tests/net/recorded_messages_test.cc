@@ -1,6 +1,6 @@
-// tests/golden/messages-0.3.0.txt has messages as release 0.3.0 serializes them: for each RPC its request and its reply,
-// and the facts of the store, with each field set to a value that its name determines. A line is the type and the bytes
-// in hex. This release must read each field under its name, and write the same bytes.
+// tests/golden/messages-0.3.0.txt has messages as release 0.3.0 serializes them: for each RPC its request and its
+// reply, and the facts of the store, with each field set to a value that its name determines. A line is the type and
+// the bytes in hex. This release must read each field under its name, and write the same bytes.
 //
 // PENSTOCK_RECORD_MESSAGES=FILE writes the messages of this release to FILE, for the next golden file.
 #include <google/protobuf/descriptor.h>
@@ -35,9 +35,7 @@ constexpr char kGolden[] = "tests/golden/messages-0.3.0.txt";
 // Levels of messages inside messages. Ops contain ops without end.
 constexpr int kMaxDepth = 6;
 
-uint64_t NumberFor(const pb::FieldDescriptor& field) {
-  return Hash64(field.full_name()) % 100 + 1;
-}
+uint64_t NumberFor(const pb::FieldDescriptor& field) { return Hash64(field.full_name()) % 100 + 1; }
 
 void SetField(pb::Message* message, const pb::FieldDescriptor& field, int depth);
 
@@ -58,7 +56,8 @@ void SetField(pb::Message* message, const pb::FieldDescriptor& field, int depth)
   const bool list = field.is_repeated();
   switch (field.cpp_type()) {
     case pb::FieldDescriptor::CPPTYPE_MESSAGE:
-      if (depth < kMaxDepth) Fill(list ? set.AddMessage(message, &field) : set.MutableMessage(message, &field), depth + 1);
+      if (depth < kMaxDepth)
+        Fill(list ? set.AddMessage(message, &field) : set.MutableMessage(message, &field), depth + 1);
       break;
     case pb::FieldDescriptor::CPPTYPE_STRING:
       list ? set.AddString(message, &field, field.name()) : set.SetString(message, &field, field.name());

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
-#include "net/protocols_proto.h"
 #include "net/job_mirror.h"
+#include "net/protocols_proto.h"
 #include "net/session_label.h"
 #include "server/coordinator/state/coordinator_state.h"
 

@@ -11,8 +11,7 @@ namespace penstock::coordinator {
 // copied it to `path`.schema-N, where N is the version of its tables. Uses a newer file as it is if the table meta
 // permits that (readable_from). Logs a migration and the use of a newer file.
 //   DataLoss            it is damaged or not an SQLite file
-//   FailedPrecondition  it belongs to another program, or this release cannot read its newer tables; the error names the
-//                       copy from before the migration
+//   FailedPrecondition  it belongs to another program, or is newer and not readable here; names the copy to go back to
 //   others              it cannot be opened, copied or migrated; it is unchanged
 absl::Status OpenWithSchema(SqliteFile* file);
 

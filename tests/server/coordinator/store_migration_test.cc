@@ -142,8 +142,8 @@ TEST_F(StoreMigration, AJobThatCannotBeParsedLeavesTheStoreUnchanged) {
   EXPECT_EQ(Query(path_, "SELECT count(*) FROM sqlite_master WHERE name='pieces'"), "0");
 }
 
-// A later release may write a higher schema, another table, and fields of a Job that are unknown here. This release then
-// runs on that store, and leaves it for the later one.
+// A later release may write a higher schema, another table, and fields of a Job that are unknown here. This release
+// then runs on that store, and leaves it for the later one.
 TEST_F(StoreMigration, ANewerStoreThatPermitsItIsUsedAndKeepsTheUnknownParts) {
   {
     auto store = OpenSqliteStore(path_, &disk_);
@@ -158,8 +158,9 @@ TEST_F(StoreMigration, ANewerStoreThatPermitsItIsUsedAndKeepsTheUnknownParts) {
     }
     EXPECT_EQ(support::CommitFacts(store->get(), puts, stored->revision()).kind, CommitOutcome::kStored);
   }
-  Run(path_, "CREATE TABLE events(id INTEGER PRIMARY KEY, data BLOB); INSERT INTO events VALUES(7, x'01');"
-             "PRAGMA user_version=5;");
+  Run(path_,
+      "CREATE TABLE events(id INTEGER PRIMARY KEY, data BLOB); INSERT INTO events VALUES(7, x'01');"
+      "PRAGMA user_version=5;");
   {
     auto store = OpenSqliteStore(path_, &disk_);
     ASSERT_TRUE(store.ok()) << store.status();

@@ -1,8 +1,9 @@
-#include "base/version.h"
-#include "net/protocols_proto.h"
 #include "tests/support/cluster/deaf_client.h"
 
 #include <utility>
+
+#include "base/version.h"
+#include "net/protocols_proto.h"
 
 namespace penstock::support {
 
