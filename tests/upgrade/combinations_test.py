@@ -6,8 +6,8 @@ import pytest
 from cluster import NEW, OLD, Cluster
 
 
-@pytest.mark.parametrize(("coordinator", "worker"), itertools.product((OLD, NEW), repeat=2), ids=str)
-@pytest.mark.parametrize(("client", "wheel"), itertools.product((OLD, NEW), repeat=2), ids=str)
+@pytest.mark.parametrize(("coordinator", "worker"), list(itertools.product((OLD, NEW), repeat=2)), ids=str)
+@pytest.mark.parametrize(("client", "wheel"), list(itertools.product((OLD, NEW), repeat=2)), ids=str)
 def test_each_combination_reads_the_same_rows(recipe, tmp_path, coordinator, worker, client, wheel):
     with Cluster(tmp_path / "cluster", recipe.data, coordinator, [worker]) as cluster:
         cluster.command(client, "submit", recipe.job)

@@ -32,4 +32,4 @@ with penstock.Loader(job, coordinator=coordinator, epochs=epochs) as loader:
             with open(progress, "w") as file:
                 file.write(str(steps))
         time.sleep(pace)
-print(json.dumps({"version": penstock.__version__, "rows": rows, "digest": digest.hexdigest(), "longest_wait_seconds": longest}))
+print(json.dumps({"rows": rows, "digest": digest.hexdigest(), "longest_wait_seconds": longest}))
