@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
 // Parsing, resize tables and other small allocations.
 constexpr size_t kBaseScratch = size_t{128} << 10;
+// Bytes of a record whose values fit into half of kBaseScratch: a value takes at most 16 times its encoding.
+constexpr size_t kSmallRecord = size_t{4} << 10;
 
 // Copies a mask to the arena as dense pixels of two bytes, widening it if it has one byte per pixel.
 image::ImageView DenseWideMask(const image::ImageView& mask, Arena* arena) {
@@ -356,6 +358,8 @@ int RowPlan::picture_column() const {
 
 size_t RowPlan::ScratchBytes(std::string_view record) const {
   size_t bytes = kBaseScratch;
+  // Saves the parse of a small record. With steps the sizes of its images are needed.
+  if (steps_.empty() && !annotations_.active() && record.size() <= kSmallRecord) return bytes;
   records::ParsedExample parsed;
   // A record that does not parse fails before its values need more than this multiple of its size.
   if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "pipeline/image/formats/png.h"
+#include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/png/png_maker.h"
@@ -266,6 +268,31 @@ TEST(Pipeline, ScratchBytesFromTheHeaderBoundTheUsedMemory) {
     }
     // The bytes are proportional to the image, not to the limits.
     EXPECT_LT(booked, size_t{2} << 20 | static_cast<size_t>(width * height * 12));
+  }
+}
+
+// Lists of values with the shortest encodings: integers of one byte, and empty strings of two.
+TEST(Pipeline, ScratchBytesBoundTheValuesOfSmallRecordsWithoutSteps) {
+  v1::JobSpec job;
+  v1::Feature* const ints = job.add_features();
+  ints->set_key("i");
+  ints->set_type(v1::Feature::INT64);
+  ints->set_variable_length(true);
+  v1::Feature* const words = job.add_features();
+  words->set_key("w");
+  words->set_type(v1::Feature::BYTES);
+  words->set_variable_length(true);
+  const auto pipeline = BuildPipeline(job);
+  for (const size_t size : {0, 1, 100, 2100, 4000, 5000, 70'000}) {
+    for (const size_t of_ints : {size_t{0}, size / 2, size}) {
+      const std::vector<int64_t> numbers(of_ints, 1);
+      const std::vector<std::string_view> empty((size - of_ints) / 2, "");
+      const std::string record = records::ExampleBuilder().Int64List("i", numbers).BytesList("w", empty).Serialize();
+      RowScratch scratch;
+      OwnedRow row(pipeline->schema());
+      ASSERT_TRUE(pipeline->MakeRow(record, {}, &row.slot, &scratch).ok());
+      EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record)) << size << " with " << of_ints << " integers";
+    }
   }
 }
 
