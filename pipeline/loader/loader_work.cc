@@ -325,15 +325,16 @@ bool LoaderCore::Make(Maker* maker) {
   activity_.RowBegins(maker->number, start);
   const Outcome outcome = MakeRow(maker);
   if (outcome.timed) context.stages = context.scratch.times().own();
-  if (context.scratch.held_bytes() + context.record.capacity() > sizes_.maker_scratch_bytes) {
-    context.scratch.Clear();
-    context.record.Clear();
-  }
   const Nanos took = options_.clock->Now() - start;
   if (outcome.timed) context.sampler.AddTime(took);
   if (outcome.traced) {
     TraceRow({maker->number, session.job.get(), work.row->request, outcome.end, start, start + took}, outcome.made,
              context.scratch.times(), options_.trace.get());
+  }
+  // After TraceRow, because Clear() discards the times of the stages.
+  if (context.scratch.held_bytes() + context.record.capacity() > sizes_.maker_scratch_bytes) {
+    context.scratch.Clear();
+    context.record.Clear();
   }
   // The row has used the fetched record, or no longer needs it.
   if (work.row->fetched != nullptr) work.row->fetched->Drop();
