@@ -204,7 +204,7 @@ TEST(SocketDir, AcceptsOnlyAFolderThatNoOtherUserCanWrite) {
   EXPECT_NE(PrepareSocketDir(folder.File("new")).message().find("can be written by other users"), std::string::npos);
   ASSERT_EQ(chmod(folder.File("new").c_str(), 0700), 0);
   std::filesystem::create_symlink(folder.File("new"), folder.File("link"));
-  EXPECT_NE(PrepareSocketDir(folder.File("link")).message().find("is no folder"), std::string::npos);
+  EXPECT_NE(PrepareSocketDir(folder.File("link")).message().find("is not a folder"), std::string::npos);
   EXPECT_FALSE(PrepareSocketDir("relative").ok());
   EXPECT_FALSE(PrepareSocketDir(folder.File("no/such")).ok());
 }
@@ -214,10 +214,12 @@ TEST(SocketDir, RemovesOnlySocketsOfDeadWorkers) {
   const OwnedFd alive = *ListenAt(folder.File("alive.sock"));
   { const OwnedFd dead = *ListenAt(folder.File("dead.sock")); }
   std::ofstream(folder.File("file")) << "not ours";
+  std::ofstream(folder.File("notes.sock")) << "not a socket";
   RemoveDeadSockets(folder.path());
   EXPECT_TRUE(std::filesystem::exists(folder.File("alive.sock")));
   EXPECT_FALSE(std::filesystem::exists(folder.File("dead.sock")));
   EXPECT_TRUE(std::filesystem::exists(folder.File("file")));
+  EXPECT_TRUE(std::filesystem::exists(folder.File("notes.sock")));
 }
 
 TEST(LocalAddress, IsParsedFromItsOwnText) {

@@ -91,7 +91,7 @@ absl::Status PrepareSocketDir(const std::string& dir) {
   if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus(errno, absl::StrCat(dir, " (--socket-dir)"));
   struct stat info {};
   if (lstat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, absl::StrCat(dir, " (--socket-dir)"));
-  const char* const wrong = !S_ISDIR(info.st_mode)                         ? "is no folder"
+  const char* const wrong = !S_ISDIR(info.st_mode)                         ? "is not a folder"
                             : info.st_uid != geteuid() && info.st_uid != 0 ? "belongs to another user"
                             : (info.st_mode & (S_IWGRP | S_IWOTH)) != 0    ? "can be written by other users"
                                                                            : nullptr;
@@ -127,6 +127,9 @@ void RemoveDeadSockets(const std::string& dir) {
   closedir(folder);
   for (const std::string& name : names) {
     const std::string path = absl::StrCat(dir, "/", name);
+    // connect() refuses a file of another kind like a dead socket.
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
     const absl::StatusOr<sockaddr_un> address = AddressOf(path);
     const absl::StatusOr<OwnedFd> fd = MakeSocket();
     if (!address.ok() || !fd.ok()) continue;
