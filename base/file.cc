@@ -124,10 +124,52 @@ class PosixFile final : public RandomAccessFile {
 
   const std::string& path() const override { return path_; }
 
+  // Reads from the start to the end. May be called once. Does not rely on the size that the system reports: it is 0 for
+  // pipes and files of /proc.
+  absl::StatusOr<std::string> ReadToEnd(uint64_t limit) const {
+    PS_ASSIGN_OR_RETURN(const FileInfo info, Info());
+    if (info.size > limit) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path_, " has ", info.size, " bytes; at most ", limit, " are read"));
+    }
+    std::string content;
+    size_t done = 0;
+    for (;;) {
+      if (done == content.size()) {
+        // One byte more than the expected size or than the limit shows whether the file ends there.
+        const uint64_t expected = done == 0 ? info.size : 2 * done;
+        content.resize(std::min(std::max(expected, kLeastRead), limit) + 1);
+      }
+      const ssize_t n = Uninterrupted([&] { return read(fd_, content.data() + done, content.size() - done); });
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", done));
+      done += static_cast<size_t>(n);
+      if (done > limit) {
+        return absl::ResourceExhaustedError(absl::StrCat(path_, " has more than ", limit, " bytes"));
+      }
+      if (n == 0) break;
+    }
+    content.resize(done);
+    return content;
+  }
+
  private:
+  static constexpr uint64_t kLeastRead = 4096;
+
   const std::string path_;
   const int fd_;
 };
+
+absl::StatusOr<std::unique_ptr<PosixFile>> OpenPosixFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
+  auto file = std::make_unique<PosixFile>(path, fd);
+  struct stat st;
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, path);
+  if (S_ISDIR(st.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory, not a file"));
+  }
+  return file;
+}
 
 absl::Status WriteAll(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {
@@ -163,17 +205,7 @@ absl::Status ErrnoStatus(int error, std::string_view what) {
   return absl::ErrnoToStatus(error, absl::string_view(what.data(), what.size()));
 }
 
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
-  auto file = std::make_unique<PosixFile>(path, fd);
-  struct stat st;
-  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, path);
-  if (S_ISDIR(st.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory, not a file"));
-  }
-  return file;
-}
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path) { return OpenPosixFile(path); }
 
 absl::StatusOr<FileInfo> StatFile(const std::string& path) {
   struct stat st;
@@ -182,15 +214,8 @@ absl::StatusOr<FileInfo> StatFile(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
-  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
-  PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());
-  if (info.size > limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, " has ", info.size, " bytes; at most ", limit, " are read"));
-  }
-  std::string content(info.size, '\0');
-  PS_ASSIGN_OR_RETURN(const size_t n, file->ReadAt(0, content.size(), content.data()));
-  content.resize(n);
-  return content;
+  PS_ASSIGN_OR_RETURN(const std::unique_ptr<PosixFile> file, OpenPosixFile(path));
+  return file->ReadToEnd(limit);
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content) {

@@ -36,8 +36,8 @@ class RandomAccessFile {
   // Reads `length` bytes at `offset` into `out` and returns the number of bytes. Returns less than `length` only if the
   // file ends earlier. Continues interrupted reads. Errors name the file.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
-  // Reads consecutive bytes at `offset` into the parts, one part after another. Returns the number of bytes as ReadAt
-  // does, with skipped bytes. An implementation may read all parts in one call.
+  // Reads consecutive bytes at `offset` into the parts, one part after another. Returns the number of bytes read or
+  // skipped. It is less than the total only if the file ends earlier. An implementation may read all parts in one call.
   virtual absl::StatusOr<size_t> ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const;
   // Reads as ReadAt does, but from the storage itself: bypasses the page cache of this machine, and uses a new
   // connection to remote storage. Equals ReadAt for files that cannot bypass a cache.
@@ -62,12 +62,14 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& pa
 // Returns the state of a local file. Follows links. Errors name the path.
 absl::StatusOr<FileInfo> StatFile(const std::string& path);
 
-// Returns the whole content of a local file. Returns ResourceExhausted if it has more than `limit` bytes.
+// Returns the whole content of a local file. Reads until its end, whatever size the system reports, as for pipes and
+// files of /proc. Returns ResourceExhausted if it has more than `limit` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit = uint64_t{1} << 30);
 
 // Replaces the content of `path` atomically. After a crash at any point, `path` has the old or the new content. Writes
 // a temporary file in the same folder, then calls fsync, renames the file, and calls fsync for the folder. On error,
-// removes the temporary file and keeps the old file. Returns NotFound if the folder does not exist.
+// removes the temporary file and keeps the old file. Returns NotFound if the folder does not exist. The file has mode
+// 0644. If `path` is a symbolic link, the file replaces the link, not its target.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content);
 
 // Converts errno `error` to an absl::Status with the corresponding code and the message "what: strerror(error)".

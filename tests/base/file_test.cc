@@ -1,11 +1,14 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -135,6 +138,29 @@ TEST(File, ReadWholeFileRejectsAFileAboveTheLimit) {
   EXPECT_NE(status.message().find("1000 bytes"), std::string::npos);
   dir.Write("empty", "");
   EXPECT_EQ(ReadWholeFile(dir.File("empty")).value(), "");
+}
+
+// The system reports size 0 for these files.
+TEST(File, ReadWholeFileReadsPipesAndFilesOfProcToTheirEnd) {
+  TempDir dir;
+  const auto before = signal(SIGPIPE, SIG_IGN);  // a reader that reaches its limit closes the pipe before its end
+  const std::string pipe = dir.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string content;
+  for (int i = 0; i < 300'000; ++i) content += static_cast<char>(i * 7 + i / 251);
+  const auto read = [&](uint64_t limit) {
+    std::thread writer([&] {
+      std::ofstream out(pipe, std::ios::binary);
+      out << content;
+    });
+    absl::StatusOr<std::string> got = ReadWholeFile(pipe, limit);
+    writer.join();
+    return got;
+  };
+  EXPECT_TRUE(read(content.size()).value_or("") == content);
+  EXPECT_EQ(read(content.size() - 1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReadWholeFile("/proc/sys/kernel/ostype").value(), "Linux\n");
+  signal(SIGPIPE, before);
 }
 
 TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNoOtherFile) {
