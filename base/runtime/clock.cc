@@ -17,8 +17,8 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 Clock* Clock::Real() {
-  static SteadyClock clock;
-  return &clock;
+  static SteadyClock* const clock = new SteadyClock;
+  return clock;
 }
 
 }  // namespace penstock
