@@ -138,7 +138,10 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
 // The sink returns before the next call of libjpeg, so none of its frames is on the stack when libjpeg jumps.
 void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, ImageSink* sink) {
   const size_t row_bytes = static_cast<size_t>(cinfo.output_width) * static_cast<size_t>(cinfo.out_color_components);
-  if (strip.size() < kStripRows * row_bytes) strip.resize(kStripRows * row_bytes);
+  if (strip.size() < kStripRows * row_bytes) {
+    strip = {};  // freed before the new one is allocated; resize() alone would copy it and could double it
+    strip.resize(kStripRows * row_bytes);
+  }
   JSAMPROW rows[kStripRows];
   for (size_t r = 0; r < kStripRows; ++r) rows[r] = strip.data() + r * row_bytes;
   while (static_cast<int>(cinfo.output_scanline) < rect.y) jpeg_read_scanlines(&cinfo, rows, 1);

@@ -108,6 +108,18 @@ TEST(JpegDecoder, EveryRowAndColumnCanBeTheBorderOfACrop) {
   }
 }
 
+TEST(JpegDecoder, AWiderImageAfterANarrowOneNeedsNoMoreMemory) {
+  const auto held = [](const std::vector<int>& widths) {
+    JpegDecoder decoder;
+    for (const int width : widths) {
+      const std::string bytes = MakeJpeg({.width = width, .height = 40});
+      DecodeRect(&decoder, bytes, {0, 0, width, 40});
+    }
+    return decoder.held_bytes();
+  };
+  EXPECT_EQ(held({1000, 1100}), held({1100}));
+}
+
 TEST(JpegDecoder, CropsOfEveryPhotographHaveThePixelsOfItsFullDecode) {
   const auto folder = ReferenceFolder();
   if (!folder) {
