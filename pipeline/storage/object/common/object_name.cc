@@ -81,10 +81,10 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     if (!of_system && !std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
       return absl::InvalidArgumentError(absl::StrCat("what follows ", prefix, " in \"",
                                                      UrlForShow(std::string_view(name.data(), name.size())),
-                                                     "\" is no ", what));
+                                                     "\" is not a ", what));
     }
-    // The '@' of "https://user:word/...@host" comes after the first '/'. The word is no port, and must not appear in a
-    // message.
+    // The '@' of "https://user:word/...@host" comes after the first '/'. The word is not a port, and must not appear in
+    // a message.
     const absl::string_view port = bucket ? "" : PortOf(parsed.place);
     if (!std::all_of(port.begin(), port.end(), [](unsigned char c) { return absl::ascii_isdigit(c); })) {
       return absl::InvalidArgumentError(
@@ -99,7 +99,8 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     return parsed;
   }
   return absl::InvalidArgumentError(absl::StrCat("\"", UrlForShow(std::string_view(name.data(), name.size())),
-                                                 "\" is no object's name; object names begin with ", PrefixList()));
+                                                 "\" is not the name of an object; object names begin with ",
+                                                 PrefixList()));
 }
 
 std::string ToString(const ObjectName& name) {

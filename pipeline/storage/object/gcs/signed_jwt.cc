@@ -29,7 +29,7 @@ absl::StatusOr<std::string> SignedJwt(absl::string_view header, absl::string_vie
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
       PEM_read_bio_PrivateKey(text.get(), nullptr, nullptr, nullptr), &EVP_PKEY_free);
   if (key == nullptr || EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA) {
-    return absl::InvalidArgumentError("its private key is no RSA key in PEM");
+    return absl::InvalidArgumentError("its private key is not an RSA key in PEM");
   }
   const std::string signed_part = absl::StrCat(Base64Url(header), ".", Base64Url(claims));
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);

@@ -230,7 +230,7 @@ TEST_F(GoogleTokensTest, ErrorsNameTheMistakeWithoutSecrets) {
   nlohmann::json file = ServiceAccount();
   file["private_key"] = "hunter2";
   Use(file);
-  EXPECT_TRUE(absl::StrContains(message(), "/key.json: its private key is no RSA key"));
+  EXPECT_TRUE(absl::StrContains(message(), "/key.json: its private key is not an RSA key"));
   file["token_uri"] = "http://elsewhere/token";
   Use(file);
   EXPECT_TRUE(absl::StrContains(message(), "token_uri is neither https nor this machine's"));
