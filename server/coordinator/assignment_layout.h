@@ -53,9 +53,10 @@ class Layout {
 // sum(high).
 void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* layout);
 
-// Returns a layout with one run for each owner in `order` (not empty), each inside its share. Borders are as close as
-// possible to those in `before`. If `order` does not have all owners, their shares grow in proportion to cover all
-// keys.
+// Returns a layout with at most one run for each owner in `order` (not empty), each inside its share up to the rounding
+// of borders to whole records. An owner has no run if its part rounds to no record. Borders are as close as possible to
+// those in `before`. If `order` does not have all owners, their shares grow in proportion to cover all keys. The result
+// keeps a pointer to `weights`, which must outlive it.
 Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, const std::vector<int>& order,
                   const Layout& before);
 

@@ -216,9 +216,9 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportRecords(Context* context, co
   return ApplyToState(server::Rpc::kReportRecords, context, request, reply);
 }
 
-void CoordinatorService::EndTurn(uint64_t key, const absl::Status& status, std::shared_ptr<FileCall> call) {
+void CoordinatorService::EndTurn(EndIndexTurn turn, const absl::Status& status, std::shared_ptr<FileCall> call) {
   // If too many requests wait, the turn ends by itself later.
-  loop_->Apply(EndIndexTurn{key}, ControlLoop::kNoDeadline,
+  loop_->Apply(std::move(turn), ControlLoop::kNoDeadline,
                [call = std::move(call), status](const absl::Status&, Reply*) { call->Finish(status); });
 }
 
@@ -227,7 +227,7 @@ void CoordinatorService::PutIndexFile(const v1::PutIndexRequest& request, std::s
   const absl::Status put = blobs_->Put(request.content_hash(), request.blob(), &file);
   // A rejected blob names no file. Its builder ends its own turn (give_up).
   if (file == FileInfo()) return call->Finish(put);
-  EndTurn(IndexTurns::KeyOf(request.content_hash(), file), put, std::move(call));
+  EndTurn({IndexTurns::KeyOf(request.content_hash(), file)}, put, std::move(call));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
@@ -244,10 +244,10 @@ void CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIn
   const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
   if (blob.ok()) {
     reply->set_blob(*std::move(blob));
-    return EndTurn(key, absl::OkStatus(), std::move(call));
+    return EndTurn({key}, absl::OkStatus(), std::move(call));
   }
   if (!absl::IsNotFound(blob.status()) || !request.has_file()) return call->Finish(blob.status());
-  if (request.give_up()) return EndTurn(key, absl::OkStatus(), std::move(call));
+  if (request.give_up()) return EndTurn({key, request.worker_id()}, absl::OkStatus(), std::move(call));
   const Nanos deadline = call->deadline();
   loop_->Apply(AskIndexTurn{key, request.worker_id(), file.size}, deadline,
                [reply, call = std::move(call)](const absl::Status& status, Reply* made) {

@@ -13,6 +13,7 @@
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/common/rpc_gate.h"
 #include "server/coordinator/service/control_loop.h"
+#include "server/coordinator/state/events.h"
 #include "server/coordinator/store/index_blobs.h"
 
 namespace penstock::coordinator {
@@ -63,7 +64,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   void PutIndexFile(const v1::PutIndexRequest& request, std::shared_ptr<FileCall> call);
   void FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply, std::shared_ptr<FileCall> call);
   // Ends the turn of an index, and then the call with `status`.
-  void EndTurn(uint64_t key, const absl::Status& status, std::shared_ptr<FileCall> call);
+  void EndTurn(EndIndexTurn turn, const absl::Status& status, std::shared_ptr<FileCall> call);
   // Returns the caller's deadline as a time of the loop's clock.
   Nanos DeadlineOf(const Context& context) const;
 

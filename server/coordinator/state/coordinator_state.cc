@@ -260,7 +260,11 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* ask = std::get_if<AskIndexTurn>(&event.request)) {
     effects.reply = turns_.Ask(ask->key, ask->worker, ask->bytes, now);
   } else if (auto* ended = std::get_if<EndIndexTurn>(&event.request)) {
-    turns_.End(ended->key);
+    if (ended->worker.empty()) {
+      turns_.End(ended->key);
+    } else {
+      turns_.GiveUp(ended->key, ended->worker);
+    }
   }
   return effects;
 }

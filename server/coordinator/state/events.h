@@ -29,9 +29,10 @@ struct AskIndexTurn {
   std::string worker;
   uint64_t bytes = 0;  // size of the file
 };
-// The index of a file exists, or its builder failed.
+// The coordinator received the index of a file, or a worker does not build it.
 struct EndIndexTurn {
   uint64_t key = 0;
+  std::string worker = {};  // the worker that does not build it; empty: the index was received
 };
 
 using Request =

@@ -22,4 +22,9 @@ IndexTurns::Answer IndexTurns::Ask(uint64_t key, const std::string& worker, uint
   return {.build = true, .ask_again = 0, .builder = worker};
 }
 
+void IndexTurns::GiveUp(uint64_t key, const std::string& worker) {
+  const auto it = builds_.find(key);
+  if (it != builds_.end() && it->second.worker == worker) builds_.erase(it);
+}
+
 }  // namespace penstock::coordinator

@@ -34,8 +34,10 @@ class IndexTurns {
   };
   // `bytes` is the file's size. A builder that asks again gets the same answer.
   Answer Ask(uint64_t key, const std::string& worker, uint64_t bytes, Nanos now);
-  // Ends the build: the index exists, or its builder failed.
+  // Ends the build, whichever worker has it: the coordinator received an index.
   void End(uint64_t key) { builds_.erase(key); }
+  // Ends the build if `worker` has it. A worker that was replaced does not end the build of its successor.
+  void GiveUp(uint64_t key, const std::string& worker);
 
   size_t builds() const { return builds_.size(); }
 

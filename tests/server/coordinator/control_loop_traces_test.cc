@@ -124,6 +124,8 @@ TEST_F(ControlLoopTracesTest, ADeadBuilderOfAnIndexIsReplacedOnVirtualTime) {
   EXPECT_EQ(AskTurn("b").builder, "a");
   sim_.RunFor(11 * kSecond);
   EXPECT_TRUE(AskTurn("b").build);
+  EXPECT_TRUE(Apply(EndIndexTurn{7, "a"}).ok());
+  EXPECT_EQ(AskTurn("c").builder, "b") << "the replaced builder reported that it stopped";
   EXPECT_TRUE(Apply(EndIndexTurn{7}).ok());
   EXPECT_TRUE(AskTurn("a").build) << "the index was stored, and then removed";
 }

@@ -28,6 +28,18 @@ TEST(IndexTurns, ADeadBuilderIsReplacedLaterForALargerFile) {
   EXPECT_TRUE(turns.Ask(2, "b", uint64_t{8} << 30, 2000 * kSecond).build);
 }
 
+TEST(IndexTurns, AReplacedBuilderDoesNotEndTheBuildOfItsSuccessor) {
+  IndexTurns turns;
+  ASSERT_TRUE(turns.Ask(1, "a", 100, 0).build);
+  ASSERT_TRUE(turns.Ask(1, "b", 100, 11 * kSecond).build);
+  turns.GiveUp(1, "a");
+  EXPECT_EQ(turns.Ask(1, "c", 100, 12 * kSecond).builder, "b");
+  turns.GiveUp(1, "b");
+  EXPECT_TRUE(turns.Ask(1, "c", 100, 12 * kSecond).build);
+  turns.GiveUp(2, "c");  // no build of this file
+  EXPECT_EQ(turns.builds(), 1u);
+}
+
 TEST(IndexTurns, TheNumberOfConcurrentWalksHasALimit) {
   IndexTurns turns(IndexTurns::Limits{.builds = 2});
   ASSERT_TRUE(turns.Ask(1, "a", 1, 0).build);

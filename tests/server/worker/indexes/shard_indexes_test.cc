@@ -44,7 +44,7 @@ class Coordinator {
     if (blob.ok()) {
       reply.set_blob(*blob);
     } else if (request.give_up()) {
-      turns_.End(key);
+      turns_.GiveUp(key, request.worker_id());
     } else {
       const coordinator::IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, 0);
       reply.set_build(answer.build);
