@@ -129,6 +129,22 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
   return absl::OkStatus();
 }
 
+// Compares the caches with a memory budget that the user did not set. CheckDaemonConfig compares them with a set one.
+absl::Status CheckCaches(const v1::WorkerConfig& worker, const std::string& budget_source) {
+  const uint64_t budget = worker.memory_budget_bytes();
+  uint64_t left = budget;
+  for (const uint64_t bytes : {worker.record_cache_bytes(), worker.decoded_cache_bytes(), worker.row_cache_bytes()}) {
+    if (bytes > left) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the caches need more than the memory budget of ", budget, " bytes (", budget_source, "), which holds them: ",
+          "record_cache_bytes ", worker.record_cache_bytes(), ", decoded_cache_bytes ", worker.decoded_cache_bytes(),
+          ", row_cache_bytes ", worker.row_cache_bytes(), ". Make them smaller, or set --memory-budget"));
+    }
+    left -= bytes;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string DefaultStateDir() {
@@ -196,6 +212,9 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
                                      ? absl::StrCat("memory_budget_bytes in ", given.config)
                                      : absl::StrCat("half of ", memory.bytes >> 20, " MiB, ", memory.source);
   config::FillDaemonDefaults(options.role, memory, &options.config);
+  if (options.role != config::DaemonRole::kCoordinator) {
+    PS_RETURN_IF_ERROR(CheckCaches(options.config.worker_settings(), options.memory_budget_source));
+  }
   if (options.config.state_dir().empty()) options.config.set_state_dir(DefaultStateDir());
   options.port_file = given.port_file;
   return options;

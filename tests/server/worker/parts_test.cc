@@ -224,6 +224,24 @@ TEST(DaemonOptions, TheMemoryBudgetNamesItsSource) {
   EXPECT_EQ(server::ParseDaemonCommandLine(given, memory)->memory_budget_source, "memory_budget_bytes in " + file);
 }
 
+TEST(DaemonOptions, CachesMustFitIntoTheBudgetThatIsFound) {
+  support::TempFolder folder;
+  const MemoryLimit memory{uint64_t{512} << 20, "/sys/fs/cgroup/job/memory.high"};
+  const auto parse = [&](const std::string& role, const std::string& record_cache) {
+    return server::ParseDaemonCommandLine(
+               {role, "--data-root", folder.path(), "--record-cache", record_cache, "--decoded-cache", "128MiB"},
+               memory)
+        .status();
+  };
+  EXPECT_TRUE(parse("worker", "128MiB").ok());
+  EXPECT_TRUE(parse("coordinator", "1GiB").ok()) << "it has no caches";
+  for (const char* bytes : {"129MiB", "1TiB"}) {
+    const absl::Status status = parse("standalone", bytes);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bytes;
+    EXPECT_THAT(status.message(), HasSubstr("half of 512 MiB, /sys/fs/cgroup/job/memory.high"));
+  }
+}
+
 TEST(DaemonOptions, FlagsOverrideTheFile) {
   support::TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("d.textproto"), "listen: '127.0.0.1:5'\nstate_dir: '/s'\n").ok());
