@@ -18,11 +18,12 @@ absl::StatusOr<v1::JobSpec> LocalJob::Load(const std::string& argument) const {
 }
 
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> LocalJob::Open(storage::Storage* storage,
-                                                                      const v1::JobSpec& spec, int threads) const {
+                                                                      const v1::JobSpec& spec, int threads,
+                                                                      Executor* executor) const {
   PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
   PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes(storage));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> dataset,
-                      loader::OpenDataset(storage, spec, roots, indexes, threads));
+                      loader::OpenDataset(storage, spec, roots, indexes, threads, nullptr, executor));
   if (!allow_missing_) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, dataset.get()));
   return loader::LoadJob::Create(spec, std::move(dataset));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/runtime/executor.h"
 #include "client/cli/local_data.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/storage/storage.h"
@@ -28,9 +29,9 @@ class LocalJob {
   absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Open(const v1::JobSpec& spec, int threads) const {
     return Open(data_.storage(), spec, threads);
   }
-  // Reads records from `storage`, which must outlive the job.
+  // Reads records from `storage`, and loads shards on `executor` (see OpenDataset).
   absl::StatusOr<std::shared_ptr<const loader::LoadJob>> Open(storage::Storage* storage, const v1::JobSpec& spec,
-                                                              int threads) const;
+                                                              int threads, Executor* executor = nullptr) const;
 
  private:
   LocalData data_;

@@ -70,8 +70,8 @@ class LocalJobs {
   // Returns the loader's statistics, or nullopt before its first use.
   std::optional<loader::LoaderStats> Stats();
 
-  // Stops the read threads. Returns false if one still hangs in storage at `deadline`. This object must then live until
-  // the process exits.
+  // Stops the threads that read and that load shards. Returns false if one still hangs in storage at `deadline`. This
+  // object must then live until the process exits.
   bool StopReadsBy(Nanos deadline);
 
  private:

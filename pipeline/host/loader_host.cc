@@ -47,9 +47,25 @@ absl::StatusOr<std::unique_ptr<LoaderHost>> LoaderHost::Create(LoaderHostOptions
   return host;
 }
 
+LoaderHost::~LoaderHost() {
+  MutexLock lock(&mutex_);
+  if (slow_work_ != nullptr) slow_work_->Stop();
+}
+
+Executor* LoaderHost::slow_work() {
+  MutexLock lock(&mutex_);
+  if (slow_work_ == nullptr) slow_work_ = std::make_unique<ThreadPool>(kSlowThreads, "ps-slow");
+  return slow_work_.get();
+}
+
 bool LoaderHost::StopBy(Nanos deadline) {
   tuning_->Stop();
-  return files_.StopBy(deadline);
+  bool loaded = true;
+  {
+    MutexLock lock(&mutex_);
+    if (slow_work_ != nullptr) loaded = slow_work_->StopBy(deadline);
+  }
+  return files_.StopBy(deadline) && loaded;
 }
 
 }  // namespace penstock::host

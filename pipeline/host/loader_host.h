@@ -10,7 +10,9 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "base/runtime/clock.h"
+#include "base/runtime/thread_pool.h"
 #include "base/shared_row_files.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/host/memory_division.h"
@@ -41,28 +43,39 @@ struct LoaderHostOptions {
 // Returns the division of the budget that Create() uses.
 MemoryDivision DivisionOf(const LoaderHostOptions& options);
 
-// Thread-safe, except StopBy() and the destructor.
+// Thread-safe, except StopBy() and the destructor. Data sets of a worker use threads of its own instead of slow_work().
 class LoaderHost {
  public:
   // Returns the errors of DiskCache::Open() and Loader::Create().
   static absl::StatusOr<std::unique_ptr<LoaderHost>> Create(LoaderHostOptions options);
 
+  // Stops the loads of slow_work(). Blocks until no load runs.
+  ~LoaderHost();
+
   // Returns the storage for data sets of the loader's jobs. All jobs must be destroyed before this object.
   storage::Storage* storage() const { return files_.storage(); }
+  // Returns the kSlowThreads threads that load shards of these data sets (DatasetReader::Options::executor). Starts
+  // them on first use.
+  Executor* slow_work();
+  // Loads wait for storage, not for a CPU.
+  static constexpr int kSlowThreads = 4;
   loader::Loader* loader() const { return loader_.get(); }
   const loader::SelfTuning& tuning() const { return *tuning_; }
   const MemoryDivision& memory() const { return memory_; }
   // Returns the files in which the loader caches rows for trainers on this host. Null if memory().rings is 0.
   const std::shared_ptr<SharedRowFiles>& shared_row_files() const { return shared_row_files_; }
 
-  // Stops the tuning and new reads. Returns false if a read still blocks at the deadline. This object must then live
-  // until the process ends.
+  // Stops the tuning, and new loads and reads. Returns false if a load or a read still blocks at the deadline. This
+  // object must then live until the process ends.
   bool StopBy(Nanos deadline);
 
  private:
   LoaderHost(const LoaderHostOptions& options, const MemoryDivision& memory);
 
   const MemoryDivision memory_;
+  Mutex mutex_;
+  // Null: not used yet. Declared before files_, because calls of a storage may end with a post to these threads.
+  std::unique_ptr<ThreadPool> slow_work_ ABSL_GUARDED_BY(mutex_);
   storage::RemoteFiles files_;
   std::shared_ptr<SharedRowFiles> shared_row_files_;
   std::unique_ptr<loader::Loader> loader_;

@@ -21,7 +21,8 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
                                                            const std::vector<sources::DataRoot>& roots,
                                                            const std::optional<sources::IndexStore>& indexes,
                                                            int threads,
-                                                           std::shared_ptr<storage::FileErrors> file_errors) {
+                                                           std::shared_ptr<storage::FileErrors> file_errors,
+                                                           Executor* executor) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -91,6 +92,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
+  reader.executor = executor;
   reader.file_errors = std::move(file_errors);
   reader.features = RequestedFeaturesOf(snapshot.container(), job);
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/runtime/executor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/sources/dataset_files.h"
@@ -20,12 +21,14 @@ namespace penstock::loader {
 // reader of it. The job must have one data set. With `indexes`, loads indexes from there, and builds and stores missing
 // ones, on `threads` threads (0: the CPUs of the cgroup's quota). Without it, builds all of them on the calling thread.
 // `file_errors` may be null. It receives the errors of files that fail while records are read. `storage` holds the
-// records and must outlive the reader.
+// records. `executor` loads shards; null: SlowWorkThreads(). Both must outlive the reader and its loads. A load on
+// SlowWorkThreads() may end after the reader is destroyed, so `storage` must then live until the process exits.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
                                                            const std::optional<sources::IndexStore>& indexes,
                                                            int threads,
-                                                           std::shared_ptr<storage::FileErrors> file_errors = nullptr);
+                                                           std::shared_ptr<storage::FileErrors> file_errors = nullptr,
+                                                           Executor* executor = nullptr);
 
 }  // namespace penstock::loader
 

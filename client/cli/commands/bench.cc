@@ -79,7 +79,7 @@ class Bench final : public Command {
       std::fprintf(stderr, "penstock bench: %s\n", text.c_str());
     };
     PS_ASSIGN_OR_RETURN(const auto host, host::LoaderHost::Create(std::move(options)));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(host->storage(), spec, threads));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(host->storage(), spec, threads, host->slow_work()));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
