@@ -70,13 +70,15 @@ class BatchBuilder {
   void PutRagged(size_t row, std::vector<std::string> ragged);
   // Writes a row without content: zeros in FIXED columns, no elements in RAGGED ones, and "" for a single string.
   void WriteMasked(size_t row);
-  // Records that the row is written and will not change. If the job mixes rows, the last call for a group of rows mixes
-  // the group.
+  // Records that the row is written and will not change. Must be called exactly once for each row. `valid` is false for
+  // a masked row and for padding. If the job mixes rows, the last call for a group of rows mixes the group, unless one
+  // of them is invalid.
   void RowDone(size_t row, bool valid);
 
   // Joins RAGGED columns and stores ids and flags in the batch. `ids` and `valid` have one element for each row.
   // `sources` has one for each row, or is empty if every row is from its own record. Returns ResourceExhausted if the
-  // allocator has no memory, and InvalidArgument if the job mixes rows and a label is not a class.
+  // allocator has no memory, and InvalidArgument if the job mixes rows and a label is not a class. Must not be called
+  // again, even after an error: the elements of joined columns are gone.
   absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
                     const std::vector<RowId>& sources = {});
 

@@ -38,8 +38,9 @@ struct FeederOptions {
 
 // Serves the trainer at the other end of `main`. Returns OK when the trainer closes the socket or its process ends. Any
 // other return is an error that ended the service, such as a packet against the protocol, too little memory or a failed
-// system call. Feed sends the error to the trainer before it returns, unless it failed to start. Threads that hang in
-// storage may still run: the process must exit without joining them.
+// system call. It is also an error if the trainer has already ended before the start. Before Feed returns an error, it
+// tries to send the error to the trainer, unless it failed to start. Threads that hang in storage may still run: the
+// process must exit without joining them, and `options` must live until then.
 absl::Status Feed(PacketSocket main, const FeederOptions& options);
 
 }  // namespace penstock::feed

@@ -29,7 +29,7 @@ class RowScratch {
 
   // Returns the bytes that the scratch keeps between rows.
   size_t held_bytes() const;
-  // Frees the buffers.
+  // Frees the buffers. Also discards the measured times, and invalidates references that times() returned.
   void Clear();
 
   // Returns the timer for the stages of a row; see Pipeline::stages. Start it before the row and stop it afterwards.
@@ -47,19 +47,22 @@ class Pipeline {
   virtual ~Pipeline() = default;
 
   // Checks features and ops against each other and plans the row path, in which decode, crop, resize and flip are one
-  // fused step. Returns InvalidArgument that names the feature or op by number and name, and a valid alternative.
+  // fused step. Returns InvalidArgument with all mistakes, a line each. A line names the feature or op by number and
+  // name, and a valid alternative.
   static absl::StatusOr<std::unique_ptr<const Pipeline>> Create(const v1::JobSpec& job);
 
   // Returns the columns in the order of `features`, then the boxes' column, if any.
   virtual const batch::RowSchema& schema() const = 0;
 
-  // Returns a hash of the job's features, ops, annotations and mix, of the versions of its own ops, and of the version
-  // of the arithmetic. Two pipelines with the same fingerprint make the same bytes on machines with the same
-  // ConformanceDigest.
+  // Returns a hash of the job's record format, features, ops, annotations and mix, of the versions of its own ops, and
+  // of the version of the arithmetic. Samples count as Examples. Two pipelines with the same fingerprint make the same
+  // bytes on machines with the same ConformanceDigest.
   virtual uint64_t fingerprint() const = 0;
 
   // Returns the names of the stages that RowScratch::times() measures: "other", "parse", "decode", "resize", then the
-  // ops. A repeated op name is followed by the op's number. Empty if the pipeline does not measure stages.
+  // ops in the order in which they run. With annotations, the masks' decode_image runs first, then the ops of the
+  // image, then the others. If an op has the name of an earlier stage, its number follows: "resize (ops[2])". Empty if
+  // the pipeline does not measure stages.
   virtual const std::vector<std::string>& stages() const {
     static const std::vector<std::string> kNone;
     return kNone;
@@ -70,19 +73,22 @@ class Pipeline {
   // MakeRow will fail.
   virtual size_t ScratchBytes(std::string_view record) const = 0;
 
-  // Makes the row of `record` in `slot`. Neither changes nor keeps the record. After an error, the slot's bytes are
-  // unspecified. The message names the feature or op and the cause, but not the file, which the caller knows. Returns
-  // InvalidArgument or DataLoss if the record is invalid, and ResourceExhausted if it exceeds a limit of the job.
+  // Makes the row of `record` in `slot`. slot->fixed and slot->ragged must have one entry for each column of schema().
+  // Neither changes nor keeps the record. After an error, the slot's bytes are unspecified. The message names the
+  // feature or op and the cause, but not the file, which the caller knows. Returns InvalidArgument or DataLoss if the
+  // record is invalid, and ResourceExhausted if it exceeds a limit of the job.
   virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, batch::RowSlot* slot,
                                RowScratch* scratch) const = 0;
 
   // Returns whether all rows of a record are the same for every key, because no op draws.
   virtual bool IsDeterministic() const = 0;
 
-  // Hooks of the decoded-image cache. The prefix is decode_image and the deterministic ops after it, for the first
-  // image column. HasDecodedPrefix returns whether there is one. MakeDecoded computes it (a full decode) as opaque
-  // bytes. It fails for a damaged image even if the op is lenient. MakeRowFromDecoded makes exactly the row of MakeRow,
-  // but uses `decoded` instead of decoding.
+  // Hooks of the decoded-image cache. The prefix is the first decode_image and the ops after it on the same column, up
+  // to an op that draws or whose result is not an image of bytes, such as cast or normalize. With annotations, the
+  // prefix is only the decode_image of their image column, because boxes and masks follow the later ops.
+  // HasDecodedPrefix returns whether there is a prefix. MakeDecoded computes it (a full decode) as opaque bytes. It
+  // fails for a damaged image even if the op is lenient. MakeRowFromDecoded makes exactly the row of MakeRow, but uses
+  // `decoded` instead of decoding.
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
   virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,

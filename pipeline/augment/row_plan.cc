@@ -212,8 +212,8 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
     if (image_column_ < 0 || step.column != static_cast<size_t>(image_column_)) continue;
     // Later steps must run, because boxes and masks follow their moves.
     if (annotations_.active() && image_steps++ > 0) break;
-    // The prefix consists of steps that make images without drawing. Ops that leave image bytes (cast, normalize) end
-    // it.
+    // The prefix consists of steps that make images without drawing. Ops whose result is not an image of bytes (cast,
+    // normalize) end it.
     prefix = prefix && !step.op->IsRandom() && step.op->MakesImage();
     step.in_prefix = prefix;
   }

@@ -67,7 +67,8 @@ class RowCache {
   // Returns whether the cache has the row, or a thread is storing it. Counts nothing.
   bool Contains(const RowKey& key);
 
-  // Returns whether the cache would admit a kept row of `bytes` bytes now.
+  // Returns whether the cache would admit a kept row of exactly `bytes` bytes now. Keep may still return false, because
+  // it charges the row's capacity, or its rounded size in a file.
   bool HasRoomToKeep(size_t bytes);
   // Keep and Share return whether the cache has the row, or another thread is storing it. An existing row stays
   // unchanged.

@@ -1,6 +1,6 @@
-// Loops over all pixels of an image, used by the functions of adjust.h. Each loop has a vector version
-// (adjust_loops.cc, dispatched at run time) and a scalar version that gives the same bytes (adjust_scalar.cc). Targets
-// without vectors run the scalar version, and tests compare the vector version with it.
+// Loops over all pixels of an image, used by the functions of adjust.h. Each loop except TurnHue has a vector version
+// (adjust_loops.cc, dispatched at run time). Each has a scalar version that gives the same bytes (adjust_scalar.cc).
+// Targets without vectors run the scalar version, and tests compare the vector version with it.
 //
 // `in` and `out` may be the same memory with the same stride, unless a function states otherwise.
 #ifndef PENSTOCK_PIPELINE_IMAGE_ADJUST_LOOPS_H_
@@ -46,8 +46,8 @@ struct ChannelRange {
 ChannelRange FindRange(const ImageView& in);
 ChannelRange FindRangeScalar(const ImageView& in);
 
-// Luma (color.h) of three-channel images. SumLuma returns the sum over all pixels, SpreadLuma writes the luma to every
-// channel, and BlendLuma blends each pixel with its luma.
+// Luma (color.h) of three-channel images. SumLuma returns the sum over all pixels. SpreadLuma writes the luma to every
+// channel. BlendLuma writes BlendValue(luma, value, factor): factor 0 gives the luma, 1 the input.
 uint64_t SumLuma(const ImageView& in);
 uint64_t SumLumaScalar(const ImageView& in);
 void SpreadLuma(const ImageView& in, ImageTarget out);
@@ -56,14 +56,16 @@ void BlendLuma(const ImageView& in, float factor, ImageTarget out);
 void BlendLumaScalar(const ImageView& in, float factor, ImageTarget out);
 
 // Smooths the middle one of three rows of `bytes` values, except its first and last pixel, which it does not write.
-// Each value is blended with its 3 x 3 mean, which gives the center weight 5, divides by 13 and rounds to nearest.
-// Neighboring pixels are `channels` bytes apart. `out` must not overlap the input rows.
+// Computes the 3 x 3 weighted mean: the center has weight 5, the sum is divided by 13 and rounded to nearest. Writes
+// BlendValue(mean, value, factor): factor 0 gives the mean, 1 the input. Neighboring pixels are `channels` bytes apart.
+// `out` must not overlap the input rows.
 void BlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,
                     float factor, uint8_t* out);
 void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,
                           float factor, uint8_t* out);
 
-// Converts three channels to Pillow's 8-bit HSV, adds `shift` to the hue modulo 256, and converts back.
+// Converts three channels to Pillow's 8-bit HSV, adds `shift` to the hue modulo 256, and converts back. TurnHue calls
+// TurnHueScalar on every target.
 void TurnHue(const ImageView& in, uint8_t shift, ImageTarget out);
 void TurnHueScalar(const ImageView& in, uint8_t shift, ImageTarget out);
 

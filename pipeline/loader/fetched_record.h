@@ -1,4 +1,4 @@
-// A record that was read from remote storage while its row was parked.
+// A record that is read from remote storage while no thread waits for it: for a parked row, or ahead of an import.
 #ifndef PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 #define PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 
@@ -14,21 +14,23 @@
 
 namespace penstock::loader {
 
-// Belongs to one row. While a read is in flight, the row shares it with the storage, and only the storage writes to it.
+// Belongs to one row, or to one item of an import. While a read is in flight, the owner shares it with the storage, and
+// only the storage writes to it.
 struct FetchedRecord {
-  // Lease on the row's bytes, from the start of the read until a maker picks the row. The first member, so that it is
-  // destroyed after the bytes.
+  // Lease on the row's bytes, from the start of the read until a maker picks the row. Null in an import. The first
+  // member, so that it is destroyed after the bytes.
   std::unique_ptr<BudgetLease> held;
   std::unique_ptr<char[]> buffer;  // the record with its framing
   uint64_t record = UINT64_MAX;    // number in the snapshot; UINT64_MAX: none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
-  // Error of an earlier read (DataLoss). The record is then read again past all caches, and `bytes` is the verdict of
-  // DatasetReader::FetchRecord. OK: this is the first read.
+  // Error of an earlier read (DataLoss). If set, FetchRecord reads the record again, past all caches. `bytes` then
+  // holds the record, or the final error. OK: this is the first read.
   absl::Status damage;
   Nanos took = 0;  // from the request to storage until its answer
 
   uint64_t held_bytes() const { return held == nullptr ? 0 : held->bytes(); }
   bool Has(uint64_t wanted) const { return record == wanted; }
+  // Releases the record. Keeps `held` and `took`.
   void Drop() {
     record = UINT64_MAX;
     damage = absl::OkStatus();

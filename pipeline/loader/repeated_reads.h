@@ -36,7 +36,7 @@ class RepeatedReads {
   }
 
   // Returns the prediction. Once a row was seen, it never changes from true to false, so that filled caches stay until
-  // the last epoch ends.
+  // the last epoch ends. `positions`: number of positions in an epoch of the job.
   Coming Look(const EpochsSeen& seen, double positions) {
     const Coming now = {again_.again || Come(1, seen, positions), again_.often || Come(kPayingEpochs, seen, positions)};
     if (seen.any()) again_ = now;

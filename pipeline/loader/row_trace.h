@@ -22,9 +22,10 @@ struct TracedRow {
 };
 
 // Adds a row. `times` are those of this row, with spans. A row of a job that is not traced is added without details.
+// `trace` must not be null.
 void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times, TraceRecorder* trace);
 
-// Adds the read of a record for a parked row. `trace` may be null.
+// Adds the read of a record for a parked row. Adds nothing for a job that is not traced, or if `trace` is null.
 void TraceRead(const LoadJob& job, const RowRequest& request, uint64_t record, Nanos began, Nanos ended,
                TraceRecorder* trace);
 

@@ -29,10 +29,11 @@ struct IndexOptions {
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
   // not even read.
   bool verify_data = false;
-  // Compressed shards: the approximate maximum of stream bytes between two restart points. Reading a record inflates at
-  // most this much before it. Doubled as often as needed to stay below max_window_bytes.
+  // Compressed shards: approximate distance between two restart points, in stream bytes. A read inflates at most about
+  // this distance before its record. The builder doubles the distance until the windows fit max_window_bytes.
   uint64_t restart_spacing = uint64_t{2} << 20;
-  // Compressed shards: upper bound on the memory of all restart windows of a shard.
+  // Compressed shards: upper bound on the memory of all restart windows of a shard. The builder keeps two points in any
+  // case, even if their windows are larger.
   uint64_t max_window_bytes = uint64_t{8} << 20;
   // Called periodically and at the end, with the file bytes read since the last call. May be empty.
   std::function<void(uint64_t bytes)> progress = {};
@@ -50,8 +51,9 @@ struct IndexOptions {
 //   others             reading failed; from the file
 absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options = {});
 
-// The content hash of a shard: XXH64 over blocks of 4096 records' identities (RecordWalker::identity), with blocks
-// chained and the number of records last. The same in every release.
+// The content hash of a shard, which is the same in every release. Hashes the identities (RecordWalker::identity) in
+// blocks of 4096 records with XXH64. Each block's hash is combined with the hash so far. Finish adds the number of
+// records.
 class ContentHasher {
  public:
   void Add(std::string_view identity);

@@ -1,4 +1,4 @@
-// Stores indexes on disk, so that a shard is walked only once and not at each start.
+// Stores indexes on disk or beside the shards, so that a shard is walked only once and not at each start.
 #ifndef PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
 #define PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
 
@@ -36,7 +36,8 @@ class IndexStore {
   // Stores sidecars in `state_dir`/indexes, which is created if needed. The name has the shard's file name and a hash
   // of its full path.
   static IndexStore InStateDir(storage::Storage* storage, std::string state_dir);
-  // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx".
+  // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx". For shards in object storage, writes
+  // objects.
   static IndexStore BesideShards(storage::Storage* storage);
 
   // Returns the storage of the shards.
@@ -67,8 +68,8 @@ class IndexStore {
 
 struct IndexProgress {
   uint64_t files_done = 0, files_total = 0;
-  uint64_t bytes_done = 0,
-           bytes_total = 0;  // shard files; existing sidecars count at once
+  // Bytes of shard files. A shard with a valid sidecar adds its whole size in one step.
+  uint64_t bytes_done = 0, bytes_total = 0;
 };
 
 // Calls LoadOrBuild for all `paths` on `threads` threads (at least 1) and returns the results in the order of `paths`.

@@ -25,7 +25,7 @@ enum class Damage : uint8_t {
   kCompression,      // the compressed data is damaged: this record and all later ones are lost
   kMember,           // tar: a header is malformed: this sample and all later ones are lost
   kOtherKind,        // a file of another kind, which the detail names: nothing is read
-  kTrailer,          // the compressed stream's own end is invalid; all records before it were readable
+  kTrailer,          // after a record, the compressed stream's own end is invalid or missing: later records may be lost
 };
 
 struct BrokenRecord {
@@ -39,8 +39,8 @@ struct VerifyReport {
   std::string path;
   ShardKind kind;
   uint64_t file_size = 0;
-  // Number of records with a complete frame, whether or not their data is valid. Does not count the record with which
-  // the walk broke off: it follows them, and is the last in `broken`.
+  // Number of records with a complete frame, whether or not their data is valid. Excludes the record at which the walk
+  // stopped early. That record has number framed_records and is the last entry of `broken`.
   uint64_t framed_records = 0;
   uint64_t readable_records = 0;  // framed records whose data is valid
   uint64_t data_bytes = 0;        // data of the readable records
@@ -67,7 +67,9 @@ struct VerifyOptions {
   std::function<void(uint64_t bytes)> progress = {};
 };
 
-// Verifies every CRC of every record. Damage is in the report. Returns an error only if the file could not be read.
+// Verifies every CRC of every record. Damage is in the report. Errors:
+//   InvalidArgument  options.max_record_bytes is above kLargestMaxRecordBytes
+//   others           the file cannot be read
 absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});
 
 }  // namespace penstock::sources

@@ -21,20 +21,20 @@ struct TuningLimits {
   bool read_threads_pinned = false;  // also fixes requests
 };
 
-// Times are sums over threads, except `seconds`.
+// Times are sums over threads, except `seconds` and `read_seconds`.
 struct TuningWindow {
-  double seconds = 0;  // length of the window
-  double rows = 0;     // rows made
-  double reads = 0;    // records requested from storage
-  double read_seconds = 0;
+  double seconds = 0;          // length of the window
+  double rows = 0;             // rows made
+  double reads = 0;            // records that storage returned without an error
+  double read_seconds = 0;     // sum of storage latencies, also of failed reads
   double busy_seconds = 0;     // time on rows
   double blocked_seconds = 0;  // part of busy_seconds in storage calls
   double cpu_seconds = 0;      // CPU time of the threads that make rows
   double other_seconds = 0;    // CPU time of other processes on the host
-  // Thread time without a row to make:
-  double storage_seconds = 0;      // while rows waited for storage
-  double memory_seconds = 0;       // while rows waited for memory
-  double unrequested_seconds = 0;  // while no trainer requested more
+  // Time of threads without a row to make. An idle thread counts for all jobs at once, so these are not sums over jobs.
+  double storage_seconds = 0;      // while rows waited for storage: of the job with the most
+  double memory_seconds = 0;       // while rows waited for memory: of the job with the most
+  double unrequested_seconds = 0;  // while no trainer requested more: of the active job with the least
 };
 
 }  // namespace penstock::tuning

@@ -31,19 +31,21 @@ std::string BootId();
 // $XDG_RUNTIME_DIR/penstock if set, /run/penstock for root, /tmp/penstock-UID.
 std::string DefaultSocketDir();
 
-// Creates the folder, accessible to this user only, if it does not exist. Returns FailedPrecondition with the folder
-// and the reason unless `dir` is absolute, is a folder and no link, belongs to this user or root, and is writable to
-// its owner only.
+// Creates the folder, accessible to this user only, if it does not exist. Its parent folder must exist. Returns
+// FailedPrecondition with the folder and the reason unless `dir` is absolute, is a folder and not a link, belongs to
+// this user or root, and is writable to its owner only. Errors of the system name the folder.
 absl::Status PrepareSocketDir(const std::string& dir);
 
-// Returns a socket that listens at `path`. Replaces any file there, and only when the socket listens. Errors name the
-// path.
+// Returns a socket that listens at `path`. Replaces any file at `path`. The replacement is atomic and happens after
+// listen() succeeds. Until then the socket's name is PATH.PID.new, which must fit into a socket's address: a path to
+// listen at is shorter than the longest path for ConnectTo. Returns InvalidArgument if it does not fit. Errors name the
+// path, except the error of socket().
 absl::StatusOr<OwnedFd> ListenAt(const std::string& path);
-// Removes the sockets NAME.sock in `dir` on which no process listens: those of killed workers.
+// Removes the sockets NAME.sock in `dir` on which no process listens: those of killed workers. Other files stay.
 void RemoveDeadSockets(const std::string& dir);
 
 // Connects without blocking. Returns PermissionDenied if the system forbids it, InvalidArgument for a path that is too
-// long, and Unavailable if no process listens there or its queue is full.
+// long, Unavailable if no process listens there or its queue is full, and the errors of socket().
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
 // Sets the socket's send buffer to 1 MiB, as far as the system allows, for messages that go through the socket.

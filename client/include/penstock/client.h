@@ -69,12 +69,14 @@ struct ReaderOptions {
   // Rows of the global step. 0: the job's batch.size. May change on resume: the rows and their order stay the same.
   uint32_t batch_size = 0;
 
-  // Limits of the steps that the reader requests ahead of the trainer, which are at least two. Over a long link to the
-  // workers the reader exceeds prefetch_steps: it requests the steps of a few round trips, up to prefetch_bytes.
+  // Limits of the steps that the reader requests ahead of the trainer. The reader always requests at least two steps
+  // ahead. Over a long link to the workers the reader exceeds prefetch_steps: it requests the steps of a few round
+  // trips, up to prefetch_bytes.
   uint32_t prefetch_steps = 16;
   uint64_t prefetch_bytes = uint64_t{256} << 20;
 
-  // Allocator of the batches' memory. Null: pooled, aligned to 64 bytes. Must outlive the reader and its batches.
+  // Allocator of the batches' memory. Null: plain memory, aligned to 64 bytes. The reader keeps free blocks of either
+  // in a pool for later batches. Must outlive the reader and its batches.
   Allocator* allocator = nullptr;
 
   // Threads that copy rows into batches. 0: one for every four CPUs, at least one.
@@ -98,14 +100,17 @@ class Reader {
   // Connects, opens the job as this rank and starts fetching. Errors:
   //   NotFound             no such job; the message lists the existing jobs
   //   InvalidArgument      the world size does not divide the batch, or splits groups of rows that the job mixes;
-  //                        PARTIAL last batches with several ranks; an invalid state
+  //                        PARTIAL last batches with several ranks; an invalid state; no job name; a rank that is not
+  //                        below the world size
   //   FailedPrecondition   the state is of another plan or pipeline (the message names both); the job failed in
-  //                        preparation (with its error); ranks open at different positions
+  //                        preparation (with its error) or was cancelled; ranks open at different positions
   //   AlreadyExists        another live process reads as this rank of this group; Open returns this within 3 s. Next
   //                        returns it if the other process opened the rank while this one was silent. A process
   //                        that has ended does not block the rank
-  //   Unavailable, DeadlineExceeded
-  //                        the coordinator cannot be reached, or there is no worker; the message names the address
+  //   Unavailable          the coordinator cannot be reached; the message names its address
+  //   DeadlineExceeded     the job is still in preparation, or no worker serves it; the message names the job. Or the
+  //                        coordinator still makes this rank wait; the message has its reason
+  //   ResourceExhausted    the system refuses the reader's threads
   // clang-format on
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect, const ReaderOptions& options);
 
@@ -175,7 +180,7 @@ class Reader::BatchRange {
       return *this;
     }
     void operator++(int) { ++*this; }
-    // Iterators are equal if both are at the end.
+    // Compares only whether each is at the end.
     bool operator==(const Iterator& other) const { return at_end() == other.at_end(); }
 
    private:

@@ -43,9 +43,9 @@ class LazyImage {
     std::string_view bytes;  // must outlive the image
     ImageHeader header;      // from ProbeImage, within the limits
     ImageLimits limits = {};
-    int channels = 3;      // 2: a PNG of 16-bit classes
-    bool classes = false;  // a mask: color numbers of a palette (StorePngPixels, DecodeOther)
-    bool lenient = false;
+    int channels = 3;             // 2: a PNG of 16-bit classes
+    bool classes = false;         // a mask: color numbers of a palette (StorePngPixels, DecodeOther)
+    bool lenient = false;         // a JPEG with damaged data gives the decoder's pixels, not an error
     bool upright = false;         // rotate by the header's orientation
     bool whole = false;           // decode everything, so that damage outside the needed part is an error too
     std::string_view label = {};  // label of the op, for messages; must outlive the image
@@ -71,14 +71,16 @@ class LazyImage {
 
   // Writes height() rows of dense pixels at `stride` bytes. Sets *damaged if a lenient decode encounters damage.
   absl::Status Store(ImageTools* tools, uint8_t* out, size_t stride, bool* damaged) const;
-  // Realizes the pixels: uses them in place if they are in memory, otherwise computes them in the arena.
-  // Afterwards *this refers to that memory.
+  // Realizes the pixels: uses them in place if they are in memory and need no resize or mirror, otherwise computes them
+  // in the arena. Afterwards *this refers to that memory. Memory of the arena stays valid until Arena::Reset. Sets
+  // *damaged as Store does.
   absl::Status Realize(ImageTools* tools, bool* damaged);
   // Returns the pixels. Requires Realize.
   const ImageView& view() const { return memory_; }
   bool IsRealized() const;
 
-  // Returns an upper bound of the memory that Store and Realize allocate besides `out`. Reads no pixels.
+  // Returns an upper bound of the memory that Store allocates besides `out`. Realize also allocates
+  // width() * height() * channels() bytes for the result, unless it uses the pixels in place. Reads no pixels.
   size_t StoreBytes() const;
   // Replaces Realize for an image that is only measured: adds its bytes to *bytes.
   void PretendRealized(size_t* bytes);

@@ -8,8 +8,8 @@
 #if HWY_ARCH_X86_64
 #include <immintrin.h>
 
-// Uses intrinsics, because the Highway release in Debian does not multiply bytes and does not build for such CPUs by
-// default.
+// These functions use intrinsics. Debian's Highway release has no multiply-and-add of bytes (VNNI). By default it also
+// does not compile for these CPUs.
 #define PENSTOCK_QUAD __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
 #endif
 

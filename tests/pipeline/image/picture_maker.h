@@ -16,7 +16,7 @@ std::string MakeGif(int width, int height, uint32_t seed);
 struct WebpRecipe {
   int channels = 3;  // 4: with alpha
   bool lossless = true;
-  float quality = 75;  // lossless: effort
+  float quality = 75;  // 0 to 100; in lossless mode, libwebp's effort
   int method = 4;      // 0 to 6
   uint32_t seed = 1;
 };

@@ -1,8 +1,8 @@
 // Decides which late requests are sent a second time. Pure: the caller passes times in.
 //
 // A request is late if it takes much longer than nearly all recent requests to the same storage for about as many
-// bytes. A storage that is slow altogether receives no second requests. At most one in Options::one_in answered
-// requests is sent twice.
+// bytes. A storage that is slow altogether receives no second requests, except for a request that is alone under way.
+// At most one in Options::one_in answered requests is sent twice.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 
@@ -19,7 +19,7 @@ namespace penstock::storage {
 class HedgePolicy {
  public:
   static constexpr Nanos kNever = INT64_MAX;
-  static constexpr size_t kRemembered = 128;  // answers of a size
+  static constexpr size_t kRemembered = 128;  // maximum number of answers remembered per size group (LikeOf)
 
   struct Options {
     Nanos floor = 200 * kMillisecond;  // no request is late before this
@@ -35,7 +35,9 @@ class HedgePolicy {
   // Returns how long after its start a request for `bytes` is late, or kNever if too few answers are known.
   Nanos LateAfter(size_t bytes) const;
   // Returns whether to send a late request that began at `begun` a second time, and counts it if so. `late` of
-  // `under_way` requests are late; both include this one.
+  // `under_way` requests are late. Both include this one and count the requests to all storages with a policy. If
+  // several are under way, returns false unless at most a quarter of them (or one) are late, and a request that began
+  // later was answered.
   bool Ask(size_t bytes, Nanos begun, size_t under_way, size_t late);
   // Records that a request was answered, by its first or second try, `took` after it began.
   void Answered(size_t bytes, Nanos begun, Nanos took);
