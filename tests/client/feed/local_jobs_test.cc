@@ -77,7 +77,7 @@ class HoldingStorage final : public storage::ForwardingStorage {
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;  // calls in OpenAndWait
 };
 
-TEST(LocalJobs, ReadTheStorageThatTheyAreGiven) {
+TEST(LocalJobs, ReadFromTheGivenStorage) {
   storage::MemoryStorage memory;
   const support::TestDataset set = StoreDataset(&memory);
   const std::vector<sources::DataRoot>& roots = Roots();
