@@ -30,6 +30,12 @@ if(PENSTOCK_BUILD_SERVER)
   penstock_pkg_config(SPNG spng)
   penstock_pkg_config(HWY libhwy)
 
+  # Boost.Asio and Boost.Beast: headers only.
+  find_path(BOOST_INCLUDE_DIR boost/beast/http/parser.hpp REQUIRED)
+  add_library(penstock_asio INTERFACE)
+  target_include_directories(penstock_asio SYSTEM INTERFACE "${BOOST_INCLUDE_DIR}")
+  target_link_libraries(penstock_asio INTERFACE Threads::Threads)
+
   # OpenCV has no package config if only core and imgproc are installed.
   add_library(penstock_opencv INTERFACE)
   find_path(OPENCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -97,6 +98,10 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   std::vector<Mistake> out;
   CheckAddress("listen", config.listen(), &out);
   CheckAddress("advertise", config.advertise(), &out);
+  CheckAddress("http", config.http(), &out);
+  if (!config.http().empty() && config.http() == config.listen() && !absl::EndsWith(config.http(), ":0")) {
+    out.push_back({0, "http", absl::StrCat("'", config.http(), "' is the address of `listen`; choose another port")});
+  }
   CheckAddress("coordinator", config.coordinator(), &out);
   CheckRoots(config, &out);
   const v1::CoordinatorConfig& times = config.coordinator_settings();

@@ -22,7 +22,7 @@ const std::vector<std::string>& RoleNames() {
 
 // Values of the flags; empty or zero for flags that are not given.
 struct Given {
-  std::string config, listen, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
+  std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
@@ -36,6 +36,9 @@ void AddFlags(Given* given, config::Flags* flags) {
                    "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
   flags->AddString("advertise", &given->advertise, "HOST:PORT",
                    "what others connect to, where that is not the listening address");
+  flags->AddString("http", &given->http, "HOST:PORT",
+                   "where to serve health checks and status over HTTP, such as 127.0.0.1:7072; port 0 is any free one, "
+                   "which the log names (none)");
   flags->AddString("name", &given->name, "NAME",
                    "worker: what `penstock status`, `explain` and trainers call it (its host and port)");
   flags->AddSwitch("insecure", &given->insecure,
@@ -89,6 +92,7 @@ void AddFlags(Given* given, config::Flags* flags) {
 absl::Status Override(const Given& given, const config::Flags& flags, v1::DaemonConfig* config) {
   if (flags.Given("listen")) config->set_listen(given.listen);
   if (flags.Given("advertise")) config->set_advertise(given.advertise);
+  if (flags.Given("http")) config->set_http(given.http);
   if (flags.Given("insecure")) config->set_insecure(given.insecure);
   if (flags.Given("coordinator")) config->set_coordinator(given.coordinator);
   if (flags.Given("state-dir")) config->set_state_dir(given.state_dir);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,9 @@
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
 #include "server/coordinator/service/coordinator.h"
+#include "server/daemon_http.h"
 #include "server/daemon_options.h"
+#include "server/http/http_server.h"
 #include "server/worker/worker.h"
 #include "transport/shared_memory/local_address.h"
 
@@ -138,18 +141,30 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
   return absl::OkStatus();
 }
 
+// Starts the HTTP port. Returns null without --http.
+absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const DaemonParts& parts) {
+  if (options.config.http().empty()) return nullptr;
+  HttpOptions http;
+  http.listen = options.config.http();
+  http.insecure = options.config.insecure();
+  return DaemonHttp::Start(http, parts);
+}
+
 absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, {.coordinator = coordinator.get()}));
   ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
   SdNotify("STOPPING=1").IgnoreError();
+  http.reset();
   coordinator->Shutdown();
   return ending->failure();
 }
 
-// Serves until the worker has left, because of a signal or because an operator drained it.
-absl::Status ServeAsWorker(worker::Worker* worker, Ending* ending) {
+// Serves until the worker has left, because of a signal or because an operator drained it. Health checks are answered
+// until then.
+absl::Status ServeAsWorker(worker::Worker* worker, std::unique_ptr<DaemonHttp> http, Ending* ending) {
   PS_ASSIGN_OR_RETURN(std::thread drainer, StartThread("ps-drain", [worker, ending] {
                         ending->Wait();
                         SdNotify("STOPPING=1").IgnoreError();
@@ -158,12 +173,14 @@ absl::Status ServeAsWorker(worker::Worker* worker, Ending* ending) {
   worker->WaitUntilLeft();
   ending->Ask();
   drainer.join();
+  http.reset();
   worker->Stop();
   return absl::OkStatus();
 }
 
 absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, {.worker = worker.get()}));
   ending->Begin();
   // The worker already serves. It reports "ready" when trainers are able to find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
@@ -171,7 +188,7 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
   if (!ending->asked()) {
     PS_RETURN_IF_ERROR(SayReady(options, "worker", worker->address(), worker->port()));
   }
-  return ServeAsWorker(worker.get(), ending);
+  return ServeAsWorker(worker.get(), std::move(http), ending);
 }
 
 absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
@@ -184,12 +201,14 @@ absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   worker_options.advertise = "";
   worker_options.coordinator = coordinator->address();
   PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(worker_options));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
+                      StartHttp(options, {.coordinator = coordinator.get(), .worker = worker.get()}));
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
   if (!ending->asked()) {
     PS_RETURN_IF_ERROR(SayReady(options, "standalone", coordinator->address(), coordinator->port()));
   }
-  PS_RETURN_IF_ERROR(ServeAsWorker(worker.get(), ending));
+  PS_RETURN_IF_ERROR(ServeAsWorker(worker.get(), std::move(http), ending));
   coordinator->Shutdown();
   return ending->failure();
 }

@@ -40,6 +40,8 @@ std::unique_ptr<Command> NewQuarantine();
 std::unique_ptr<Command> NewDrain();
 std::unique_ptr<Command> NewCancel();
 std::unique_ptr<Command> NewDelete();
+// Calls any daemon.
+std::unique_ptr<Command> NewHealth();
 
 }  // namespace penstock::cli
 

@@ -1,8 +1,6 @@
-// Output of commands: tables, formatted numbers, progress bars, messages as JSON.
+// Output of commands: tables, formatted numbers, progress bars.
 #ifndef PENSTOCK_CLIENT_CLI_OUTPUT_H_
 #define PENSTOCK_CLIENT_CLI_OUTPUT_H_
-
-#include <google/protobuf/message.h>
 
 #include <cstdint>
 #include <string>
@@ -55,11 +53,6 @@ bool IsTerminal(int fd);
 // Wraps text between words into lines of at most `width` characters, if words allow. Keeps existing line ends. Indents
 // all lines but the first by `indent` spaces.
 std::string Wrapped(std::string_view text, size_t width, size_t indent);
-
-// Returns a message as JSON with the proto's field names. All fields are present, except unset members of a oneof. An
-// unset message that can contain its own type is null. Hashes and ids of 64 bits are strings, because most JSON readers
-// would keep only 53 bits. Infinities and NaN are strings too.
-std::string MessageToJson(const google::protobuf::Message& message);
 
 }  // namespace penstock::cli
 

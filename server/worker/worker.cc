@@ -453,6 +453,20 @@ bool Worker::WaitUntilReady(std::chrono::nanoseconds timeout) {
   return parts_->WaitFor(&Parts::ready, Clock::Real()->Now() + timeout.count(), false);
 }
 
+void Worker::CheckAlive(std::function<void(absl::Status)> done) {
+  parts_->agent->CheckRegistered([done = std::move(done)](const absl::Status&) { done(absl::OkStatus()); });
+}
+
+void Worker::CheckReady(std::function<void(absl::Status)> done) {
+  bool draining = false;
+  {
+    MutexLock lock(&parts_->mutex);
+    draining = parts_->draining;
+  }
+  if (draining) return done(absl::UnavailableError("the worker is draining"));
+  parts_->agent->CheckRegistered(std::move(done));
+}
+
 void Worker::Drain() { parts_->Drain(); }
 
 void Worker::WaitUntilLeft() {

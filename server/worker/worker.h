@@ -3,10 +3,12 @@
 #define PENSTOCK_SERVER_WORKER_WORKER_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/loader/loader_stats.h"
@@ -56,6 +58,12 @@ class Worker {
 
   // Blocks until the worker is registered and knows the existing jobs. Returns false after `timeout`.
   bool WaitUntilReady(std::chrono::nanoseconds timeout);
+
+  // Calls `done`, on any thread: CheckAlive with OK, and CheckReady with OK if the worker is registered and
+  // not draining, otherwise with the reason in words. If the worker's threads for messages hang, `done` is not called.
+  // `done` must not block. Must not be called during or after Stop().
+  void CheckAlive(std::function<void(absl::Status)> done);
+  void CheckReady(std::function<void(absl::Status)> done);
 
   // Starts to leave: the coordinator moves the worker's ranges, and the worker notifies clients and continues to serve
   // their requests. It has left when no stream is open, or after drain_timeout. Returns at once.

@@ -340,6 +340,22 @@ log { level: "inof" }
                                  HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'")));
 }
 
+TEST(DaemonConfig, TheHttpPortIsAnAddressOfItsOwnAndHasNoDefault) {
+  const auto lines = [](const std::string& text) {
+    v1::DaemonConfig config;
+    std::vector<Mistake> warnings;
+    return Lines(CheckDaemonConfigText(text, &config, &warnings));
+  };
+  EXPECT_THAT(lines("listen: '127.0.0.1:0'\nhttp: '127.0.0.1:0'\n"), IsEmpty());
+  EXPECT_THAT(lines("state_dir: '/s'\nhttp: '7072'\n"), ElementsAre(HasSubstr("2 http")));
+  EXPECT_THAT(lines("listen: 'h:7072'\nhttp: 'h:7072'\n"), ElementsAre(HasSubstr("the address of `listen`")));
+  for (const DaemonRole role : {DaemonRole::kStandalone, DaemonRole::kCoordinator, DaemonRole::kWorker}) {
+    v1::DaemonConfig config;
+    FillDaemonDefaults(role, {uint64_t{2} << 30, "a test"}, &config);
+    EXPECT_EQ(config.http(), "");
+  }
+}
+
 TEST(DaemonConfig, DefaultsLeaveMemoryBesidesTheCaches) {
   v1::DaemonConfig config;
   FillDaemonDefaults(DaemonRole::kWorker, {uint64_t{2} << 30, "a test"}, &config);

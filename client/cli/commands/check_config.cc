@@ -7,9 +7,9 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/job_report.h"
-#include "client/cli/output.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
+#include "net/message_json.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/sources/dataset_files.h"
 
@@ -89,7 +89,7 @@ class CheckConfig final : public Command {
         .Field("ok", mistakes.empty())
         .Raw("mistakes", Json::Array(items))
         .Raw("warnings", Json::QuotedArray(warnings));
-    if (is_job && mistakes.empty()) json.Raw("job", MessageToJson(job));
+    if (is_job && mistakes.empty()) json.Raw("job", net::MessageToJson(job));
     std::printf("%s\n", json.Object().c_str());
   }
 

@@ -6,7 +6,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/explain_text.h"
-#include "client/cli/output.h"
+#include "net/message_json.h"
 
 namespace penstock::cli {
 namespace {
@@ -42,7 +42,7 @@ class Explain final : public Command {
     request.set_seconds(static_cast<uint32_t>(seconds_));
     PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, ControlClient(coordinator_.address()).Explain(request));
     if (reply.jobs().empty()) return absl::InternalError("the coordinator explained nothing");
-    std::fputs(json_ ? (MessageToJson(reply.jobs(0)) + "\n").c_str() : ExplainText(reply.jobs(0)).c_str(), stdout);
+    std::fputs(json_ ? (net::MessageToJson(reply.jobs(0)) + "\n").c_str() : ExplainText(reply.jobs(0)).c_str(), stdout);
     return absl::OkStatus();
   }
 

@@ -4,8 +4,8 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
-#include "client/cli/output.h"
 #include "client/cli/quarantine_text.h"
+#include "net/message_json.h"
 
 namespace penstock::cli {
 namespace {
@@ -31,7 +31,7 @@ class Quarantine final : public Command {
     v1::QuarantineRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
     PS_ASSIGN_OR_RETURN(const v1::QuarantineReply reply, ControlClient(coordinator_.address()).GetQuarantine(request));
-    const std::string text = json_ ? MessageToJson(reply) + "\n" : QuarantineText(reply);
+    const std::string text = json_ ? net::MessageToJson(reply) + "\n" : QuarantineText(reply);
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
   }

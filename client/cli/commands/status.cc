@@ -11,6 +11,7 @@
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
 #include "client/cli/status_tables.h"
+#include "net/message_json.h"
 #include "net/protocols_proto.h"
 
 namespace penstock::cli {
@@ -79,7 +80,7 @@ class Shards final : public Command {
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
     PS_ASSIGN_OR_RETURN(const v1::ListShardsReply reply, ControlClient(coordinator_.address()).ListShards(request));
     if (json_) {
-      std::printf("%s\n", MessageToJson(reply).c_str());
+      std::printf("%s\n", net::MessageToJson(reply).c_str());
       return absl::OkStatus();
     }
     Table table({"SHARD", "PATH", "RECORDS", "BYTES", "OWNERS"}, {0, 2, 3});
@@ -102,7 +103,7 @@ class Shards final : public Command {
 
 std::unique_ptr<Command> NewStatus() {
   return std::make_unique<StatusCommand>("status", "jobs, workers and readers at one look", "  penstock status",
-                                         Overview, [](const v1::StatusReply& s) { return MessageToJson(s); });
+                                         Overview, [](const v1::StatusReply& s) { return net::MessageToJson(s); });
 }
 
 std::unique_ptr<Command> NewJobs() {
@@ -111,7 +112,7 @@ std::unique_ptr<Command> NewJobs() {
       [](const v1::StatusReply& s, const std::string&) { return JobsTable(s); },
       [](const v1::StatusReply& s) {
         std::vector<std::string> items;
-        for (const auto& job : s.jobs()) items.push_back(MessageToJson(job));
+        for (const auto& job : s.jobs()) items.push_back(net::MessageToJson(job));
         return Json::Array(items);
       });
 }
@@ -122,7 +123,7 @@ std::unique_ptr<Command> NewWorkers() {
       [](const v1::StatusReply& s, const std::string&) { return WorkersTable(s); },
       [](const v1::StatusReply& s) {
         std::vector<std::string> items;
-        for (const auto& worker : s.workers()) items.push_back(MessageToJson(worker));
+        for (const auto& worker : s.workers()) items.push_back(net::MessageToJson(worker));
         return Json::Array(items);
       });
 }

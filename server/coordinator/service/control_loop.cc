@@ -133,6 +133,8 @@ ControlLoop::~ControlLoop() {
       (*query)(state_, strand_.clock()->Now());
     } else if (auto* watch = std::get_if<WatchItem>(&item)) {
       watch->done(Stopping());
+    } else if (auto* check = std::get_if<CheckItem>(&item)) {
+      check->done(Stopping());
     }
   }
   for (ApplyItem& item : held_) item.done(Stopping(), &none);
@@ -168,6 +170,10 @@ void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done, transpo
 }
 
 bool ControlLoop::Read(Query query) { return Enqueue(std::move(query), false); }
+
+void ControlLoop::CheckServing(std::function<void(absl::Status)> done) {
+  if (!Enqueue(CheckItem{done}, false)) done(TooMany());
+}
 
 void ControlLoop::Watch(uint64_t id, const v1::WatchRequest& request, WatchDone done) {
   if (!Enqueue(WatchItem{id, request, done, {}}, false)) done(TooMany());
@@ -220,6 +226,8 @@ void ControlLoop::Handle(Item item, Nanos now) {
     HandleWatch(std::move(*watch), now);
   } else if (auto* cancel = std::get_if<CancelItem>(&item)) {
     Finish(cancel->id, absl::CancelledError("the caller has gone"));
+  } else if (auto* check = std::get_if<CheckItem>(&item)) {
+    check->done(releasing_ ? Stopping() : superseded_);
   } else if (auto* close = std::get_if<CloseItem>(&item)) {
     closed_ = std::move(close->done);
   } else {

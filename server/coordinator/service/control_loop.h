@@ -80,6 +80,9 @@ class ControlLoop {
   void Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller = {});
   // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);
+  // Calls `done` with OK if requests are served; otherwise with the reason: another writer has changed the store, the
+  // loop is stopping, or too many requests wait.
+  void CheckServing(std::function<void(absl::Status)> done);
   // Starts a long poll. The answer is the changes or, after about `wait_ms` (at most 30 s), an empty reply. The caller
   // chooses a new `id` for each call, and passes it to CancelWatch.
   void Watch(uint64_t id, const v1::WatchRequest& request, WatchDone done);
@@ -109,10 +112,13 @@ class ControlLoop {
     uint64_t id;
   };
   struct ReleaseItem {};
+  struct CheckItem {
+    std::function<void(absl::Status)> done;
+  };
   struct CloseItem {
     std::function<void()> done;
   };
-  using Item = std::variant<ApplyItem, Query, WatchItem, CancelItem, ReleaseItem, CloseItem>;
+  using Item = std::variant<ApplyItem, Query, WatchItem, CancelItem, ReleaseItem, CheckItem, CloseItem>;
   // An answer that waits until the entries `first` to `last` of the commit queue are stored.
   struct Answer {
     ApplyDone done;

@@ -122,6 +122,13 @@ int Coordinator::port() const { return parts_->running.address.port; }
 
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
 
+void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_->loop->CheckServing(std::move(done)); }
+
+void Coordinator::GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done) {
+  const bool queued = parts_->loop->Read([done](const CoordinatorState& state, Nanos now) { done(state.Status(now)); });
+  if (!queued) done(absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"));
+}
+
 void Coordinator::Shutdown() {
   MutexLock lock(&parts_->shutdown_mutex);
   if (parts_->down) return;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "penstock/v1/control.pb.h"
 #include "server/common/rpc_gate.h"
 #include "transport/ownership.h"
 
@@ -41,6 +42,14 @@ class Coordinator {
 
   int port() const;
   std::string address() const;  // HOST:PORT of the listening socket
+
+  // Calls `done` once, on any thread: with OK if the control loop answers and the coordinator serves, otherwise with
+  // the reason in words. If the control loop hangs, `done` is not called. `done` must not block. Must not be called
+  // during or after Shutdown().
+  void CheckServing(std::function<void(absl::Status)> done);
+  // Calls `done` once with the reply to `penstock status`, or with an error if too many requests wait; otherwise as
+  // CheckServing.
+  void GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done);
 
   // Answers received requests, ends watches, stores pending facts, and stops listening. Returns when nothing runs,
   // within about two seconds. A second call does nothing.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace penstock::worker {
@@ -54,6 +55,23 @@ void Agent::SetDraining() {
     self->draining_ = true;
     self->BeatSoon();
   });
+}
+
+void Agent::CheckRegistered(std::function<void(absl::Status)> done) {
+  strand_.Post([self = shared_from_this(), done = std::move(done)] {
+    self->strand_.AssertHere();
+    done(self->Registration());
+  });
+}
+
+absl::Status Agent::Registration() const {
+  if (draining_ || over_) return absl::UnavailableError("the worker is draining");
+  if (!registered_) {
+    return absl::UnavailableError(absl::StrCat(
+        "not registered: ", beat_error_.ok() ? "the coordinator has not answered yet" : beat_error_.message()));
+  }
+  if (!watched_) return absl::UnavailableError("registered, but the coordinator has not sent the jobs yet");
+  return absl::OkStatus();
 }
 
 void Agent::SayLeaving(Task done) {
@@ -117,6 +135,7 @@ void Agent::BeatSoon() {
 
 void Agent::BeatAfter(const absl::Status& status, Nanos pause) {
   beating_ = false;
+  beat_error_ = status;
   if (status.ok()) {
     beat_backoff_ = options_.retry_least;
     CoordinatorThere();

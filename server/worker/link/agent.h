@@ -50,6 +50,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void Start();
   // Sets `draining` in all further heartbeats. Sends one now, or as soon as the call in flight has ended.
   void SetDraining();
+  // Calls `done` on the strand: with OK if the worker is registered, knows the jobs and is not leaving; otherwise with
+  // the reason in words. While the coordinator is away, a registered worker keeps serving, so that is OK.
+  void CheckRegistered(std::function<void(absl::Status)> done);
   // Ends the heartbeats and the watch, and sends a last heartbeat with `leaving`. Later tasks do not start. Calls
   // `done` on the strand after that heartbeat has succeeded or failed, but never if Stop() came before. Call it once.
   void SayLeaving(Task done);
@@ -73,6 +76,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void Report(const v1::ReportTaskRequest& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   v1::HeartbeatRequest NextBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CheckReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  absl::Status Registration() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CoordinatorAway(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CoordinatorThere() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
@@ -98,6 +102,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   bool draining_ ABSL_GUARDED_BY(strand_) = false;
   bool drain_asked_ ABSL_GUARDED_BY(strand_) = false;
   bool away_said_ ABSL_GUARDED_BY(strand_) = false;
+  absl::Status beat_error_ ABSL_GUARDED_BY(strand_);   // of the last registration or heartbeat
   std::optional<Task> left_ ABSL_GUARDED_BY(strand_);  // `done` of SayLeaving
   Nanos heartbeat_ ABSL_GUARDED_BY(strand_) = kSecond;
   Nanos beat_backoff_ ABSL_GUARDED_BY(strand_);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "client/cli/npy_writer.h"
-#include "penstock/v1/control.pb.h"
 
 namespace penstock::cli {
 namespace {
@@ -30,43 +29,6 @@ TEST(Table, AlignsNumbersToTheRight) {
             "JOB       RECORDS\n"
             "a              12\n"
             "longer  1,234,567\n");
-}
-
-TEST(MessageToJson, WritesAllFieldsAndWritesNumbersAsNumbers) {
-  v1::Shard shard;
-  shard.set_path("a/b");
-  shard.set_records(uint64_t{1} << 60);
-  EXPECT_EQ(
-      MessageToJson(shard),
-      "{\"root\": \"\", \"path\": \"a/b\", \"size\": 0, \"records\": 1152921504606846976, \"content_hash\": \"0\", "
-      "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\"}");
-}
-
-TEST(MessageToJson, EndsForMessagesThatMayContainTheirOwnType) {
-  v1::JobRecord record;  // may contain another one, which may contain another one
-  record.set_name("train");
-  EXPECT_NE(MessageToJson(record).find("\"next\": null"), std::string::npos) << MessageToJson(record);
-  record.mutable_next()->set_name("train");
-  EXPECT_EQ(MessageToJson(record).find("\"next\": null"), MessageToJson(record).rfind("\"next\": null"));
-  EXPECT_NE(MessageToJson(record).find("\"next\": {"), std::string::npos);
-  EXPECT_NE(MessageToJson(v1::StatusReply::JobStatus()).find("\"next\": null"), std::string::npos);
-  EXPECT_NE(MessageToJson(v1::WorkerStatus()).find("\"load\": {\"rows\": 0"), std::string::npos) << "all fields";
-}
-
-// jq and JavaScript keep 53 bits of a number.
-TEST(MessageToJson, WritesHashesAndIdsOf64BitsAsStrings) {
-  v1::Job job;
-  job.set_uid(18446744073709551615u);
-  job.set_revision(uint64_t{1} << 60);
-  job.set_order_fingerprint((uint64_t{1} << 53) + 1);
-  job.mutable_snapshot()->set_fingerprint(7);
-  const std::string json = MessageToJson(job);
-  for (const char* field : {"\"uid\": \"18446744073709551615\"", "\"revision\": \"1152921504606846976\"",
-                            "\"order_fingerprint\": \"9007199254740993\"", "\"fingerprint\": \"7\""}) {
-    EXPECT_NE(json.find(field), std::string::npos) << field << " in " << json;
-  }
-  v1::ReportTaskRequest report;
-  EXPECT_NE(MessageToJson(report).find("\"task_id\": \"0\""), std::string::npos);
 }
 
 // numpy/lib/format.py: the data begins at a multiple of 64, the header ends with a newline, a tuple of one has a comma.

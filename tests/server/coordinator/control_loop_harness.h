@@ -83,6 +83,14 @@ class ControlLoopTest : public ::testing::Test {
     return job;
   }
 
+  // The reason why the loop does not serve, or "".
+  std::string Serving() {
+    std::string reason = "no answer";
+    loop_->CheckServing([&](const absl::Status& status) { reason = std::string(status.message()); });
+    sim_.RunFor(0);
+    return reason;
+  }
+
   // The number of bad records of all jobs, as the status has it.
   uint64_t BadRecords() {
     uint64_t bad = 0;

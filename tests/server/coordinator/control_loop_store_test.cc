@@ -311,6 +311,7 @@ TEST_F(ControlLoopStoreTest, ASupersededLoopStoresNothingAndRejectsRequests) {
   std::vector<absl::Status> superseded;
   options.on_superseded = [&](const absl::Status& why) { superseded.push_back(why); };
   Start(options);
+  EXPECT_EQ(Serving(), "");
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("there"))).ok());
   const auto watch = Watch(1, Revision(), 30'000);
   sim_.RunFor(0);
@@ -334,6 +335,7 @@ TEST_F(ControlLoopStoreTest, ASupersededLoopStoresNothingAndRejectsRequests) {
   }
   EXPECT_EQ(CodeOf(watch), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Job("train"), "");
+  EXPECT_THAT(Serving(), HasSubstr("another coordinator has taken over"));
   // Nothing is served or stored afterwards.
   const size_t commits = store_.commits();
   const auto late = Watch(2, 0, 0);

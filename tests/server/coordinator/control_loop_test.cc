@@ -63,6 +63,7 @@ TEST_F(ControlLoopTest, HeldWatchesEndWhenCancelledReleasedOrTooMany) {
   sim_.RunFor(0);
   EXPECT_EQ(CodeOf(released), absl::StatusCode::kUnavailable);
   EXPECT_EQ(CodeOf(late), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Serving(), HasSubstr("the coordinator is stopping"));
   EXPECT_TRUE(Apply(Tick()).ok());
 }
 

@@ -244,10 +244,12 @@ TEST(DaemonOptions, CachesMustFitIntoTheBudgetThatIsFound) {
 
 TEST(DaemonOptions, FlagsOverrideTheFile) {
   support::TempFolder folder;
-  ASSERT_TRUE(WriteFileAtomically(folder.File("d.textproto"), "listen: '127.0.0.1:5'\nstate_dir: '/s'\n").ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(folder.File("d.textproto"), "listen: '127.0.0.1:5'\nhttp: 'h:1'\nstate_dir: '/s'\n").ok());
   const auto options = server::ParseDaemonCommandLine(
-      {"coordinator", "--config", folder.File("d.textproto"), "--listen", "127.0.0.1:6"});
+      {"coordinator", "--config", folder.File("d.textproto"), "--listen", "127.0.0.1:6", "--http", "h:2"});
   ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->config.http(), "h:2");
   EXPECT_EQ(options->config.listen(), "127.0.0.1:6");
   EXPECT_EQ(options->config.state_dir(), "/s");
 }
@@ -262,6 +264,7 @@ TEST(DaemonOptions, MistakesAreNamedWithARemedy) {
   EXPECT_THAT(message({"worker"}), HasSubstr("--data-root DIR"));
   EXPECT_THAT(message({"worker", "--data-root", "/no/such/folder"}), HasSubstr("/no/such/folder"));
   EXPECT_THAT(message({"coordinator", "--listen", "nonsense"}), HasSubstr("nonsense"));
+  EXPECT_THAT(message({"coordinator", "--http", "7072"}), HasSubstr("http: '7072' is not HOST:PORT"));
   EXPECT_THAT(message({"coordinator", "--config", "/no/such/file"}), HasSubstr("/no/such/file"));
   EXPECT_THAT(message({"coordinator", "twice"}), HasSubstr("twice"));
   EXPECT_THAT(message({"worker", "--data-root", "/tmp", "--memory-budget", "1MiB"}), HasSubstr("memory_budget_bytes"));

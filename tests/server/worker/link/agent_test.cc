@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -156,6 +157,31 @@ TEST_F(AgentTest, RetriesUntilTheCoordinatorIsThereAndSurvivesItsAbsence) {
   const int beats = coordinator_.beats;
   sim_.RunFor(2 * kSecond);
   EXPECT_GT(coordinator_.beats, beats + 10);
+}
+
+TEST_F(AgentTest, IsRegisteredWhileItServesAndNamesTheReasonOtherwise) {
+  const auto registered = [this] {
+    std::string reason = "no answer";
+    agent_->CheckRegistered([&](const absl::Status& status) { reason = std::string(status.message()); });
+    sim_.RunFor(0);
+    return reason;
+  };
+  coordinator_.away = true;
+  EXPECT_EQ(registered(), "not registered: the coordinator has not answered yet");
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(registered(), "not registered: coordinator: away");
+  coordinator_.away = false;
+  sim_.RunFor(2 * kSecond);
+  EXPECT_EQ(registered(), "");
+  coordinator_.away = true;
+  sim_.RunFor(10 * kSecond);
+  EXPECT_EQ(registered(), "") << "the worker serves without the coordinator";
+  coordinator_.away = false;
+  sim_.RunFor(2 * kSecond);
+  agent_->SetDraining();
+  EXPECT_EQ(registered(), "the worker is draining");
+  agent_->SayLeaving([] {});
+  EXPECT_EQ(registered(), "the worker is draining");
 }
 
 TEST_F(AgentTest, RegistersAgainOnRequest) {

@@ -1,0 +1,69 @@
+#include "server/daemon_http.h"
+
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "net/message_json.h"
+#include "penstock/v1/control.pb.h"
+#include "server/http/health_pages.h"
+#include "server/http/http_message.h"
+#include "server/http/text_pages.h"
+
+namespace penstock::server {
+namespace {
+
+// A coordinator whose store another process has changed still answers: it ends by itself.
+HealthCheck CoordinatorAlive(coordinator::Coordinator* coordinator) {
+  return [coordinator](const HealthDone& done) {
+    coordinator->CheckServing(
+        [done](const absl::Status& status) { done(absl::IsResourceExhausted(status) ? status : absl::OkStatus()); });
+  };
+}
+
+HealthChecks ChecksOf(const DaemonParts& parts) {
+  HealthChecks coordinator, worker;
+  if (parts.coordinator != nullptr) {
+    coordinator.alive = CoordinatorAlive(parts.coordinator);
+    coordinator.ready = [part = parts.coordinator](const HealthDone& done) { part->CheckServing(done); };
+  }
+  if (parts.worker != nullptr) {
+    worker.alive = [part = parts.worker](const HealthDone& done) { part->CheckAlive(done); };
+    worker.ready = [part = parts.worker](const HealthDone& done) { part->CheckReady(done); };
+  }
+  if (parts.worker == nullptr) return coordinator;
+  if (parts.coordinator == nullptr) return worker;
+  return {BothHealthy(coordinator.alive, worker.alive), BothHealthy(coordinator.ready, worker.ready)};
+}
+
+// The text of `penstock status --json`.
+PageSource StatusOf(coordinator::Coordinator* coordinator) {
+  return [coordinator](const PageDone& done) {
+    coordinator->GetStatus([done](absl::StatusOr<v1::StatusReply> status) {
+      if (!status.ok()) return done(status.status());
+      auto reply = std::make_shared<const v1::StatusReply>(*std::move(status));
+      done(PageText([reply] { return net::MessageToJson(*reply) + "\n"; }));
+    });
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions& options, const DaemonParts& parts) {
+  auto pages = std::make_shared<ThreadPool>(1, "ps-pages");
+  HttpRoutes routes;
+  AddHealthPages(ChecksOf(parts), &routes);
+  if (parts.coordinator != nullptr) {
+    AddSharedJsonPage("/api/v1/status", StatusOf(parts.coordinator), pages, &routes);
+  }
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server, HttpServer::Start(options, std::move(routes)));
+  return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), std::move(server)));
+}
+
+void DaemonHttp::Stop() {
+  server_->Stop();
+  pages_->Stop();
+}
+
+}  // namespace penstock::server

@@ -1,0 +1,34 @@
+// Pages whose text takes time to make. They are made on a thread of a pool, so that the server's thread stays free.
+#ifndef PENSTOCK_SERVER_HTTP_TEXT_PAGES_H_
+#define PENSTOCK_SERVER_HTTP_TEXT_PAGES_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/runtime/thread_pool.h"
+#include "server/http/http_message.h"
+
+namespace penstock::server {
+
+// Makes the text of a page. Runs on a thread of the pool, and may block it for a short time.
+using PageText = std::function<std::string()>;
+
+// Adds a page, such as /metrics. Each request calls `text`; if too many requests wait for the pool, the answer is 503.
+void AddTextPage(const std::string& path, const std::string& content_type, PageText text,
+                 std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);
+
+// Obtains the data of a page and calls `done` once, on any thread, with a function that converts them to text, or with
+// an error. Must not block.
+using PageDone = std::function<void(absl::StatusOr<PageText>)>;
+using PageSource = std::function<void(PageDone done)>;
+
+// Adds a page of type JSON. Requests that arrive while the source is at work share its next result, so that any number
+// of clients causes one query at a time. An error is answered with 503 and its message.
+void AddSharedJsonPage(const std::string& path, PageSource source, std::shared_ptr<ThreadPool> pool,
+                       HttpRoutes* routes);
+
+}  // namespace penstock::server
+
+#endif  // PENSTOCK_SERVER_HTTP_TEXT_PAGES_H_

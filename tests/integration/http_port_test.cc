@@ -1,0 +1,215 @@
+// The HTTP port of real daemons, and `penstock health`.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/server/http/raw_client.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/silent_port.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class HttpPort : public ::testing::Test {
+ protected:
+  HttpPort() : dataset_(support::MakeNumberDataset({.shards = 2, .records_per_shard = 20}, data_.path())) {
+    dataset_.job.set_name("train");
+    dataset_.job.mutable_batch()->set_size(8);
+  }
+
+  // A penstockd with --http and a log of its own.
+  struct Daemon {
+    std::string name, log, address;  // address: of --listen, "" before it is ready
+    int http = 0;                    // 0 before it listens
+    std::unique_ptr<support::Process> process;
+  };
+  // Starts a daemon without waiting for it.
+  Daemon Start(const std::string& name, std::vector<std::string> arguments) {
+    Daemon daemon;
+    daemon.name = name;
+    daemon.log = home_.File(name + ".log");
+    arguments.insert(arguments.begin(), PENSTOCKD);
+    arguments.insert(arguments.end(), {"--state-dir", home_.File(name), "--port-file", home_.File(name + ".port")});
+    daemon.process = std::make_unique<support::Process>(arguments, daemon.log);
+    return daemon;
+  }
+  // Starts a daemon whose HTTP port is any free one, and waits until that port is open.
+  Daemon StartWithHttp(const std::string& name, std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--http", "127.0.0.1:0"});
+    Daemon daemon = Start(name, arguments);
+    const std::string text = "HTTP listens on 127.0.0.1:";
+    EXPECT_TRUE(support::WaitUntil([&] {
+      const std::string log = ReadWholeFile(daemon.log).value_or("");
+      const size_t at = log.find(text);
+      if (at == std::string::npos || log.find('\n', at) == std::string::npos) return false;
+      daemon.http = std::atoi(log.c_str() + at + text.size());
+      return true;
+    })) << ReadWholeFile(daemon.log).value_or("");
+    return daemon;
+  }
+  void WaitUntilReady(Daemon* daemon) {
+    EXPECT_TRUE(support::WaitUntil([&] {
+      const auto port = ReadWholeFile(home_.File(daemon->name + ".port"));
+      if (port.ok()) daemon->address = absl::StrCat("127.0.0.1:", absl::StripAsciiWhitespace(*port));
+      return port.ok();
+    })) << ReadWholeFile(daemon->log).value_or("");
+  }
+  std::vector<std::string> WorkerArguments(const std::string& coordinator) {
+    return {"worker",
+            "--coordinator",
+            coordinator,
+            "--data-root",
+            absl::StrCat("data=", data_.path()),
+            "--memory-budget",
+            "64MiB",
+            "--threads",
+            "1",
+            "--socket-dir",
+            ""};
+  }
+
+  struct Outcome {
+    int code = -1;
+    std::string out, err;
+  };
+  Outcome Run(const std::string& arguments, const std::string& coordinator = "") {
+    const std::string command = absl::StrCat("cd '", home_.path(), "' && PENSTOCK_COORDINATOR=", coordinator, " '",
+                                             PENSTOCK, "' ", arguments, " >out 2>err </dev/null");
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadWholeFile(home_.File("out")).value_or(""),
+            ReadWholeFile(home_.File("err")).value_or("")};
+  }
+  Outcome Health(const Daemon& daemon, const std::string& flags = "") {
+    return Run(absl::StrCat("health 127.0.0.1:", daemon.http, " ", flags));
+  }
+  bool BecomesReady(const Daemon& daemon) {
+    return support::WaitUntil([&] { return Health(daemon).code == 0; });
+  }
+  static std::string Get(const Daemon& daemon, const std::string& path) {
+    server::RawClient client(daemon.http);
+    client.Get(path);
+    return client.Answer();
+  }
+  void Submit(const Daemon& coordinator) {
+    std::string text;
+    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(dataset_.job, &text));
+    ASSERT_TRUE(WriteFileAtomically(home_.File("train.textproto"), text).ok());
+    const Outcome submitted = Run("submit train.textproto", coordinator.address);
+    ASSERT_EQ(submitted.code, 0) << submitted.err;
+  }
+
+  support::TempFolder data_, home_;
+  support::TestDataset dataset_;
+};
+
+TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
+  std::vector<std::string> arguments = WorkerArguments("");
+  arguments.erase(arguments.begin(), arguments.begin() + 3);
+  arguments.insert(arguments.begin(), {"standalone", "--listen", "127.0.0.1:0"});
+  Daemon daemon = StartWithHttp("standalone", arguments);
+  WaitUntilReady(&daemon);
+  EXPECT_TRUE(BecomesReady(daemon));
+  EXPECT_EQ(Health(daemon).out, "ok\n");
+  EXPECT_EQ(Health(daemon, "--live").out, "ok\n");
+  EXPECT_THAT(Get(daemon, "/"), AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/readyz\n")));
+  Submit(daemon);
+  // The status changes each second, in numbers only.
+  const auto without_numbers = [](const std::string& text) {
+    return std::regex_replace(text, std::regex("[0-9][-+.e0-9]*"), "N");
+  };
+  EXPECT_TRUE(support::WaitUntil([&] {
+    const std::string command = Run("status --json", daemon.address).out;
+    const std::string page = Get(daemon, "/api/v1/status");
+    return absl::StrContains(command, "\"train\"") &&
+           absl::StrContains(page, "\r\nContent-Type: application/json\r\n") &&
+           without_numbers(page.substr(page.find("\r\n\r\n") + 4)) == without_numbers(command);
+  })) << Get(daemon, "/api/v1/status");
+}
+
+TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
+  Daemon coordinator = StartWithHttp("coordinator", {"coordinator", "--listen", "127.0.0.1:0"});
+  WaitUntilReady(&coordinator);
+  EXPECT_TRUE(BecomesReady(coordinator));
+  EXPECT_THAT(Get(coordinator, "/api/v1/status"), HasSubstr("\"workers\": []"));
+  // A process that hangs has no answer.
+  coordinator.process->Signal(SIGSTOP);
+  const Outcome frozen = Health(coordinator, "--live");
+  EXPECT_EQ(frozen.code, 1);
+  EXPECT_THAT(frozen.err, HasSubstr("did not answer within 2 s"));
+  coordinator.process->Signal(SIGCONT);
+  EXPECT_TRUE(BecomesReady(coordinator));
+  const Outcome other = Run("health " + coordinator.address);
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("name the address of the daemon's --http, not of its --listen"));
+}
+
+TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
+  Daemon coordinator = Start("coordinator", {"coordinator", "--listen", "127.0.0.1:0"});
+  WaitUntilReady(&coordinator);
+  coordinator.process.reset();
+  const Daemon worker = StartWithHttp("worker", WorkerArguments(coordinator.address));
+  const Outcome waiting = Health(worker);
+  EXPECT_EQ(waiting.code, 1);
+  EXPECT_THAT(waiting.err, HasSubstr("is not ready: not registered: "));
+  EXPECT_TRUE(support::WaitUntil(
+      [&] { return absl::StrContains(Health(worker).err, "not registered: coordinator " + coordinator.address); }));
+  EXPECT_EQ(Health(worker, "--live").code, 0) << "it lives while it waits for the coordinator";
+  EXPECT_THAT(Get(worker, "/api/v1/status"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the status";
+
+  coordinator = Start("coordinator", {"coordinator", "--listen", coordinator.address});
+  WaitUntilReady(&coordinator);
+  EXPECT_TRUE(BecomesReady(worker)) << ReadWholeFile(worker.log).value_or("");
+  Submit(coordinator);
+  // A reader that needs the worker keeps the drain under way.
+  support::Process reader({PENSTOCK, "read", "train", "--epochs", "1000000", "--no-digest", "--pace", "50"},
+                          home_.File("reader.log"), {"PENSTOCK_COORDINATOR=" + coordinator.address});
+  EXPECT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("status", coordinator.address).out, "grpc"); }));
+  worker.process->Signal(SIGTERM);
+  EXPECT_TRUE(support::WaitUntil([&] { return absl::StrContains(Health(worker).err, "the worker is draining"); }));
+  EXPECT_EQ(Health(worker, "--live").code, 0);
+  reader.Signal(SIGKILL);
+  EXPECT_EQ(worker.process->WaitForExit(), 0) << ReadWholeFile(worker.log).value_or("");
+}
+
+TEST_F(HttpPort, ErrorsNameTheWayOut) {
+  const Outcome nothing = Run("health 127.0.0.1:1");
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("cannot reach 127.0.0.1:1: Connection refused; start penstockd with --http"));
+  EXPECT_EQ(Run("health a b").code, 2);
+  EXPECT_EQ(Run("health http://localhost:7072").code, 2);
+  const support::SilentPort silent(support::SilentPort::Kind::kMute);
+  EXPECT_THAT(Run("health " + silent.address()).err, HasSubstr("did not answer within 2 s"));
+
+  Daemon first = StartWithHttp("first", {"coordinator", "--listen", "127.0.0.1:0"});
+  const std::string address = absl::StrCat("127.0.0.1:", first.http);
+  const Daemon second = Start("second", {"coordinator", "--listen", "127.0.0.1:0", "--http", address});
+  EXPECT_EQ(second.process->WaitForExit(), 1);
+  EXPECT_THAT(ReadWholeFile(second.log).value_or(""),
+              HasSubstr("cannot listen on " + address + " for HTTP: another process listens there already"));
+  const Daemon third = Start("third", {"coordinator", "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"});
+  EXPECT_EQ(third.process->WaitForExit(), 1);
+  EXPECT_THAT(ReadWholeFile(third.log).value_or(""), HasSubstr("--insecure"));
+}
+
+}  // namespace
+}  // namespace penstock::integration
