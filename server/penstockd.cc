@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/heap.h"
@@ -19,6 +20,7 @@
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
 #include "pipeline/storage/files.h"
+#include "server/common/bind_check.h"
 #include "server/common/library_logs.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
@@ -213,6 +215,22 @@ absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   return ending->failure();
 }
 
+absl::Status Run(const DaemonOptions& options, Ending* ending) {
+  // Before the store is opened, so that this mistake changes nothing.
+  if (const std::string& http = options.config.http(); !http.empty()) {
+    PS_RETURN_IF_ERROR(CheckPlaintextBind(http, options.config.insecure()));
+  }
+  switch (options.role) {
+    case config::DaemonRole::kStandalone:
+      return RunStandalone(options, ending);
+    case config::DaemonRole::kCoordinator:
+      return RunCoordinator(options, ending);
+    case config::DaemonRole::kWorker:
+      return RunWorker(options, ending);
+  }
+  return absl::InternalError("unknown role");
+}
+
 int Main(const std::vector<std::string>& args) {
   for (const std::string& arg : args) {
     if (arg == "--version") {
@@ -245,19 +263,8 @@ int Main(const std::vector<std::string>& args) {
     return kUsage;
   }
   RouteLibraryLogs();
-  absl::Status status;
   for (const std::string& warning : options->warnings) spdlog::warn("{}", warning);
-  switch (options->role) {
-    case config::DaemonRole::kStandalone:
-      status = RunStandalone(*options, &ending);
-      break;
-    case config::DaemonRole::kCoordinator:
-      status = RunCoordinator(*options, &ending);
-      break;
-    case config::DaemonRole::kWorker:
-      status = RunWorker(*options, &ending);
-      break;
-  }
+  const absl::Status status = Run(*options, &ending);
   if (status.ok()) return 0;
   if (log.json()) {
     spdlog::critical("penstockd: {}", std::string(status.message()));

@@ -15,6 +15,9 @@ namespace penstock::server {
 // Makes the text of a page. Runs on a thread of the pool, and may block it for a short time.
 using PageText = std::function<std::string()>;
 
+// The pages of this header keep a reference to the pool. Replies under way may keep it longer than the server, so the
+// caller stops the pool (ThreadPool::Stop) after the server and before it drops its own reference.
+
 // Adds a page, such as /metrics. Each request calls `text`; if too many requests wait for the pool, the answer is 503.
 void AddTextPage(const std::string& path, const std::string& content_type, PageText text,
                  std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);

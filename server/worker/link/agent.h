@@ -102,7 +102,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   bool draining_ ABSL_GUARDED_BY(strand_) = false;
   bool drain_asked_ ABSL_GUARDED_BY(strand_) = false;
   bool away_said_ ABSL_GUARDED_BY(strand_) = false;
-  absl::Status beat_error_ ABSL_GUARDED_BY(strand_);   // of the last registration or heartbeat
+  absl::Status beat_error_ ABSL_GUARDED_BY(strand_);   // result of the last registration or heartbeat
   std::optional<Task> left_ ABSL_GUARDED_BY(strand_);  // `done` of SayLeaving
   Nanos heartbeat_ ABSL_GUARDED_BY(strand_) = kSecond;
   Nanos beat_backoff_ ABSL_GUARDED_BY(strand_);

@@ -96,7 +96,7 @@ class HttpServerTest : public ::testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  // Sends a request on a connection of its own, and returns all that comes.
+  // Sends a request on a connection of its own, and returns all bytes of the answers.
   std::string Ask(const std::string& text) {
     RawClient client(server_->port());
     client.Send(text);
@@ -342,7 +342,7 @@ TEST_F(HttpServerTest, AReplyAfterTheConnectionHasGoneDoesNothing) {
     client.Get("/kept");
     replies.push_back(kept_.Take());
   }
-  for (const HttpReply& reply : replies) reply(Text("nobody reads this"));
+  for (const HttpReply& reply : replies) reply(Text("too late"));
   ExpectHealthy();
 }
 

@@ -74,16 +74,24 @@ TEST(HealthPages, OfTwoChecksBothMustSucceed) {
   EXPECT_EQ(result(BothHealthy(ok, Always(absl::UnavailableError("second")))), "second");
 }
 
-TEST(TextPage, IsMadeByThePool) {
-  const auto pool = std::make_shared<ThreadPool>(1, "pages");
+class PagesTest : public ::testing::Test {
+ protected:
+  ~PagesTest() override { pool_->Stop(); }
+  const std::shared_ptr<ThreadPool> pool_ = std::make_shared<ThreadPool>(1, "pages");
+};
+
+using TextPage = PagesTest;
+using SharedJsonPage = PagesTest;
+
+TEST_F(TextPage, IsMadeByThePool) {
   HttpRoutes routes;
   AddTextPage(
-      "/metrics", "text/plain; version=0.0.4", [] { return std::string("rows 5\n"); }, pool, &routes);
+      "/metrics", "text/plain; version=0.0.4", [] { return std::string("rows 5\n"); }, pool_, &routes);
   const HttpAnswer answer = AskLater(routes, "/metrics").get();
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4");
   EXPECT_EQ(answer.body, "rows 5\n");
-  pool->Stop();
+  pool_->Stop();
   EXPECT_EQ((*Ask(routes, "/metrics"))->status, 503);
 }
 
@@ -97,7 +105,7 @@ class ManualSource {
       changed_.NotifyAll();
     };
   }
-  // Blocks until the source was asked, and takes the question.
+  // Blocks until a page queries the source, and takes the query.
   PageDone Take() {
     MutexLock lock(&mutex_);
     while (asked_.empty()) changed_.Wait(&mutex_);
@@ -116,11 +124,10 @@ class ManualSource {
   std::vector<PageDone> asked_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(SharedJsonPage, RequestsDuringAQueryShareTheNextOne) {
-  const auto pool = std::make_shared<ThreadPool>(1, "pages");
+TEST_F(SharedJsonPage, RequestsDuringAQueryShareTheNextOne) {
   ManualSource source;
   HttpRoutes routes;
-  AddSharedJsonPage("/api/v1/status", source.Source(), pool, &routes);
+  AddSharedJsonPage("/api/v1/status", source.Source(), pool_, &routes);
   auto first = AskLater(routes, "/api/v1/status");
   const PageDone begun = source.Take();
   std::vector<std::future<HttpAnswer>> later;
@@ -142,11 +149,10 @@ TEST(SharedJsonPage, RequestsDuringAQueryShareTheNextOne) {
   EXPECT_EQ(failed.body, "the coordinator is busy\n");
 }
 
-TEST(SharedJsonPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
-  const auto pool = std::make_shared<ThreadPool>(1, "pages");
+TEST_F(SharedJsonPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
   ManualSource source;
   HttpRoutes routes;
-  AddSharedJsonPage("/api/v1/status", source.Source(), pool, &routes);
+  AddSharedJsonPage("/api/v1/status", source.Source(), pool_, &routes);
   int rejected = 0;
   for (int i = 0; i < 1000; ++i) {
     const auto answer = Ask(routes, "/api/v1/status");
@@ -155,11 +161,10 @@ TEST(SharedJsonPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
   EXPECT_EQ(rejected, 1000 - 256 - 1);
 }
 
-TEST(SharedJsonPage, ASourceThatAnswersAtOnceServesEveryRequest) {
-  const auto pool = std::make_shared<ThreadPool>(1, "pages");
+TEST_F(SharedJsonPage, ASourceThatAnswersAtOnceServesEveryRequest) {
   HttpRoutes routes;
   const PageSource source = [](const PageDone& done) { done(PageText([] { return std::string("{}"); })); };
-  AddSharedJsonPage("/api/v1/status", source, pool, &routes);
+  AddSharedJsonPage("/api/v1/status", source, pool_, &routes);
   std::vector<std::future<HttpAnswer>> answers;
   for (int i = 0; i < 100; ++i) answers.push_back(AskLater(routes, "/api/v1/status"));
   for (auto& answer : answers) EXPECT_EQ(answer.get().status, 200);
