@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <climits>
+#include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <regex>
 #include <string>
@@ -29,6 +30,11 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+// Waits longer than a disk or a busy machine stalls.
+bool Eventually(const std::function<bool()>& condition) {
+  return support::WaitUntil(condition, std::chrono::minutes(2));
+}
 
 class HttpPort : public ::testing::Test {
  protected:
@@ -58,7 +64,7 @@ class HttpPort : public ::testing::Test {
     arguments.insert(arguments.end(), {"--http", "127.0.0.1:0"});
     Daemon daemon = Start(name, arguments);
     const std::string text = "HTTP listens on 127.0.0.1:";
-    EXPECT_TRUE(support::WaitUntil([&] {
+    EXPECT_TRUE(Eventually([&] {
       const std::string log = ReadWholeFile(daemon.log).value_or("");
       const size_t at = log.find(text);
       if (at == std::string::npos || log.find('\n', at) == std::string::npos) return false;
@@ -68,7 +74,7 @@ class HttpPort : public ::testing::Test {
     return daemon;
   }
   void WaitUntilReady(Daemon* daemon) {
-    EXPECT_TRUE(support::WaitUntil([&] {
+    EXPECT_TRUE(Eventually([&] {
       const auto port = ReadWholeFile(home_.File(daemon->name + ".port"));
       if (port.ok()) daemon->address = absl::StrCat("127.0.0.1:", absl::StripAsciiWhitespace(*port));
       return port.ok();
@@ -103,7 +109,7 @@ class HttpPort : public ::testing::Test {
     return Run(absl::StrCat("health 127.0.0.1:", daemon.http, " ", flags));
   }
   bool BecomesReady(const Daemon& daemon) {
-    return support::WaitUntil([&] { return Health(daemon).code == 0; });
+    return Eventually([&] { return Health(daemon).code == 0; });
   }
   static std::string Get(const Daemon& daemon, const std::string& path) {
     server::RawClient client(daemon.http);
@@ -128,7 +134,7 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
   arguments.insert(arguments.begin(), {"standalone", "--listen", "127.0.0.1:0"});
   Daemon daemon = StartWithHttp("standalone", arguments);
   WaitUntilReady(&daemon);
-  EXPECT_TRUE(BecomesReady(daemon));
+  EXPECT_TRUE(BecomesReady(daemon)) << Health(daemon).err << ReadWholeFile(daemon.log).value_or("");
   EXPECT_EQ(Health(daemon).out, "ok\n");
   EXPECT_EQ(Health(daemon, "--live").out, "ok\n");
   EXPECT_THAT(Get(daemon, "/"), AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/readyz\n")));
@@ -137,7 +143,7 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
   const auto without_numbers = [](const std::string& text) {
     return std::regex_replace(text, std::regex("[0-9][-+.e0-9]*"), "N");
   };
-  EXPECT_TRUE(support::WaitUntil([&] {
+  EXPECT_TRUE(Eventually([&] {
     const std::string command = Run("status --json", daemon.address).out;
     const std::string page = Get(daemon, "/api/v1/status");
     return absl::StrContains(command, "\"train\"") &&
@@ -149,7 +155,7 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
 TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
   Daemon coordinator = StartWithHttp("coordinator", {"coordinator", "--listen", "127.0.0.1:0"});
   WaitUntilReady(&coordinator);
-  EXPECT_TRUE(BecomesReady(coordinator));
+  EXPECT_TRUE(BecomesReady(coordinator)) << Health(coordinator).err;
   EXPECT_THAT(Get(coordinator, "/api/v1/status"), HasSubstr("\"workers\": []"));
   // A process that hangs has no answer.
   coordinator.process->Signal(SIGSTOP);
@@ -157,7 +163,7 @@ TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
   EXPECT_EQ(frozen.code, 1);
   EXPECT_THAT(frozen.err, HasSubstr("did not answer within 2 s"));
   coordinator.process->Signal(SIGCONT);
-  EXPECT_TRUE(BecomesReady(coordinator));
+  EXPECT_TRUE(BecomesReady(coordinator)) << Health(coordinator).err;
   const Outcome other = Run("health " + coordinator.address);
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err, HasSubstr("name the address of the daemon's --http, not of its --listen"));
@@ -171,7 +177,7 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   const Outcome waiting = Health(worker);
   EXPECT_EQ(waiting.code, 1);
   EXPECT_THAT(waiting.err, HasSubstr("is not ready: not registered: "));
-  EXPECT_TRUE(support::WaitUntil(
+  EXPECT_TRUE(Eventually(
       [&] { return absl::StrContains(Health(worker).err, "not registered: coordinator " + coordinator.address); }));
   EXPECT_EQ(Health(worker, "--live").code, 0) << "it lives while it waits for the coordinator";
   EXPECT_THAT(Get(worker, "/api/v1/status"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the status";
@@ -183,10 +189,12 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   // A reader that needs the worker keeps the drain under way.
   support::Process reader({PENSTOCK, "read", "train", "--epochs", "1000000", "--no-digest", "--pace", "50"},
                           home_.File("reader.log"), {"PENSTOCK_COORDINATOR=" + coordinator.address});
-  EXPECT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("status", coordinator.address).out, "grpc"); }));
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Run("status", coordinator.address).out, "grpc"); }));
+  reader.Signal(SIGSTOP);  // it does not close its stream
   worker.process->Signal(SIGTERM);
-  EXPECT_TRUE(support::WaitUntil([&] { return absl::StrContains(Health(worker).err, "the worker is draining"); }));
-  EXPECT_EQ(Health(worker, "--live").code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(Health(worker).err, "the worker is draining") && Health(worker, "--live").code == 0;
+  }));
   reader.Signal(SIGKILL);
   EXPECT_EQ(worker.process->WaitForExit(), 0) << ReadWholeFile(worker.log).value_or("");
 }
