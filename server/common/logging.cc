@@ -5,22 +5,45 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "server/common/log_fields.h"
 
 namespace penstock::server {
 namespace {
+
+void Append(std::string_view text, spdlog::memory_buf_t* out) { out->append(text.data(), text.data() + text.size()); }
 
 // spdlog's %v does not escape, so JSON lines have their own flag.
 class JsonMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = JsonEscaped({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
+    Append(JsonEscaped({message.payload.data(), message.payload.size()}), &out);
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
+};
+
+// The line's LogFields, as further members of the object.
+class JsonLogFields final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& out) override {
+    const LogFields* const fields = AttachedLogFields::Current();
+    if (fields == nullptr) return;
+    AppendMember("job", fields->job, &out);
+    AppendMember("session", fields->session, &out);
+    AppendMember("worker", fields->worker, &out);
+    AppendMember("peer", fields->peer, &out);
+    AppendMember("trace", fields->trace, &out);
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<JsonLogFields>(); }
+
+ private:
+  static void AppendMember(std::string_view key, std::string_view value, spdlog::memory_buf_t* out) {
+    if (!value.empty()) Append(absl::StrCat(",\"", key, "\":", Json::Quote(value)), out);
+  }
 };
 
 }  // namespace
@@ -41,8 +64,8 @@ absl::Status SetUpLogging(const std::string& level, bool json) {
   }
   auto logger = std::make_shared<spdlog::logger>("penstock", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  formatter->add_flag<JsonMessage>('*').set_pattern(
-      json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","thread":%t,"message":"%*"})"
+  formatter->add_flag<JsonMessage>('*').add_flag<JsonLogFields>('&').set_pattern(
+      json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","thread":%t,"message":"%*"%&})"
            : "%Y-%m-%dT%H:%M:%S.%eZ %^%L%$ %v");
   logger->set_formatter(std::move(formatter));
   logger->set_level(parsed);

@@ -29,6 +29,7 @@
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
+#include "server/common/log_fields.h"
 #include "server/common/state_dir.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
@@ -112,12 +113,14 @@ struct Worker::Parts {
   WorkerOptions options;
   std::optional<server::StateDir> dir;
   std::string id;
+  std::string name;  // for display
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<ShardIndexes> indexes;
   SessionShared shared;
   std::unique_ptr<host::LoaderHost> host;
   std::unique_ptr<ServedJobs> jobs;
-  BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
+  BadRecordLog bad_records{
+      [](const std::string& job, const std::string& line) { server::LogWarn({.job = job}, "{}", line); }};
   std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
@@ -212,13 +215,14 @@ struct Worker::Parts {
       if (draining || stopping) return;
       draining = true;
     }
-    spdlog::info("draining: serving until {} streams have moved away", acceptor->sessions());
+    server::LogInfo({.worker = name}, "draining: serving until {} streams have moved away", acceptor->sessions());
     leaving->Post([this] {
       agent->SetDraining();
       acceptor->SendDraining();
       const Nanos timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(options.drain_timeout).count();
       drain_deadline->Set(leaving->clock()->Now() + timeout, [this] {
-        spdlog::warn("{} streams are still open after drain_timeout; leaving all the same", acceptor->sessions());
+        server::LogWarn({.worker = name}, "{} streams are still open after drain_timeout; leaving all the same",
+                        acceptor->sessions());
         Leave();
       });
       acceptor->WhenIdle([this] { leaving->Post([this] { Leave(); }); });
@@ -394,9 +398,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_incarnation(NewIncarnation(RandomSource::Real()));
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
   agent.registration.set_host(HostName());
-  const std::string name =
-      options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
-  agent.registration.set_name(name);
+  parts->name = options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
+  agent.registration.set_name(parts->name);
   agent.registration.set_threads(static_cast<uint32_t>(threads));
   agent.registration.set_memory_budget_bytes(budget_bytes);
   agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
@@ -436,8 +439,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->heap.emplace(budget_bytes, HeapWatch::Heap{OwnMemory, counted, ReleaseFreedMemory});
   parts->executor->Post([self] { self->WatchHeap(); });
   parts->agent->Start();
-  spdlog::info("worker {} ({}) listens on {}{}", name, parts->id, parts->running.address.ToString(),
-               parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");
+  server::LogInfo({.worker = parts->name}, "worker {} ({}) listens on {}{}", parts->name, parts->id,
+                  parts->running.address.ToString(),
+                  parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");
   spdlog::info("the memory budget is {} MiB ({}); at most {} threads make rows", budget_bytes >> 20,
                options.memory_budget_source, threads);
   return std::unique_ptr<Worker>(new Worker(std::move(parts)));

@@ -24,10 +24,10 @@ bool BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, 
       said.more = last = true;
     }
   }
-  say_(last ? absl::StrCat("job '", job, "': more than ", most_,
-                           " records are bad; no more of them are named here (see penstock quarantine ", job, ")")
-            : absl::StrCat("job '", job, "': a bad record, its row is ", masked ? "masked" : "substituted", ": ",
-                           what()));
+  say_(job, last ? absl::StrCat("job '", job, "': more than ", most_,
+                                " records are bad; no more of them are named here (see penstock quarantine ", job, ")")
+                 : absl::StrCat("job '", job, "': a bad record, its row is ", masked ? "masked" : "substituted", ": ",
+                                what()));
   return true;
 }
 

@@ -21,9 +21,10 @@ class BadRecordLog {
  public:
   // Limit of remembered and logged records per job. After it one line states that there are more.
   static constexpr size_t kMost = 65536;
+  // Logs a line about a job.
+  using Say = std::function<void(const std::string& job, const std::string& line)>;
 
-  explicit BadRecordLog(std::function<void(const std::string& line)> say, size_t most = kMost)
-      : say_(std::move(say)), most_(most) {}
+  explicit BadRecordLog(Say say, size_t most = kMost) : say_(std::move(say)), most_(most) {}
 
   // Logs a bad record. `what` returns the place and the error. It is called only if they are logged. Returns whether
   // the record is new: not found before, or not remembered.
@@ -38,7 +39,7 @@ class BadRecordLog {
     bool more = false;
   };
 
-  const std::function<void(const std::string&)> say_;
+  const Say say_;
   const size_t most_;
   Mutex mutex_;
   std::map<std::string, Said> said_ ABSL_GUARDED_BY(mutex_);

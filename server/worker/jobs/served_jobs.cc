@@ -8,6 +8,7 @@
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
+#include "server/common/log_fields.h"
 
 namespace penstock::worker {
 namespace {
@@ -93,7 +94,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const st
   loader::DatasetReader::Options options;
   options.executor = &slow_->threads;
   options.file_errors = file_errors_;
-  options.log_damage = [name](const std::string& line) { spdlog::warn("job '{}': {}", name, line); };
+  options.log_damage = [name](const std::string& line) { server::LogWarn({.job = name}, "job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = net::ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> built,

@@ -1,7 +1,5 @@
 #include "server/worker/jobs/tasks.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -20,6 +18,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_dataset.h"
+#include "server/common/log_fields.h"
 
 namespace penstock::worker {
 namespace {
@@ -102,7 +101,8 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   return FillFiles(*files, tools, report);
 }
 
-absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+absl::Status Index(const std::string& job, const v1::IndexShard& task, const TaskTools& tools,
+                   v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
                       sources::ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
   const auto built =
@@ -116,7 +116,7 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
   PS_RETURN_IF_ERROR(built.status());
   const sources::LoadedIndex& loaded = *built;
   if (!loaded.save_status.ok()) {
-    spdlog::warn("the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
+    server::LogWarn({.job = job}, "the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
   }
   const sources::ShardIndex& index = *loaded.index;
   if (index.file_size != task.shard().size()) {
@@ -133,7 +133,10 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
   shard->set_container(static_cast<v1::Container>(index.kind().container));  // the numbers are equal
   const absl::Status put = tools.link->PutIndex(index.content_hash, index.Serialize());
   // Otherwise other workers index the shard themselves.
-  if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
+  if (!put.ok()) {
+    server::LogWarn({.job = job}, "the index of {} did not reach the coordinator: {}", path,
+                    std::string(put.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -227,7 +230,7 @@ absl::Status Run(const v1::Task& task, const TaskTools& tools, v1::ReportTaskReq
     case v1::Task::kPrepare:
       return Prepare(task.prepare(), tools, report);
     case v1::Task::kIndex:
-      return Index(task.index(), tools, report);
+      return Index(task.job(), task.index(), tools, report);
     case v1::Task::kProbe:
       return Probe(task.probe(), tools);
     case v1::Task::kList:
@@ -260,8 +263,8 @@ v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id
     status = ShortageError("the worker has no memory for this task (RLIMIT_AS, RLIMIT_DATA, or the machine's memory)");
   }
   if (!status.ok()) {
-    spdlog::warn("job '{}': task {} failed: {}", task.job(), task.id(),
-                 status.ToString(absl::StatusToStringMode::kWithNoExtraData));
+    server::LogWarn({.job = task.job()}, "job '{}': task {} failed: {}", task.job(), task.id(),
+                    status.ToString(absl::StatusToStringMode::kWithNoExtraData));
     report = v1::ReportTaskRequest();
     report.set_code(static_cast<int32_t>(status.code()));
     report.set_message(std::string(status.message()));

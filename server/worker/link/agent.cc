@@ -1,12 +1,11 @@
 #include "server/worker/link/agent.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "server/common/log_fields.h"
 
 namespace penstock::worker {
 
@@ -92,11 +91,13 @@ void Agent::SayLeaving(Task done) {
 
 void Agent::CoordinatorAway(const absl::Status& status) {
   if (stopped() || over_ || std::exchange(away_said_, true)) return;
-  spdlog::warn("cannot reach the coordinator; this worker keeps serving and tries again: {}", status.ToString());
+  server::LogWarn({.worker = options_.registration.name()},
+                  "cannot reach the coordinator; this worker keeps serving and tries again: {}", status.ToString());
 }
 
 void Agent::CoordinatorThere() {
-  if (std::exchange(away_said_, false)) spdlog::info("the coordinator is back");
+  if (!std::exchange(away_said_, false)) return;
+  server::LogInfo({.worker = options_.registration.name()}, "the coordinator is back");
 }
 
 void Agent::CheckReady() {
@@ -163,7 +164,8 @@ void Agent::Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) {
     registered_ = true;
     term_ = reply->term();
     if (reply->heartbeat_ms() != 0) heartbeat_ = reply->heartbeat_ms() * kMillisecond;
-    spdlog::info("registered as {} at {}", options_.registration.id(), options_.registration.address());
+    server::LogInfo({.worker = options_.registration.name()}, "registered as {} at {}", options_.registration.id(),
+                    options_.registration.address());
     CheckReady();
     if (watch_timer_.pending()) Watch();
   }
@@ -197,7 +199,8 @@ void Agent::BeatLast() {
   link_->Heartbeat(request, [self = shared_from_this()](const absl::StatusOr<v1::HeartbeatReply>& reply) {
     // Otherwise the coordinator notices the missing heartbeats.
     if (!reply.ok()) {
-      spdlog::info("cannot notify the coordinator that this worker leaves: {}", reply.status().ToString());
+      server::LogInfo({.worker = self->options_.registration.name()},
+                      "cannot notify the coordinator that this worker leaves: {}", reply.status().ToString());
     }
     self->strand_.Post([self] {
       self->strand_.AssertHere();

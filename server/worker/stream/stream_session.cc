@@ -1,7 +1,5 @@
 #include "server/worker/stream/stream_session.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "base/fault.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "server/common/log_fields.h"
 #include "server/worker/stream/row_message.h"
 #include "transport/frame.h"
 
@@ -37,7 +36,12 @@ void StreamSession::SetTimer(StrandTimer* timer, Nanos when, void (StreamSession
 }
 
 void StreamSession::Warn(const absl::Status& status) const {
-  spdlog::warn("{} is closed: {}", name_.empty() ? "a stream without a session" : name_, std::string(status.message()));
+  server::LogWarn({.job = job_name_, .session = label_, .peer = peer_}, "{} is closed: {}",
+                  name_.empty() ? "a stream without a session" : name_, std::string(status.message()));
+}
+
+void StreamSession::Tell(const std::string& news) const {
+  server::LogInfo({.job = job_name_, .session = label_, .peer = peer_}, "{}: {}", name_, news);
 }
 
 // ---- Events of the stream ------------------------------------------------------------------------------------------
@@ -81,11 +85,9 @@ void StreamSession::OnWritten() {
       self->NoteFull(now);
       revoked = !self->revoked_.empty();
     }
-    if (const std::string news = self->coding_.Written(held_up, now); !news.empty()) {
-      spdlog::info("{}: {}", self->name_, news);
-    }
+    if (const std::string news = self->coding_.Written(held_up, now); !news.empty()) self->Tell(news);
     if (self->stream_ != nullptr && self->link_.Seen(self->stream_->carrier(), now)) self->coding_.LinkChanged();
-    if (const std::string news = self->link_.News(now); !news.empty()) spdlog::info("{}: {}", self->name_, news);
+    if (const std::string news = self->link_.News(now); !news.empty()) self->Tell(news);
     if (revoked) self->Pump();
     self->Write();
   });

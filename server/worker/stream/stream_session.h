@@ -86,6 +86,7 @@ class StreamSession final : public transport::StreamEvents,
       : shared_(shared),
         strand_(shared->executor),
         stream_(std::move(stream)),
+        peer_(stream_->peer().ToString()),
         ended_(std::move(ended)),
         trace_(shared->trace) {}
 
@@ -143,6 +144,8 @@ class StreamSession final : public transport::StreamEvents,
   void TellOfBadRecord(const loader::RowResult& row);
   // Logs a warning that names this session.
   void Warn(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Logs news about this session's stream.
+  void Tell(const std::string& news) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
   // Updates whether a message waits for the current write, for explanations. Call it when that may have changed.
   void NoteFull(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -154,9 +157,12 @@ class StreamSession final : public transport::StreamEvents,
   SessionShared* const shared_;
   Strand strand_;
   std::shared_ptr<transport::MessageStream> stream_ ABSL_GUARDED_BY(strand_);
+  const std::string peer_;  // the client, for the log
   std::function<void(StreamSession*)> ended_ ABSL_GUARDED_BY(strand_);
 
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
+  std::string job_name_ ABSL_GUARDED_BY(strand_);
+  std::string label_ ABSL_GUARDED_BY(strand_);  // the session's label
   std::unique_ptr<loader::Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
   // Memory of the core's queued fetches.

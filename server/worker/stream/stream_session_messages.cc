@@ -134,7 +134,9 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   PS_RETURN_IF_ERROR(rows.status());
   rows_ = *std::move(rows);
   name_ = SessionName(open);
-  trace_.Opened(open.job(), net::SessionLabel(open.session_id()));
+  job_name_ = open.job();
+  label_ = net::SessionLabel(open.session_id());
+  trace_.Opened(job_name_, label_);
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));

@@ -14,8 +14,12 @@ class BadRecordLogTest : public ::testing::Test {
   bool Find(const std::string& job, uint64_t uid, uint64_t record) {
     return log.Found(job, uid, record, true, [&] { return "record " + std::to_string(record); });
   }
-  std::vector<std::string> lines;
-  BadRecordLog log{[this](const std::string& line) { lines.push_back(line); }, 3};
+  std::vector<std::string> lines, jobs;  // the lines, and the job of each
+  BadRecordLog log{[this](const std::string& job, const std::string& line) {
+                     jobs.push_back(job);
+                     lines.push_back(line);
+                   },
+                   3};
 };
 
 TEST_F(BadRecordLogTest, NamesEachRecordOnceForAllEpochsAndSessions) {
@@ -27,6 +31,7 @@ TEST_F(BadRecordLogTest, NamesEachRecordOnceForAllEpochsAndSessions) {
   EXPECT_THAT(lines, ElementsAre("job 'train': a bad record, its row is masked: record 7",
                                  "job 'train': a bad record, its row is masked: record 8",
                                  "job 'eval': a bad record, its row is masked: record 7"));
+  EXPECT_THAT(jobs, ElementsAre("train", "train", "eval"));
 }
 
 TEST_F(BadRecordLogTest, RemembersABoundedNumberAndReportsThatMoreExist) {

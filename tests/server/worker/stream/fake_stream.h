@@ -51,7 +51,7 @@ class FakeStream : public transport::MessageStream {
     changed_.NotifyAll();
   }
   void Close(absl::Status status) override { Finish(std::move(status)); }
-  transport::Peer peer() const override { return transport::Peer(); }
+  transport::Peer peer() const override { return transport::Peer::Network("10.0.0.7:5123"); }
   std::string_view carrier() const override { return "fake"; }
 
   // The client's side.

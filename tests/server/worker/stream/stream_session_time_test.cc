@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/runtime/sim_scheduler.h"
 #include "tests/server/worker/stream/fake_loader.h"
 #include "tests/server/worker/stream/stream_session_testing.h"
+#include "tests/support/log_lines.h"
 
 namespace penstock::worker {
 namespace {
@@ -145,6 +148,31 @@ TEST_F(SessionOnVirtualTime, WhoReadsNothingWhileOthersNeedTheMemoryIsClosedWith
   ASSERT_TRUE(client.stream->finished());
   EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("read nothing for 10 s"));
+}
+
+TEST_F(SessionOnVirtualTime, LogLinesNameTheSessionByItsLabelAndItsPeer) {
+  const std::string id = "1a2b3c4d5e6f70811a2b3c4d5e6f7081";
+  const Client client = NewClient();
+  sim_.RunFor(kMillisecond);
+  v1::ClientMessage open = OpenMessage();
+  open.mutable_open()->set_session_id(id);
+  for (const v1::ClientMessage& message : {open, ViewMessage(), GrantMessage(0, 0, 80)}) {
+    client.stream->Send(message);
+    sim_.RunFor(kMillisecond);
+  }
+  fake_.MakeAll();
+  sim_.RunFor(kSecond);
+  support::CapturedLog log("warn");
+  client.session->Revoke(100, true);
+  sim_.RunFor(10 * kSecond);
+  const std::string text = log.TakeText();
+  EXPECT_THAT(text, ::testing::Not(HasSubstr(id)));
+  const std::vector<nlohmann::json> lines = support::ParseLogLines(text);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(support::FieldOf(lines[0], "message"), HasSubstr("is closed: this client has read nothing"));
+  EXPECT_EQ(support::FieldOf(lines[0], "job"), job_.name());
+  EXPECT_EQ(support::FieldOf(lines[0], "session"), "1a2b3c4d");
+  EXPECT_EQ(support::FieldOf(lines[0], "peer"), "10.0.0.7:5123");
 }
 
 TEST_F(SessionOnVirtualTime, WhoReadsNothingIsLeftAloneWhileNobodyNeedsTheMemoryAndSoIsWhoReadsLate) {
