@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/heap.h"
+#include "server/coordinator/service/change_log.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -23,41 +24,6 @@ constexpr Nanos kReleaseHeapAfter = kSecond;
 
 bool FreesMuch(const v1::StoreEvent& fact) {
   return fact.has_delete_job() || (fact.has_put_job() && fact.put_job().job().shards_total() >= kLargeJobShards);
-}
-
-void LogFact(const v1::StoreEvent& fact) {
-  switch (fact.event_case()) {
-    case v1::StoreEvent::kPutJob: {
-      const v1::Job& job = fact.put_job().job();
-      const v1::Job& next = fact.put_job().next();
-      if (next.state() == v1::FAILED) {
-        spdlog::warn("job {} continues unchanged; its replacement failed: {}", job.name(), next.error());
-      } else if (next.state() == v1::PREPARING) {
-        spdlog::info("job {} continues until its replacement is ready", job.name());
-      } else if (job.state() == v1::FAILED) {
-        spdlog::warn("job {} failed: {}", job.name(), job.error());
-      } else {
-        spdlog::info("job {} is {}", job.name(), v1::JobState_Name(job.state()));
-      }
-      break;
-    }
-    case v1::StoreEvent::kPutView:
-      spdlog::info("job {}: view {}.{} of {} ranges on {} workers", fact.put_view().job(),
-                   fact.put_view().view().term(), fact.put_view().view().number(), fact.put_view().view().ranges_size(),
-                   fact.put_view().view().workers_size());
-      break;
-    case v1::StoreEvent::kPutWorker:
-      spdlog::info("worker {} at {} is {}", fact.put_worker().registration().id(),
-                   fact.put_worker().registration().address(), v1::WorkerStatus_State_Name(fact.put_worker().state()));
-      break;
-    case v1::StoreEvent::kAddDecisions:
-      spdlog::warn("job {}: every copy of {} records is damaged; the first is record {} of the snapshot",
-                   fact.add_decisions().job(), fact.add_decisions().records_size(),
-                   fact.add_decisions().records(0).record());
-      break;
-    default:
-      break;
-  }
 }
 
 absl::Status Stopping() { return absl::UnavailableError("the coordinator is stopping; try again"); }
@@ -192,7 +158,7 @@ void ControlLoop::TickBy(Nanos when) {
     if (!superseded_.ok()) return Turn();  // rejects the requests that waited for the tick
     const Nanos now = strand_.clock()->Now();
     Effects effects = state_.Apply({now, Tick()});
-    Gather(&effects, now);
+    Gather(&effects);
     Turn();
     if (release_heap_at_ != 0 && now >= release_heap_at_) {
       release_heap_at_ = 0;
@@ -252,7 +218,8 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
   Effects effects = state_.Apply(event);
   const bool drains = std::holds_alternative<v1::DrainRequest>(event.request) && !effects.hints.empty();
   const bool waits = !effects.changes.empty() || drains || ConfirmsRecords(event.request);
-  Gather(&effects, now);
+  Gather(&effects);
+  LogTrace(event, effects);
   if (effects.status.ok() && waits && commits_.settled() < commits_.last()) {
     waiting_.push_back(
         {std::move(item.done), absl::OkStatus(), std::move(effects.reply), first, commits_.last(), admin});
@@ -275,11 +242,9 @@ void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   watches_.emplace(id, std::move(item));
 }
 
-void ControlLoop::Gather(Effects* effects, Nanos now) {
-  for (v1::StoreEvent& hint : effects->hints) {
-    Note(hint, now);
-    commits_.AddHint(std::move(hint));
-  }
+void ControlLoop::Gather(Effects* effects) {
+  LogMembersAndViews(*effects);
+  for (v1::StoreEvent& hint : effects->hints) commits_.AddHint(std::move(hint));
   for (Change& change : effects->changes) commits_.AddChange(std::move(change));
   effects->hints.clear();
   effects->changes.clear();
@@ -290,7 +255,7 @@ void ControlLoop::EndChange(CommitQueue::Entry entry, const absl::Status& stored
     for (const auto& fact : entry.facts) Note(*fact, now);
   }
   Effects effects = state_.End(now, *std::move(entry.change), stored.ok() ? stored : CannotStore(stored));
-  Gather(&effects, now);
+  Gather(&effects);
   if (std::holds_alternative<std::monostate>(effects.reply)) return;
   for (Answer& answer : waiting_) {
     if (answer.first <= entry.number && entry.number <= answer.last) answer.reply = std::move(effects.reply);

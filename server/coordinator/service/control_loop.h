@@ -140,8 +140,8 @@ class ControlLoop {
   void Handle(Item item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HandleApply(ApplyItem item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HandleWatch(WatchItem item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Moves the facts and changes of the effects to the commit queue.
-  void Gather(Effects* effects, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Logs the effects, and moves their facts and changes to the commit queue.
+  void Gather(Effects* effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Ends the changes of a commit and answers their requests.
   void CommitEnded(CommitQueue::Result result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void EndChange(CommitQueue::Entry entry, const absl::Status& stored, Nanos now)

@@ -182,6 +182,7 @@ Effects CoordinatorState::Settle(Nanos now, Effects effects, Consequences* out) 
     }
   }
   effects.hints = std::move(out->hints);
+  effects.members = std::move(out->members);
   effects.changes = std::move(out->changes);
   return effects;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -65,6 +66,14 @@ class CoordinatorState;
 struct Consequences;
 struct Effects;
 
+// A worker that joined, left or was lost, changed its state otherwise, or registered as another process or at another
+// address.
+struct WorkerChange {
+  std::string name;  // display name
+  std::string address;
+  v1::WorkerStatus::State state = v1::WorkerStatus::LIVE;
+};
+
 // A change of stored facts about a job, its bad records or its decisions. The caller stores the facts and then calls
 // CoordinatorState::End. Until then the state is as before, so no reply and no watcher receives the change.
 struct Change {
@@ -88,12 +97,14 @@ struct Effects {
   std::vector<v1::StoreEvent> hints;
   // Changes to store, in this order. The reply waits until they end.
   std::vector<Change> changes;
+  std::map<std::string, WorkerChange> members;  // the workers that changed, by id; for the log
 };
 
 // Consequences of an event for the parts of the state, collected while the event is applied.
 struct Consequences {
   std::vector<v1::StoreEvent> hints;
   std::vector<Change> changes;
+  std::map<std::string, WorkerChange> members;  // as in Effects
   bool membership = false;    // the set of workers that may serve a job has changed; refresh the views
   bool rebalance = false;     // capacities have changed; shares follow them closely
   bool wake_workers = false;  // heartbeats have tasks or a drain to fetch

@@ -45,6 +45,12 @@ void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   stored->set_capacity(worker.capacity);
 }
 
+void WorkerRegister::StoreMember(const WorkerEntry& worker, Consequences* out) const {
+  out->membership = true;
+  out->members[worker.info.id()] = {worker.name, worker.info.address(), worker.state};
+  Store(worker, out);
+}
+
 void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
   if (worker->state == state) return;
   if (state == State::DEAD && worker->state != State::DRAINING && !worker->lost_since.has_value()) {
@@ -54,8 +60,7 @@ void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state
   worker->since = now;
   worker->voted_out = false;
   if (!worker->Beats()) ForgetWork(worker);
-  out->membership = true;
-  Store(*worker, out);
+  StoreMember(*worker, out);
 }
 
 void WorkerRegister::Forgive(Nanos now, WorkerEntry* worker) const {
@@ -141,8 +146,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     WorkerEntry& worker = workers_[request.id()];
     SetInfo(&worker, request);
     worker.last_beat = worker.since = worker.steady_since = now;
-    out->membership = true;
-    Store(worker, out);
+    StoreMember(worker, out);
     return result;
   }
   WorkerEntry& worker = found->second;
@@ -157,8 +161,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   }
   if (worker.info.SerializeAsString() != request.SerializeAsString()) {
     SetInfo(&worker, request);
-    out->membership = true;
-    Store(worker, out);
+    StoreMember(worker, out);
   }
   worker.last_beat = worker.steady_since = now;
   worker.lost_since.reset();

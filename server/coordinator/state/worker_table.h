@@ -103,6 +103,8 @@ class WorkerRegister {
   size_t CountStrikes(Nanos now, const WorkerEntry& worker) const;
   void WatchCapacity(Nanos now, bool trainers_wait, Consequences* out);
   void Store(const WorkerEntry& worker, Consequences* out) const;
+  // Stores a worker that has changed otherwise than in its capacity.
+  void StoreMember(const WorkerEntry& worker, Consequences* out) const;
   void SetInfo(WorkerEntry* worker, const v1::RegisterWorkerRequest& info) const;
 
   // A worker with fewer strikes than this is trusted at once when it rejoins. Otherwise it must first send heartbeats

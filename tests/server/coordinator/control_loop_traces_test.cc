@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/coordinator/control_loop_harness.h"
+#include "tests/support/log_lines.h"
 
 namespace penstock::coordinator {
 namespace {
 
+using support::FieldOf;
 using ::testing::Contains;
 
 class ControlLoopTracesTest : public ControlLoopTest {
@@ -100,6 +103,27 @@ TEST_F(ControlLoopTracesTest, ATraceReachesItsProcessesAndEndsOnVirtualTime) {
   EXPECT_EQ(got->parts_size(), 2);
   EXPECT_EQ(got->missing_size(), 0);
   EXPECT_EQ(Get(started.trace()).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ControlLoopTracesTest, ATraceIsLoggedWhenItBeginsAndWhenItIsFetched) {
+  StartWithAReader(1);
+  support::CapturedLog log;
+  const uint64_t trace = StartTrace().trace();
+  const std::string label = absl::StrCat(absl::Hex(trace, absl::kZeroPad16)).substr(0, 4);
+  const std::vector<nlohmann::json> begun = log.TakeLines();
+  ASSERT_EQ(begun.size(), 1u);
+  EXPECT_EQ(FieldOf(begun[0], "message"),
+            absl::StrCat("job train: trace ", label, " of 5 s begins, of 1 workers and 1 trainers"));
+  EXPECT_EQ(FieldOf(begun[0], "job"), "train");
+  EXPECT_EQ(FieldOf(begun[0], "trace"), label);
+  sim_.RunFor(20 * kSecond);
+  ASSERT_TRUE(Put(trace, session_.substr(0, 8)).ok());
+  log.TakeText();
+  ASSERT_TRUE(Get(trace).ok());
+  const std::vector<nlohmann::json> fetched = log.TakeLines();
+  ASSERT_EQ(fetched.size(), 1u);
+  EXPECT_EQ(FieldOf(fetched[0], "message"), absl::StrCat("trace ", label, " is fetched; 1 processes sent no part"));
+  EXPECT_EQ(FieldOf(fetched[0], "trace"), label);
 }
 
 TEST_F(ControlLoopTracesTest, IdsComeFromTheRandomSource) {
