@@ -131,6 +131,7 @@ TEST_F(BadRecordsTest, AreLoggedOnceAndListedWithReasonsAcrossEpochsRanksAndARes
       ++named;
       EXPECT_TRUE(absl::StrContains(line, "data-00000, record ")) << line;
       EXPECT_TRUE(absl::StrContains(line, " at offset ")) << line;
+      EXPECT_TRUE(absl::StrContains(line, "\"job\":\"images\"")) << line;
     }
   }
   EXPECT_EQ(named, 4) << cluster.Logs();

@@ -37,6 +37,7 @@ class Process {
 struct ProcessClusterOptions {
   int workers = 1;
   int threads = 1;  // threads of each worker
+  std::vector<std::string> coordinator_flags = {};
   std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
   // The start of each worker's command line, such as a shell that sets a limit.
   std::vector<std::string> worker_prefix = {};
