@@ -10,7 +10,7 @@
 
 namespace penstock::server {
 
-// What a line is about. Empty texts are left out. A view: the texts must live until the call that logs has returned.
+// The subjects of a line. Empty texts are left out. A view: the texts must live until the call that logs has returned.
 // Ids of sessions and traces are secrets, so only their labels may be here (net/session_label.h).
 struct LogFields {
   std::string_view job = {};
