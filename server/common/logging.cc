@@ -42,7 +42,9 @@ class JsonLogFields final : public spdlog::custom_flag_formatter {
 
  private:
   static void AppendMember(std::string_view key, std::string_view value, spdlog::memory_buf_t* out) {
-    if (!value.empty()) Append(absl::StrCat(",\"", key, "\":", Json::Quote(value)), out);
+    if (value.empty()) return;
+    for (const std::string_view part : {std::string_view(",\""), key, std::string_view("\":")}) Append(part, out);
+    Append(Json::Quote(value), out);
   }
 };
 

@@ -5,12 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 #include "tests/support/log_lines.h"
@@ -26,9 +26,9 @@ using ::testing::StartsWith;
 // Returns the log lines of each process, in the order of their starts.
 std::vector<std::vector<nlohmann::json>> LinesByProcess(const std::string& logs) {
   std::vector<std::vector<nlohmann::json>> processes;
-  for (const std::string_view text : absl::StrSplit(logs, "---- process ", absl::SkipEmpty())) {
+  for (const absl::string_view text : absl::StrSplit(logs, "---- process ", absl::SkipEmpty())) {
     std::string lines;
-    for (const std::string_view line : absl::StrSplit(text.substr(text.find('\n') + 1), '\n')) {
+    for (const absl::string_view line : absl::StrSplit(text.substr(text.find('\n') + 1), '\n')) {
       // The only line on standard output.
       if (!absl::StartsWith(line, "penstockd ") || !absl::StrContains(line, " ready on ")) {
         absl::StrAppend(&lines, line, "\n");

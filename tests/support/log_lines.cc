@@ -9,9 +9,9 @@
 
 namespace penstock::support {
 
-std::vector<nlohmann::json> ParseLogLines(std::string_view text) {
+std::vector<nlohmann::json> ParseLogLines(const std::string& text) {
   std::vector<nlohmann::json> lines;
-  for (const std::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty()))) {
     nlohmann::json parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     EXPECT_TRUE(parsed.is_object()) << line;
     if (parsed.is_object()) lines.push_back(std::move(parsed));

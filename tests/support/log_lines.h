@@ -7,14 +7,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace penstock::support {
 
 // Returns the objects of a log in JSON form, one for each line. A line that is no JSON object fails the test and is
 // left out.
-std::vector<nlohmann::json> ParseLogLines(std::string_view text);
+std::vector<nlohmann::json> ParseLogLines(const std::string& text);
 
 // Returns the field's text, or "" if the line has no such field.
 std::string FieldOf(const nlohmann::json& line, const char* field);

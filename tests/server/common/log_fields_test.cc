@@ -90,7 +90,7 @@ TEST(LogFields, ATextLineHasOnlyTheMessage) {
   spdlog::info("job {} is READY", "train");
   const std::string text = log.TakeText();
   const size_t end = text.find('\n') + 1;
-  EXPECT_THAT(text.substr(0, end), EndsWith("Z info job train is READY\n"));
+  EXPECT_THAT(text.substr(0, end), EndsWith("Z I job train is READY\n"));
   EXPECT_EQ(text.substr(0, end).size(), text.substr(end).size()) << text;
 }
 

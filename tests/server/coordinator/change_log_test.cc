@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -80,25 +79,20 @@ class LoggedControlLoopTest : public ControlLoopTest {
     Start();
     ASSERT_TRUE(Apply(WorkerCalled("a")).ok());
     for (int i = 0; i < jobs; ++i) ASSERT_TRUE(Apply(SubmitOf(SimpleSpec(absl::StrCat("job", i)))).ok());
-    std::deque<v1::Task> tasks;
-    const auto add = [&tasks](const auto& reply) {
-      for (const v1::Task& task : reply.tasks()) tasks.push_back(task);
-    };
-    do {
-      Beat("a");
-      add(std::get<v1::HeartbeatReply>(reply_));
+    // Each reply lists all tasks that the worker has.
+    for (std::vector<v1::Task> tasks = Beat("a"); !tasks.empty(); tasks = Beat("a")) {
       while (!tasks.empty()) {
-        ASSERT_TRUE(Apply(DoneBy("a", tasks.front(), 2, 100)).ok());
-        tasks.pop_front();
-        add(std::get<v1::ReportTaskReply>(reply_));
+        ASSERT_TRUE(Apply(DoneBy("a", tasks[0], 2, 100)).ok());
+        tasks = TasksIn(std::get<v1::ReportTaskReply>(reply_));
       }
-    } while (std::get_if<v1::HeartbeatReply>(&reply_) == nullptr);
+    }
   }
-  void Beat(const std::string& id, bool leaving = false) {
+  std::vector<v1::Task> Beat(const std::string& id, bool leaving = false) {
     v1::HeartbeatRequest beat = BeatOf(id);
     beat.set_leaving(leaving);
     Begin(beat);
     sim_.RunFor(ControlLoop::Options().tick);
+    return TasksIn(std::get<v1::HeartbeatReply>(reply_));
   }
 };
 
