@@ -49,7 +49,7 @@ std::vector<nlohmann::json> With(const std::vector<nlohmann::json>& lines, const
 }
 
 TEST(JsonLog, LinesNameTheirJobAndWorker) {
-  const std::string second = "the \"second\" worker";
+  const std::string second = "\"second\"\\";
   const support::TempFolder folder;
   support::TestDataset dataset = support::MakeNumberDataset({.shards = 2, .records_per_shard = 20}, folder.path());
   dataset.job.set_name("train");
