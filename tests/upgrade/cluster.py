@@ -34,6 +34,7 @@ class Process:
     """A daemon, which may be replaced by one of another release with the same address and state."""
 
     def __init__(self, folder, name, release, *arguments):
+        self.name = name
         self.log = folder / f"{name}.log"
         self.port_file = folder / f"{name}.port"
         self.arguments = [*map(str, arguments), "--state-dir", str(folder / name), "--port-file", str(self.port_file)]
@@ -74,7 +75,7 @@ class Cluster:
         self.address = self.coordinator.listen
         self.workers = [
             self.begin(
-                f"worker-{i}", release, "worker", "--coordinator", self.address, "--name", f"w{i}",
+                f"w{i}", release, "worker", "--coordinator", self.address, "--name", f"w{i}",
                 "--data-root", f"data={data}", "--memory-budget", "256MiB",
             )
             for i, release in enumerate(workers)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from cluster import EPOCHS, NEW, OLD, Cluster
 
 JOB = """

@@ -19,16 +19,17 @@ def wait_for(condition, what, seconds=60):
 def replace_all(cluster: Cluster, release: Release):
     """Replaces coordinator and workers, one by one, and waits until the cluster is whole after each."""
     cluster.coordinator.replace(release)
-    for index, worker in enumerate(cluster.workers):
+    for worker in cluster.workers:
         worker.replace(release)
+        wait_for(lambda name=worker.name: is_whole(cluster, release, name), f"{worker.name} of {release.version}")
 
-        def whole():
-            live = [w for w in cluster.status()["workers"] if w["state"] == "LIVE"]
-            return len(live) == len(cluster.workers) and any(
-                w["name"] == f"w{index}" and w["version"] == release.version and int(w.get("owned_records", 0)) > 0 for w in live
-            )
 
-        wait_for(whole, f"worker w{index} of {release.version}")
+def is_whole(cluster: Cluster, release: Release, name: str):
+    """Whether all workers are live, and the named one is of the release and owns records."""
+    live = {worker["name"]: worker for worker in cluster.status()["workers"] if worker["state"] == "LIVE"}
+    if len(live) < len(cluster.workers) or live[name]["version"] != release.version:
+        return False
+    return int(live[name].get("owned_records", 0)) > 0
 
 
 def test_trainers_read_on_through_an_upgrade_and_back(recipe, tmp_path):
