@@ -175,4 +175,24 @@ std::optional<TaskLimit> LeastTaskLimit(const std::string& proc) {
   return least;
 }
 
+std::optional<CpuThrottling> ThrottlingByQuota(const std::string& proc) {
+  std::optional<CpuThrottling> longest;
+  for (const Group& group : GroupsOf(proc, "cpu")) {
+    if (!CpuQuota(group)) continue;
+    CpuThrottling throttling;
+    for (const std::string& line : Lines(group.folder + "/cpu.stat")) {  // "nr_throttled 12"
+      const std::vector<std::string> words = absl::StrSplit(line, ' ');
+      uint64_t value = 0;
+      if (words.size() != 2 || !absl::SimpleAtoi(words[1], &value)) continue;
+      if (words[0] == "nr_periods") throttling.periods = value;
+      if (words[0] == "nr_throttled") throttling.throttled_periods = value;
+      // The microseconds of version 2, and the nanoseconds of version 1.
+      if (words[0] == "throttled_usec") throttling.throttled_seconds = static_cast<double>(value) / 1e6;
+      if (words[0] == "throttled_time") throttling.throttled_seconds = static_cast<double>(value) / 1e9;
+    }
+    if (!longest || throttling.throttled_seconds > longest->throttled_seconds) longest = throttling;
+  }
+  return longest;
+}
+
 }  // namespace penstock

@@ -33,6 +33,16 @@ struct TaskLimit {
 // Returns the pids.max of the group with the fewest threads left, or nullopt if no group has such a limit.
 std::optional<TaskLimit> LeastTaskLimit(const std::string& proc = "/proc/self");
 
+// How often and how long quotas stopped the threads of a group, since the group exists.
+struct CpuThrottling {
+  uint64_t periods = 0, throttled_periods = 0;
+  double throttled_seconds = 0;  // sum over CPUs
+};
+
+// Returns the throttling (cpu.stat) of the group with a quota that was stopped for the longest time, or nullopt if no
+// group has a quota.
+std::optional<CpuThrottling> ThrottlingByQuota(const std::string& proc = "/proc/self");
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_BASE_CGROUP_H_

@@ -1,15 +1,18 @@
 #include "server/daemon_http.h"
 
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "net/message_json.h"
 #include "penstock/v1/control.pb.h"
 #include "server/http/health_pages.h"
 #include "server/http/http_message.h"
 #include "server/http/text_pages.h"
+#include "server/metrics/process_metrics.h"
 
 namespace penstock::server {
 namespace {
@@ -48,6 +51,26 @@ PageSource StatusOf(coordinator::Coordinator* coordinator) {
   };
 }
 
+std::string_view RoleOf(const DaemonParts& parts) {
+  if (parts.worker == nullptr) return "coordinator";
+  return parts.coordinator == nullptr ? "worker" : "standalone";
+}
+
+// The metrics of the process and of its parts.
+PageSource MetricsOf(const DaemonParts& parts) {
+  // Runs on the pool's thread, which may block.
+  const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker] {
+    return absl::StrCat(ProcessMetricsText(role), worker == nullptr ? "" : worker->Metrics());
+  };
+  if (parts.coordinator == nullptr) return [own](const PageDone& done) { done(PageText(own)); };
+  return [own, coordinator = parts.coordinator](const PageDone& done) {
+    coordinator->CollectMetrics([own, done](absl::StatusOr<coordinator::Coordinator::MetricsText> text) {
+      if (!text.ok()) return done(text.status());
+      done(PageText([own, text = *std::move(text)] { return absl::StrCat(own(), text()); }));
+    });
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions& options, const DaemonParts& parts) {
@@ -55,8 +78,9 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions&
   HttpRoutes routes;
   AddHealthPages(ChecksOf(parts), &routes);
   if (parts.coordinator != nullptr) {
-    AddSharedJsonPage("/api/v1/status", StatusOf(parts.coordinator), pages, &routes);
+    AddSharedPage("/api/v1/status", "application/json", StatusOf(parts.coordinator), pages, &routes);
   }
+  AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts), pages, &routes);
   PS_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server, HttpServer::Start(options, std::move(routes)));
   return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), std::move(server)));
 }

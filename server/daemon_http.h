@@ -1,4 +1,4 @@
-// The HTTP port of penstockd: /healthz, /readyz and, with a coordinator, /api/v1/status.
+// The HTTP port of penstockd: /healthz, /readyz, /metrics and, with a coordinator, /api/v1/status.
 #ifndef PENSTOCK_SERVER_DAEMON_HTTP_H_
 #define PENSTOCK_SERVER_DAEMON_HTTP_H_
 

@@ -173,8 +173,15 @@ void ThreadPool::Run() {
         changed_.NotifyOne();
       }
     }
+    busy_.fetch_add(1, std::memory_order_relaxed);
     std::move(task)();
+    busy_.fetch_sub(1, std::memory_order_relaxed);
   }
+}
+
+ThreadPool::Load ThreadPool::load() const {
+  MutexLock lock(&mutex_);
+  return {busy_.load(std::memory_order_relaxed), ready_.size()};
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 #define PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -38,6 +39,12 @@ class ThreadPool final : public Executor {
   // Stop. Returns the number of threads.
   int GrowTo(int threads);
 
+  struct Load {
+    int busy = 0;        // threads that run a task
+    size_t waiting = 0;  // tasks that are due and wait for a thread
+  };
+  Load load() const;
+
   // Drops the tasks that have not started and all later ones. Returns when no task runs. May be called more than once,
   // but not from a task.
   void Stop();
@@ -62,7 +69,7 @@ class ThreadPool final : public Executor {
   // another thread would have to be woken to watch them instead.
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;                                                   // for idle threads
   CondVar timers_changed_;                                            // for the thread that watches the timers
   std::deque<std::pair<Nanos, Task>> ready_ ABSL_GUARDED_BY(mutex_);  // with the time of the post
@@ -73,6 +80,7 @@ class ThreadPool final : public Executor {
   Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // time until which a thread watches the timers
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have not ended
+  std::atomic<int> busy_{0};                 // threads that run a task
   CondVar ended_;
   const std::string name_;
   // Threads are added under the lock before stopping, and joined without the lock while stopping.

@@ -54,6 +54,7 @@ class LoaderHost {
 
   // Returns the storage for data sets of the loader's jobs. All jobs must be destroyed before this object.
   storage::Storage* storage() const { return files_.storage(); }
+  const storage::RemoteFiles& files() const { return files_; }
   // Returns the kSlowThreads threads that load shards of these data sets (DatasetReader::Options::executor). Starts
   // them on first use.
   Executor* slow_work();

@@ -341,7 +341,14 @@ LoaderStats LoaderCore::Stats() {
     stats = stats_;
     saved = saved_;
     times_.AddTo(&stats);
-    stats.memory_bytes = budget_.used();
+    stats.memory_bytes = stats.rows_bytes = budget_.used();
+    stats.running_threads = static_cast<uint64_t>(states_.running());
+    stats.waiting_rows = scheduler_.waiting();
+    for (const auto& [id, session] : sessions_) {
+      stats.parked_rows += session->parked.size();
+      stats.making_rows += static_cast<uint64_t>(session->making);
+    }
+    stats.reads_in_flight = static_cast<uint64_t>(std::max(slots_.reads(), 0));
     peak = budget_.PeakWith(cached);
   }
   stats.remote_hedges = storage::CountsOfObjects().hedges;
@@ -349,11 +356,14 @@ LoaderStats LoaderCore::Stats() {
     const RecordRanges::Counts ranges = ranges_->counts();
     stats.remote_requests += ranges.ranges;
     stats.remote_bytes += ranges.bytes;
+    stats.ranges = ranges.ranges;
+    stats.range_bytes = ranges.bytes;
   }
   caches_.AddTo(saved, &stats);
   const uint64_t caches = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes;
   const uint64_t scratch = static_cast<uint64_t>(sizes_.makers) * sizes_.maker_scratch_bytes;
   stats.memory_bytes += caches + scratch;
+  stats.scratch_bytes = scratch;
   stats.memory_peak_bytes = peak + scratch;
   return stats;
 }

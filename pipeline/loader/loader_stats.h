@@ -22,7 +22,8 @@ struct LoaderStats {
   // Requests to remote storage, for records and for ranges of records. remote_bytes: bytes that it returned, with
   // framing only in ranges. remote_used_bytes: bytes of the records that became rows.
   uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
-  uint64_t remote_hedges = 0;  // second requests of this process to object storage, after a late first one
+  uint64_t ranges = 0, range_bytes = 0;  // part of remote_requests and remote_bytes: ranges of several records
+  uint64_t remote_hedges = 0;            // second requests of this process to object storage, after a late first one
   double compute_seconds = 0;
   double cpu_seconds = 0;  // CPU time that the loader's threads used
   // Time in which the loader had rows to make and nothing blocked them. busy_seconds counts each moment by the share of
@@ -31,7 +32,13 @@ struct LoaderStats {
   double busy_seconds = 0;
   double owing_seconds = 0;   // at least one thread had a row
   uint64_t memory_bytes = 0;  // part of the budget in use: rows, lists, caches and scratch memory of threads
+  uint64_t rows_bytes = 0, scratch_bytes = 0;  // parts of memory_bytes; the rest are caches in memory
   uint64_t memory_peak_bytes = 0;
+  // Now: threads that make rows and are not idle; rows that wait for a thread, for storage or another row, and that
+  // threads make; reads of records from storage with high latency, without ranges.
+  uint64_t running_threads = 0;
+  uint64_t waiting_rows = 0, parked_rows = 0, making_rows = 0;
+  uint64_t reads_in_flight = 0;
   cache::CacheStats record_cache, decoded_cache, row_cache;  // in memory
   // For misses of the record cache. Saved time is estimated by the mean of storage reads.
   cache::CacheStats disk_cache;

@@ -17,6 +17,7 @@ class ReadSlots {
 
   // Changes the largest number of reads in flight. Reads in flight continue.
   void SetMost(int most) { most_ = most; }
+  int reads() const { return reads_; }  // in flight
   // Returns the number of reads that may begin.
   int room() const { return most_ - reads_; }
   bool has_free() const { return room() > 0; }

@@ -80,6 +80,7 @@ class RowScheduler {
 
   // Returns the number of rows that were added and not picked.
   size_t waiting(SessionId id) const;
+  size_t waiting() const { return waiting_; }  // in all sessions
   bool empty() const { return waiting_ == 0; }
 
  private:

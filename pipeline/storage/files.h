@@ -48,6 +48,8 @@ class RemoteFiles {
   // Number of records to keep in flight: one for each thread, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }
   int threads() const { return threads_now_.load(); }
+  // Returns the threads that read, or that open files if threads() is 0, and the calls that wait for them.
+  ThreadPool::Load load() const { return threads_.load(); }
   // Sets threads(); 0 means that the files are on local disks. The number is lower if the system grants fewer threads.
   // Starts missing threads and ends none: a lower number only lowers reads_under_way(). Thread-safe.
   void SetThreads(int threads);

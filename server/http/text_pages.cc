@@ -25,8 +25,8 @@ HttpAnswer TooManyRequests() { return PageError("too many requests wait for this
 // A page whose waiting requests share a result.
 class SharedPage : public std::enable_shared_from_this<SharedPage> {
  public:
-  SharedPage(PageSource source, std::shared_ptr<ThreadPool> pool)
-      : source_(std::move(source)), pool_(std::move(pool)) {}
+  SharedPage(std::string content_type, PageSource source, std::shared_ptr<ThreadPool> pool)
+      : content_type_(std::move(content_type)), source_(std::move(source)), pool_(std::move(pool)) {}
 
   void Ask(HttpReply reply) {
     bool full = false, first = false;
@@ -59,7 +59,7 @@ class SharedPage : public std::enable_shared_from_this<SharedPage> {
       const bool queued = self->pool_->TryPost(
           [self, replies, text = *std::move(text)] {
             HttpAnswer answer;
-            answer.content_type = "application/json";
+            answer.content_type = self->content_type_;
             answer.body = text();
             self->Answer(*replies, answer);
           },
@@ -77,6 +77,7 @@ class SharedPage : public std::enable_shared_from_this<SharedPage> {
     busy_ = false;
   }
 
+  const std::string content_type_;
   const PageSource source_;
   const std::shared_ptr<ThreadPool> pool_;
   Mutex mutex_;
@@ -86,28 +87,10 @@ class SharedPage : public std::enable_shared_from_this<SharedPage> {
 
 }  // namespace
 
-void AddTextPage(const std::string& path, const std::string& content_type, PageText text,
-                 std::shared_ptr<ThreadPool> pool, HttpRoutes* routes) {
+void AddSharedPage(const std::string& path, std::string content_type, PageSource source,
+                   std::shared_ptr<ThreadPool> pool, HttpRoutes* routes) {
   HttpRoute route;
-  route.handler = [content_type, text = std::move(text), pool = std::move(pool)](const HttpRequest&,
-                                                                                 const HttpReply& reply) {
-    const bool queued = pool->TryPost(
-        [content_type, text, reply] {
-          HttpAnswer answer;
-          answer.content_type = content_type;
-          answer.body = text();
-          reply(std::move(answer));
-        },
-        kMaxWaiting);
-    if (!queued) reply(TooManyRequests());
-  };
-  routes->Add(path, std::move(route));
-}
-
-void AddSharedJsonPage(const std::string& path, PageSource source, std::shared_ptr<ThreadPool> pool,
-                       HttpRoutes* routes) {
-  HttpRoute route;
-  route.handler = [page = std::make_shared<SharedPage>(std::move(source), std::move(pool))](
+  route.handler = [page = std::make_shared<SharedPage>(std::move(content_type), std::move(source), std::move(pool))](
                       const HttpRequest&, const HttpReply& reply) { page->Ask(reply); };
   routes->Add(path, std::move(route));
 }

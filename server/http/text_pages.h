@@ -15,22 +15,17 @@ namespace penstock::server {
 // Makes the text of a page. Runs on a thread of the pool, and may block it for a short time.
 using PageText = std::function<std::string()>;
 
-// The pages of this header keep a reference to the pool. Replies under way may keep it longer than the server, so the
-// caller stops the pool (ThreadPool::Stop) after the server and before it drops its own reference.
-
-// Adds a page, such as /metrics. Each request calls `text`; if too many requests wait for the pool, the answer is 503.
-void AddTextPage(const std::string& path, const std::string& content_type, PageText text,
-                 std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);
-
 // Obtains the data of a page and calls `done` once, on any thread, with a function that converts them to text, or with
 // an error. Must not block.
 using PageDone = std::function<void(absl::StatusOr<PageText>)>;
 using PageSource = std::function<void(PageDone done)>;
 
-// Adds a page of type JSON. Requests that arrive while the source is at work share its next result, so that any number
-// of clients causes one query at a time. An error is answered with 503 and its message.
-void AddSharedJsonPage(const std::string& path, PageSource source, std::shared_ptr<ThreadPool> pool,
-                       HttpRoutes* routes);
+// Adds a page. Requests that arrive while the source is at work share its next result, so that any number of clients
+// causes one query at a time. An error is answered with 503 and its message, and so is a request if too many wait. The
+// page keeps a reference to the pool. Replies under way may keep it longer than the server, so the caller stops the
+// pool (ThreadPool::Stop) after the server and before it drops its own reference.
+void AddSharedPage(const std::string& path, std::string content_type, PageSource source,
+                   std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);
 
 }  // namespace penstock::server
 

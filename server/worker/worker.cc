@@ -27,10 +27,12 @@
 #include "pipeline/augment/conformance.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/loader/dataset_reader.h"
+#include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
 #include "server/common/log_fields.h"
 #include "server/common/state_dir.h"
+#include "server/metrics/process_metrics.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
@@ -42,6 +44,8 @@
 #include "server/worker/link/identity.h"
 #include "server/worker/link/job_loads.h"
 #include "server/worker/link/load_meter.h"
+#include "server/worker/metrics/stage_sums.h"
+#include "server/worker/metrics/worker_metrics.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/shared_memory/listener.h"
@@ -106,6 +110,44 @@ void AddTuning(const loader::SelfTuning& tuning, v1::Tuning* out) {
   out->set_last_change(now.last);
 }
 
+void AddSettings(const loader::SelfTuning& tuning, WorkerSnapshot* out) {
+  const loader::SelfTuning::Now now = tuning.Get();
+  const tuning::TuningLimits& limits = tuning.limits();
+  out->threads = {static_cast<uint64_t>(now.setting.threads), limits.threads_pinned};
+  out->most_threads = {static_cast<uint64_t>(limits.most_threads), true};
+  out->read_threads = {static_cast<uint64_t>(now.setting.read_threads), limits.read_threads_pinned};
+  out->requests = {static_cast<uint64_t>(now.setting.requests), false};
+  out->tuning_changes = now.changes;
+}
+
+void AddStreams(const SentCounts::Sums& sent, StreamCounts* out) {
+  out->shared_memory_bytes = sent.bytes[SentCounts::kSharedMemory];
+  out->grpc_bytes = sent.bytes[SentCounts::kGrpc];
+  out->other_bytes = sent.bytes[SentCounts::kOther];
+  out->zstd_bytes = sent.compressed_bytes;
+  out->compressed_row_bytes = sent.compressed_row_bytes;
+  out->granted_rows = sent.granted_rows;
+  out->fetched_rows = sent.fetched_rows;
+  out->shared_memory_streams = sent.streams[SentCounts::kSharedMemory];
+  out->grpc_streams = sent.streams[SentCounts::kGrpc];
+  out->other_streams = sent.streams[SentCounts::kOther];
+  out->connections = sent.connections;
+}
+
+void AddStorage(const storage::ObjectCounts& objects, const ShardIndexes::Counts& indexes, WorkerSnapshot* out) {
+  out->object_requests = objects.requests;
+  out->object_retries = objects.again;
+  out->object_bytes = objects.bytes;
+  out->indexes_from_sidecars = indexes.sidecar;
+  out->indexes_from_coordinator = indexes.coordinator;
+  out->indexes_built = indexes.built;
+}
+
+FolderRoom RoomOf(const std::string& name, const std::string& folder) {
+  const server::DiskRoom room = server::RoomAt(folder);
+  return {name, room.free_bytes, room.size_bytes};
+}
+
 }  // namespace
 
 // In order of construction; each part uses earlier ones.
@@ -129,6 +171,10 @@ struct Worker::Parts {
   std::unique_ptr<transport::SharedMemoryListener> local;  // null: none
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
+  Mutex stages_mutex;
+  StageSums stages ABSL_GUARDED_BY(stages_mutex);
+  uint64_t memory_budget_bytes = 0;
+  const Nanos created = Clock::Real()->Now();
   std::optional<HeapWatch> heap;  // used by the task that runs it
   std::stop_source stop_work;
   std::unique_ptr<ThreadPool> tasks;
@@ -170,6 +216,36 @@ struct Worker::Parts {
     AddTuning(host->tuning(), load.mutable_tuning());
     for (const std::string& line : jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes)) load.add_troubles(line);
     return load;
+  }
+
+  WorkerSnapshot Snapshot() {
+    WorkerSnapshot snapshot;
+    snapshot.loader = host->loader()->Stats();
+    snapshot.jobs = host->loader()->Jobs();
+    {
+      MutexLock lock(&stages_mutex);
+      snapshot.stages = stages.Add(snapshot.jobs);
+    }
+    AddSettings(host->tuning(), &snapshot);
+    AddStreams(shared.sent.Get(), &snapshot.streams);
+    snapshot.memory_budget_bytes = memory_budget_bytes;
+    snapshot.rings_bytes = RingsInUse();
+    const ThreadPool::Load reads = host->files().load();
+    snapshot.busy_read_threads = static_cast<uint64_t>(reads.busy);
+    snapshot.queued_calls = reads.waiting;
+    AddStorage(storage::CountsOfObjects(), indexes->counts(), &snapshot);
+    snapshot.failing_files = jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes).size();
+    snapshot.folders.push_back(RoomOf("state", options.state_dir));
+    if (const std::string& folder = options.host.disk_cache.folder; !folder.empty()) {
+      snapshot.folders.push_back(RoomOf("disk_cache", folder));
+    }
+    snapshot.sessions = shared.open_sessions.load();
+    snapshot.max_sessions = options.max_sessions;
+    snapshot.served_jobs = jobs->names().size();
+    snapshot.coordinator_age = Clock::Real()->Now() - std::max(agent->answered(), created);
+    MutexLock lock(&mutex);
+    snapshot.draining = draining;
+    return snapshot;
   }
 
   void JobsChanged(const net::JobChanges& changes) {
@@ -339,6 +415,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   storage::LocalFiles();
   loader::SlowWorkThreads();
   const uint64_t budget_bytes = loader.memory_budget_bytes;
+  parts->memory_budget_bytes = budget_bytes;
   options.host.rings = !options.socket_dir.empty();
   if (const uint64_t ring = host::DivisionOf(options.host).ring; ring > FileSizeLimit()) {
     spdlog::info(
@@ -483,6 +560,8 @@ void Worker::Stop() {
   if (std::exchange(parts_->stopped, true)) return;
   parts_->Stop();
 }
+
+std::string Worker::Metrics() const { return WorkerMetricsText(parts_->Snapshot()); }
 
 loader::LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }
 

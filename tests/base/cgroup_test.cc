@@ -153,5 +153,32 @@ TEST(Cgroup, TheTaskLimitIsTheOneWithTheFewestThreadsLeft) {
   EXPECT_EQ(limit->source, system.File("pids/user/pids.max"));
 }
 
+TEST(Cgroup, ThrottlingIsThatOfTheGroupThatWaitedLongest) {
+  FakeSystem system;
+  system.AddVersion2("/a/b");
+  system.Write("v2/a/cpu.stat", "usage_usec 900\nnr_periods 10\nnr_throttled 9\nthrottled_usec 5000000\n");
+  EXPECT_FALSE(ThrottlingByQuota(system.proc()).has_value()) << "no group has a quota";
+  system.Write("v2/a/cpu.max", "200000 100000\n");
+  system.Write("v2/a/b/cpu.max", "100000 100000\n");
+  system.Write("v2/a/b/cpu.stat", "usage_usec 800\nnr_periods 40\nnr_throttled 3\nthrottled_usec 250000\n");
+  const auto throttling = ThrottlingByQuota(system.proc());
+  ASSERT_TRUE(throttling.has_value());
+  EXPECT_EQ(throttling->periods, 10u);
+  EXPECT_EQ(throttling->throttled_periods, 9u);
+  EXPECT_DOUBLE_EQ(throttling->throttled_seconds, 5);
+}
+
+TEST(Cgroup, ThrottlingOfVersion1IsInNanoseconds) {
+  FakeSystem system;
+  system.AddVersion1("cpu", "/group");
+  system.Write("cpu/group/cpu.cfs_quota_us", "100000\n");
+  system.Write("cpu/group/cpu.cfs_period_us", "100000\n");
+  system.Write("cpu/group/cpu.stat", "nr_periods 7\nnr_throttled 2\nthrottled_time 1500000000\n");
+  const auto throttling = ThrottlingByQuota(system.proc());
+  ASSERT_TRUE(throttling.has_value());
+  EXPECT_EQ(throttling->throttled_periods, 2u);
+  EXPECT_DOUBLE_EQ(throttling->throttled_seconds, 1.5);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -29,6 +29,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Waits longer than a disk or a busy machine stalls.
@@ -128,7 +129,7 @@ class HttpPort : public ::testing::Test {
   support::TestDataset dataset_;
 };
 
-TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
+TEST_F(HttpPort, OfAStandaloneDaemonHasHealthStatusAndMetrics) {
   std::vector<std::string> arguments = WorkerArguments("");
   arguments.erase(arguments.begin(), arguments.begin() + 3);
   arguments.insert(arguments.begin(), {"standalone", "--listen", "127.0.0.1:0"});
@@ -137,7 +138,13 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthAndStatus) {
   EXPECT_TRUE(BecomesReady(daemon)) << Health(daemon).err << ReadWholeFile(daemon.log).value_or("");
   EXPECT_EQ(Health(daemon).out, "ok\n");
   EXPECT_EQ(Health(daemon, "--live").out, "ok\n");
-  EXPECT_THAT(Get(daemon, "/"), AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/readyz\n")));
+  EXPECT_THAT(Get(daemon, "/"),
+              AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/metrics\n/readyz\n")));
+  EXPECT_THAT(
+      Get(daemon, "/metrics"),
+      AllOf(HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+            HasSubstr("penstock_build_info{role=\"standalone\""), HasSubstr("\npenstock_workers{state=\"live\"} 1\n"),
+            HasSubstr("\npenstock_worker_memory_budget_bytes 67108864\n")));
   Submit(daemon);
   // The status changes each second, in numbers only.
   const auto without_numbers = [](const std::string& text) {
@@ -157,6 +164,8 @@ TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
   WaitUntilReady(&coordinator);
   EXPECT_TRUE(BecomesReady(coordinator)) << Health(coordinator).err;
   EXPECT_THAT(Get(coordinator, "/api/v1/status"), HasSubstr("\"workers\": []"));
+  EXPECT_THAT(Get(coordinator, "/metrics"),
+              AllOf(HasSubstr("\npenstock_workers_wanted 1\n"), Not(HasSubstr("penstock_worker_rows_total"))));
   // A process that hangs has no answer.
   coordinator.process->Signal(SIGSTOP);
   const Outcome frozen = Health(coordinator, "--live");
@@ -181,6 +190,7 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
       [&] { return absl::StrContains(Health(worker).err, "not registered: coordinator " + coordinator.address); }));
   EXPECT_EQ(Health(worker, "--live").code, 0) << "it lives while it waits for the coordinator";
   EXPECT_THAT(Get(worker, "/api/v1/status"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the status";
+  EXPECT_THAT(Get(worker, "/metrics"), HasSubstr("\npenstock_worker_rows_total 0\n"));
 
   coordinator = Start("coordinator", {"coordinator", "--listen", coordinator.address});
   WaitUntilReady(&coordinator);

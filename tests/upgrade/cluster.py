@@ -122,9 +122,7 @@ class Cluster:
 
 class Reader:
     def __init__(self, command):
-        self.process = subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def result(self):
         try:

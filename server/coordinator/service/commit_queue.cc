@@ -51,6 +51,7 @@ void CommitQueue::Add(Entry entry) {
 void CommitQueue::Start() {
   if (in_flight_ || gathered_.empty()) return;
   in_flight_ = true;
+  began_ = strand_->clock()->Now();
   flying_ = std::exchange(gathered_, {});
   flying_last_ = flying_.back().number;
   commit_id_ = RandomHexId(random_);
@@ -72,6 +73,7 @@ void CommitQueue::SettleAt(Nanos when) {
 
 void CommitQueue::Ended(CommitOutcome outcome) {
   if (outcome.kind == CommitOutcome::kUnknown) {
+    ++counts_.unknown;
     if (status_.ok()) spdlog::error("changes may be stored or not: {}", std::string(outcome.why.message()));
     status_ = std::move(outcome.why);
     SettleAt(strand_->clock()->Now() + settle_pause_);
@@ -79,6 +81,7 @@ void CommitQueue::Ended(CommitOutcome outcome) {
     return;
   }
   in_flight_ = false;
+  counts_.in_flight += strand_->clock()->Now() - began_;
   Result result;
   result.kind = outcome.kind;
   result.why = outcome.why;
@@ -87,15 +90,18 @@ void CommitQueue::Ended(CommitOutcome outcome) {
   switch (outcome.kind) {
     case CommitOutcome::kStored:
       if (!status_.ok()) spdlog::info("the store takes changes again");
+      ++counts_.stored;
       ++revision_;
       settled_ = flying_last_;
       result.ended = std::move(entries);
       break;
     case CommitOutcome::kSuperseded:
+      ++counts_.superseded;
       superseded_ = true;
       gathered_.clear();
       break;
     default: {
+      ++counts_.not_stored;
       if (status_.ok()) spdlog::error("cannot store changes: {}", std::string(outcome.why.message()));
       std::vector<Entry> again;
       for (Entry& entry : entries) {

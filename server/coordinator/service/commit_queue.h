@@ -38,6 +38,12 @@ class CommitQueue {
     uint64_t last = 0;  // number of the last entry of the commit
   };
 
+  // Commits so far, by outcome. An unknown one counts again when it is settled.
+  struct Counts {
+    uint64_t stored = 0, not_stored = 0, unknown = 0, superseded = 0;
+    Nanos in_flight = 0;  // total time of the ended commits
+  };
+
   // `revision` is the stored revision. Calls `ended` in tasks of the strand. Store and strand must outlive the queue.
   // The destructor does not cancel a commit in flight, and drops its outcome.
   CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random, std::function<void(Result)> ended);
@@ -56,6 +62,7 @@ class CommitQueue {
   uint64_t settled() const { return settled_; }
   bool has_gathered() const { return !gathered_.empty(); }
   bool in_flight() const { return in_flight_; }
+  const Counts& counts() const { return counts_; }
 
  private:
   void Add(Entry entry);
@@ -73,9 +80,11 @@ class CommitQueue {
   std::vector<Entry> gathered_;
   bool superseded_ = false;
   absl::Status status_;  // status of the last commit, for the log
+  Counts counts_;
 
   // The commit in flight.
   bool in_flight_ = false;
+  Nanos began_ = 0;
   std::string commit_id_;
   std::vector<Entry> flying_;
   uint64_t flying_last_ = 0;

@@ -131,8 +131,24 @@ bool ControlLoop::CanWait(const Request& request) const {
 void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller) {
   const bool soon = !CanWait(request);
   if (Enqueue(ApplyItem{std::move(request), deadline, done, std::move(caller)}, false, soon)) return;
+  rejected_.fetch_add(1, std::memory_order_relaxed);
   Reply none;
   done(TooMany(), &none);
+}
+
+ControlLoop::Load ControlLoop::load() const {
+  Load load;
+  load.handled = handled_;
+  load.rejected = rejected_.load(std::memory_order_relaxed);
+  load.unstored = waiting_.size() + held_.size();
+  load.watches = watches_.size();
+  load.answers_encoded = counts_.encoded;
+  load.answers_empty = counts_.ended_empty;
+  load.commits = commits_.counts();
+  load.uncommitted = commits_.last() - commits_.settled();
+  MutexLock lock(&mutex_);
+  load.queued = queue_.size();
+  return load;
 }
 
 bool ControlLoop::Read(Query query) { return Enqueue(std::move(query), false); }
@@ -207,6 +223,7 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
     Reply none;
     item.done(why, &none);
   };
+  ++handled_;
   const bool admin = IsAdmin(item.request);
   if (!superseded_.ok()) return reject(admin ? SupersededForAdmin(superseded_) : superseded_);
   if (item.deadline < now) return reject(absl::DeadlineExceededError("the coordinator is busy"));

@@ -67,6 +67,17 @@ class ControlLoop {
     uint64_t ended_empty = 0;
   };
 
+  // The work of the loop, for metrics.
+  struct Load {
+    uint64_t handled = 0, rejected = 0;  // requests so far, without watches; rejected: too many waited
+    size_t queued = 0;                   // waiting items
+    size_t unstored = 0;                 // requests that wait for the store
+    size_t watches = 0;
+    uint64_t answers_encoded = 0, answers_empty = 0;  // of watches
+    CommitQueue::Counts commits;
+    uint64_t uncommitted = 0;  // changes and hints that are not stored yet
+  };
+
   // `state` was restored from `store` at `store_revision`. Store and executor must outlive the loop.
   ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
               const Options& options);
@@ -91,6 +102,9 @@ class ControlLoop {
   void ReleaseWatches();
   // Tries once more to store the facts that are not stored, and then calls `done`.
   void Close(std::function<void()> done);
+
+  // Call it in a query.
+  Load load() const;
 
   // For tests. Call it in a task of the executor, or while the executor runs no task.
   const Counts& counts() const { return counts_; }
@@ -171,12 +185,14 @@ class ControlLoop {
   std::shared_ptr<const WatchAnswer> empty_;
   uint64_t shared_revision_ = 0;
   Counts counts_;
+  uint64_t handled_ = 0;
   bool releasing_ = false;
   Nanos release_heap_at_ = 0;  // time of the next return of freed memory to the system, after a large job; 0: none
 
   // Whether tasks wait for heartbeats to fetch them, as of the last turn.
   std::atomic<bool> tasks_wait_{false};
-  Mutex mutex_;
+  std::atomic<uint64_t> rejected_{0};
+  mutable Mutex mutex_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool turn_posted_ ABSL_GUARDED_BY(mutex_) = false;
   bool tick_asked_ ABSL_GUARDED_BY(mutex_) = false;  // since the last turn, by an item that waits for the tick

@@ -16,8 +16,11 @@
 #include "net/channel.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
+#include "server/coordinator/metrics/coordinator_metrics.h"
+#include "server/coordinator/service/collect_metrics.h"
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
+#include "server/metrics/process_metrics.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -51,6 +54,7 @@ void StoreTheRest(ControlLoop* loop) {
 
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
+  std::string state_dir;
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
@@ -79,6 +83,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
   auto parts = std::make_unique<Parts>();
+  parts->state_dir = options.state_dir;
   PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "coordinator"));
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
   parts->disk = std::make_unique<ThreadPool>(1, "store");
@@ -121,6 +126,19 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
 int Coordinator::port() const { return parts_->running.address.port; }
 
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
+
+void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)> done) {
+  coordinator::CollectMetrics(parts_->loop.get(), [done = std::move(done), state_dir = parts_->state_dir](
+                                                      absl::StatusOr<std::shared_ptr<CoordinatorSnapshot>> snapshot) {
+    if (!snapshot.ok()) return done(snapshot.status());
+    done([state_dir, snapshot = *std::move(snapshot)] {
+      const server::DiskRoom disk = server::RoomAt(state_dir);
+      snapshot->service.disk_free_bytes = disk.free_bytes;
+      snapshot->service.disk_bytes = disk.size_bytes;
+      return CoordinatorMetricsText(*snapshot);
+    });
+  });
+}
 
 void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_->loop->CheckServing(std::move(done)); }
 

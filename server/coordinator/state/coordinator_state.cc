@@ -193,6 +193,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   if (std::holds_alternative<Tick>(event.request)) {
     for (const std::string& died : workers_.Tick(now, sessions_.AnyWaits(now), out)) sessions_.ForgetVotes(died);
     sessions_.Tick(now);
+    trainer_totals_.Tick(now);
     if (!settled_ && now - started_ > options_.dead_after) {
       settled_ = true;
       out->membership = true;
@@ -230,6 +231,10 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     effects.reply = std::move(reply);
   } else if (auto* beat = std::get_if<v1::HeartbeatRequest>(&event.request)) {
     v1::HeartbeatReply reply;
+    if (const WorkerEntry* known = workers_.Find(beat->id());
+        known != nullptr && known->info.incarnation() == beat->incarnation()) {
+      job_totals_.Add(known->load, beat->load(), [this](const std::string& job) { return jobs_.contains(job); });
+    }
     WorkerEntry* worker = workers_.Heartbeat(now, *beat, out);
     reply.set_register_again(worker == nullptr);
     if (worker != nullptr) {
@@ -301,6 +306,7 @@ void CoordinatorState::RemoveJob(const std::string& name) {
   sessions_.CloseJob(name);
   ForgetJob(jobs_.at(name));
   jobs_.erase(name);
+  job_totals_.Forget(name);
   removed_.emplace_back(++revision_, name);
   news_.jobs.insert(name);
   if (removed_.size() > kRememberedRemovals) removed_.pop_front();

@@ -31,12 +31,22 @@
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/state/index_turns.h"
 #include "server/coordinator/state/job_entry.h"
+#include "server/coordinator/state/job_totals.h"
 #include "server/coordinator/state/session_table.h"
 #include "server/coordinator/state/task_board.h"
+#include "server/coordinator/state/trainer_totals.h"
 #include "server/coordinator/state/worker_table.h"
 #include "server/coordinator/trace/trace_desk.h"
 
 namespace penstock::coordinator {
+
+// The progress of a session, for metrics.
+struct TrainerProgress {
+  std::string job;
+  uint32_t rank = 0, world_size = 1;
+  uint64_t steps_behind = 0;  // behind the first rank of its run; 0 before its first report
+  Nanos report_age = 0;       // since its last report, or since it opened
+};
 
 class CoordinatorState {
  public:
@@ -84,6 +94,12 @@ class CoordinatorState {
   // Explains what limits the job, or, without a job in the request, each of up to 64 jobs that have a reader. A
   // NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
+
+  // For metrics.
+  std::vector<TrainerProgress> Trainers(Nanos now) const;  // the sessions of READY jobs
+  std::vector<std::string> ReadJobs(Nanos now) const;      // jobs that Explain can explain
+  const TrainerTotals& trainer_totals() const { return trainer_totals_; }
+  const JobTotals& job_totals() const { return job_totals_; }
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term, bool restarted);
@@ -254,6 +270,8 @@ class CoordinatorState {
   SessionTable sessions_;
   TraceDesk traces_;
   IndexTurns turns_;
+  TrainerTotals trainer_totals_;
+  JobTotals job_totals_;
   std::map<std::string, JobEntry> jobs_;
   // Jobs of changes that have not ended. true: the change removes or replaces the job.
   std::map<std::string, bool> changing_;

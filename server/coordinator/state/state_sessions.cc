@@ -74,6 +74,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
 
 void CoordinatorState::ApplyReport(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session,
                                    Consequences* out) {
+  trainer_totals_.Add(now, *session, request);
   sessions_.Report(now, request, session);
   std::set<std::string> failed;
   for (const std::string& id : request.failed_workers()) {

@@ -161,6 +161,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
     release_turn();
     return good;
   }
+  Count(*built);
   if (!built->save_status.ok()) {
     spdlog::warn("the index of {} is not kept: {}", path, std::string(built->save_status.message()));
   }
@@ -196,6 +197,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
   absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path);
   if (sidecar.ok()) {
     PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
+    from_sidecar_.fetch_add(1);
     return std::make_shared<const sources::ShardIndex>(*std::move(sidecar));
   }
   const absl::StatusOr<v1::GetIndexReply> reply = Ask(RequestFor(shard, info, worker_id_), path);
@@ -213,6 +215,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
         index->file_info() == info) {
       // Without a sidecar the next start fetches the index again; there is no other effect.
       store_.Save(path, *index).IgnoreError();
+      from_coordinator_.fetch_add(1);
       return std::make_shared<const sources::ShardIndex>(*std::move(index));
     }
   }
@@ -228,7 +231,9 @@ absl::StatusOr<sources::LoadedIndex> ShardIndexes::Build(const std::string& path
   if (!turn.has()) return Stopped(path);
   sources::IndexOptions stoppable = options;
   stoppable.stop = stop_.get_token();
-  return store_.LoadOrBuild(path, stoppable);
+  absl::StatusOr<sources::LoadedIndex> index = store_.LoadOrBuild(path, stoppable);
+  if (index.ok()) Count(*index);
+  return index;
 }
 
 loader::IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {

@@ -2,6 +2,8 @@
 #ifndef PENSTOCK_SERVER_WORKER_INDEXES_SHARD_INDEXES_H_
 #define PENSTOCK_SERVER_WORKER_INDEXES_SHARD_INDEXES_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -51,10 +53,17 @@ class ShardIndexes {
 
   const sources::IndexStore& store() const { return store_; }
 
+  // Indexes that Get() and Build() returned so far, by their source.
+  struct Counts {
+    uint64_t sidecar = 0, coordinator = 0, built = 0;
+  };
+  Counts counts() const { return {from_sidecar_.load(), from_coordinator_.load(), built_.load()}; }
+
   // Cancels current and future calls.
   void Stop();
 
  private:
+  void Count(const sources::LoadedIndex& index) { (index.built ? built_ : from_sidecar_).fetch_add(1); }
   // Serializes the calls for one file: later calls then find its sidecar.
   class Turn;
 
@@ -74,6 +83,7 @@ class ShardIndexes {
   const std::string worker_id_;
   Clock* const clock_;
   std::stop_source stop_;
+  std::atomic<uint64_t> from_sidecar_{0}, from_coordinator_{0}, built_{0};
 
   Mutex mutex_;
   CondVar changed_;

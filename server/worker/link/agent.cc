@@ -96,6 +96,7 @@ void Agent::CoordinatorAway(const absl::Status& status) {
 }
 
 void Agent::CoordinatorThere() {
+  answered_.store(strand_.clock()->Now(), std::memory_order_relaxed);
   if (!std::exchange(away_said_, false)) return;
   server::LogInfo({.worker = options_.registration.name()}, "the coordinator is back");
 }

@@ -59,6 +59,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // Cancels the calls in flight. Later calls fail, and later tasks do not start. Waits until no callback of the link
   // runs, and so must not be called inside one. Hooks may still run until the executors have stopped.
   void Stop();
+  // Returns the time at which the coordinator last answered a registration or a heartbeat; -1: not yet.
+  Nanos answered() const { return answered_.load(std::memory_order_relaxed); }
   // Returns whether Stop() was called. Long tasks check it to end early.
   bool stopped() const { return stopped_.load(); }
 
@@ -90,6 +92,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   CoordinatorLink* const link_;
   Executor* const tasks_executor_;
   std::atomic<bool> stopped_{false};
+  std::atomic<Nanos> answered_{-1};
   Strand strand_;
 
   bool over_ ABSL_GUARDED_BY(strand_) = false;        // stopped or leaving: only the last heartbeat is sent

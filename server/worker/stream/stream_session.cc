@@ -153,6 +153,7 @@ void StreamSession::EndHere(absl::Status status) {
 void StreamSession::Leave() {
   if (!closed_ || !quiet_) return;
   stream_ = nullptr;
+  sent_.Ends();
   if (std::exchange(seated_, false)) shared_->open_sessions.fetch_sub(1);
   const std::function<void(StreamSession*)> ended = std::exchange(ended_, nullptr);
   if (ended) ended(this);
@@ -215,12 +216,17 @@ std::optional<transport::SliceList> StreamSession::NextRowsMessage() {
     return std::nullopt;
   }
   flush_timer_.Cancel();
-  for (const loader::RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
+  uint64_t fetched = 0;
+  for (const loader::RowResult& row : rows) fetched += WasFetched(row.request.tag) ? 1 : 0;
+  const uint64_t granted = rows.size() - fetched;
+  fetched_ -= fetched;
+  requested_ -= granted;
   const Nanos start = strand_.clock()->Now();
   trace_.Begins(rows, start);
   RowsMessage rows_message = MakeRowsMessage(std::move(rows), fixed_bytes_, coding_.Begin(start));
   coding_.Made(rows_message.row_bytes);
   const uint64_t sent = rows_message.sent_bytes;
+  sent_.Sends(stream_->carrier(), rows_message.row_bytes, sent, granted, fetched);
   shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
   const Nanos made = strand_.clock()->Now();
   trace_.Made(sent, made);

@@ -35,6 +35,7 @@
 #include "server/worker/stream/send_coding.h"
 #include "server/worker/stream/send_times.h"
 #include "server/worker/stream/send_trace.h"
+#include "server/worker/stream/sent_counts.h"
 #include "server/worker/stream/session_core.h"
 #include "server/worker/stream/session_opening.h"
 #include "transport/message_stream.h"
@@ -71,6 +72,7 @@ struct SessionShared {
   SendTimes sends;
   TraceRecorder* trace = nullptr;  // null: no traces
   std::atomic<uint64_t> bytes_sent{0};
+  SentCounts sent;
   std::atomic<uint32_t> open_sessions{0};
 };
 
@@ -88,7 +90,8 @@ class StreamSession final : public transport::StreamEvents,
         stream_(std::move(stream)),
         peer_(stream_->peer().ToString()),
         ended_(std::move(ended)),
-        trace_(shared->trace) {}
+        trace_(shared->trace),
+        sent_(&shared->sent) {}
 
   // Starts reading. Call it once, before all other functions.
   void Start();
@@ -181,6 +184,7 @@ class StreamSession final : public transport::StreamEvents,
   size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;  // the same for fetched rows
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
   SendTrace trace_ ABSL_GUARDED_BY(strand_);
+  SentCounts::Stream sent_ ABSL_GUARDED_BY(strand_);
   SendCoding coding_ ABSL_GUARDED_BY(strand_);
   LinkNews link_ ABSL_GUARDED_BY(strand_);
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;

@@ -63,6 +63,23 @@ TEST(ThreadPool, GrowsWhileItWorks) {
   EXPECT_EQ(pool.GrowTo(8), 2);
 }
 
+TEST(ThreadPool, LoadCountsTheRunningAndTheWaitingTasks) {
+  ThreadPool pool(1, "test");
+  Event started, end, last;
+  pool.Post([&] {
+    started.Set();
+    end.Wait();
+  });
+  started.Wait();
+  pool.Post([] {});
+  pool.Post([&] { last.Set(); });
+  EXPECT_EQ(pool.load().busy, 1);
+  EXPECT_EQ(pool.load().waiting, 2u);
+  end.Set();
+  last.Wait();
+  EXPECT_EQ(pool.load().waiting, 0u);
+}
+
 TEST(ThreadPool, OneThreadRunsTasksInTheOrderOfPosting) {
   Log log;
   Event done;

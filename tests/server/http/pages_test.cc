@@ -80,13 +80,12 @@ class PagesTest : public ::testing::Test {
   const std::shared_ptr<ThreadPool> pool_ = std::make_shared<ThreadPool>(1, "pages");
 };
 
-using TextPage = PagesTest;
-using SharedJsonPage = PagesTest;
+using SharedPage = PagesTest;
 
-TEST_F(TextPage, IsMadeByThePool) {
+TEST_F(SharedPage, IsMadeByThePool) {
   HttpRoutes routes;
-  AddTextPage(
-      "/metrics", "text/plain; version=0.0.4", [] { return std::string("rows 5\n"); }, pool_, &routes);
+  const PageSource source = [](const PageDone& done) { done(PageText([] { return std::string("rows 5\n"); })); };
+  AddSharedPage("/metrics", "text/plain; version=0.0.4", source, pool_, &routes);
   const HttpAnswer answer = AskLater(routes, "/metrics").get();
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4");
@@ -124,10 +123,10 @@ class ManualSource {
   std::vector<PageDone> asked_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(SharedJsonPage, RequestsDuringAQueryShareTheNextOne) {
+TEST_F(SharedPage, RequestsDuringAQueryShareTheNextOne) {
   ManualSource source;
   HttpRoutes routes;
-  AddSharedJsonPage("/api/v1/status", source.Source(), pool_, &routes);
+  AddSharedPage("/api/v1/status", "application/json", source.Source(), pool_, &routes);
   auto first = AskLater(routes, "/api/v1/status");
   const PageDone begun = source.Take();
   std::vector<std::future<HttpAnswer>> later;
@@ -149,10 +148,10 @@ TEST_F(SharedJsonPage, RequestsDuringAQueryShareTheNextOne) {
   EXPECT_EQ(failed.body, "the coordinator is busy\n");
 }
 
-TEST_F(SharedJsonPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
+TEST_F(SharedPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
   ManualSource source;
   HttpRoutes routes;
-  AddSharedJsonPage("/api/v1/status", source.Source(), pool_, &routes);
+  AddSharedPage("/api/v1/status", "application/json", source.Source(), pool_, &routes);
   int rejected = 0;
   for (int i = 0; i < 1000; ++i) {
     const auto answer = Ask(routes, "/api/v1/status");
@@ -161,10 +160,10 @@ TEST_F(SharedJsonPage, ASourceThatHangsLeavesALimitedNumberOfRequests) {
   EXPECT_EQ(rejected, 1000 - 256 - 1);
 }
 
-TEST_F(SharedJsonPage, ASourceThatAnswersAtOnceServesEveryRequest) {
+TEST_F(SharedPage, ASourceThatAnswersAtOnceServesEveryRequest) {
   HttpRoutes routes;
   const PageSource source = [](const PageDone& done) { done(PageText([] { return std::string("{}"); })); };
-  AddSharedJsonPage("/api/v1/status", source, pool_, &routes);
+  AddSharedPage("/api/v1/status", "application/json", source, pool_, &routes);
   std::vector<std::future<HttpAnswer>> answers;
   for (int i = 0; i < 100; ++i) answers.push_back(AskLater(routes, "/api/v1/status"));
   for (auto& answer : answers) EXPECT_EQ(answer.get().status, 200);

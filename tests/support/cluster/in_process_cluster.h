@@ -36,6 +36,7 @@ class InProcessCluster {
 
   std::string address() const { return coordinator_->address(); }
   Control& control() { return *control_; }
+  coordinator::Coordinator& coordinator() { return *coordinator_; }
 
   // Starts one more worker. Returns when it is registered.
   worker::Worker& AddWorker();

@@ -179,6 +179,16 @@ TEST_F(ShardIndexesTest, AFleetWalksEachFileOnceAndEachTouchedFileOnceMore) {
   EXPECT_EQ(walks_.load(), 200);
   AllGetAll();  // from sidecars
   EXPECT_EQ(walks_.load(), 200);
+  ShardIndexes::Counts all;
+  for (Worker& worker : workers_) {
+    const ShardIndexes::Counts counts = worker.indexes.counts();
+    all.built += counts.built;
+    all.coordinator += counts.coordinator;
+    all.sidecar += counts.sidecar;
+  }
+  EXPECT_EQ(all.built, 200u);
+  EXPECT_EQ(all.coordinator, 3800u);
+  EXPECT_EQ(all.sidecar, 2000u);
 }
 
 TEST_F(ShardIndexesTest, ColdWorkersWalkNoIndexedFileWhileTheCoordinatorIsAway) {

@@ -1,0 +1,48 @@
+// What metrics need besides the status.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock::coordinator {
+
+std::vector<TrainerProgress> CoordinatorState::Trainers(Nanos now) const {
+  std::vector<TrainerProgress> trainers;
+  for (const auto& [name, entry] : jobs_) {
+    if (!entry.ready()) continue;
+    const uint64_t repeats = std::max<uint64_t>(entry.job.spec().order().repeats(), 1);
+    const auto epoch_rows = static_cast<double>(entry.frozen.records() * repeats);
+    const auto rows_of = [epoch_rows](const SessionEntry& session) {
+      return static_cast<double>(session.last.epoch()) * epoch_rows + static_cast<double>(session.last.position());
+    };
+    std::map<std::pair<std::string, uint32_t>, double> first;  // rank of each run, by group and world size
+    const std::vector<const SessionEntry*> sessions = sessions_.OfJob(name);
+    for (const SessionEntry* session : sessions) {
+      double& rows = first[{session->open.group(), session->open.world_size()}];
+      rows = std::max(rows, rows_of(*session));
+    }
+    for (const SessionEntry* session : sessions) {
+      const uint32_t own = session->open.batch_size();
+      const double batch = std::max<double>(own > 0 ? own : entry.job.spec().batch().size(), 1);
+      const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
+      trainers.push_back({name, session->open.rank(), session->open.world_size(),
+                          session->reports == 0 ? 0 : static_cast<uint64_t>(behind / batch),
+                          std::max<Nanos>(now - session->last_report, 0)});
+    }
+  }
+  return trainers;
+}
+
+std::vector<std::string> CoordinatorState::ReadJobs(Nanos now) const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : jobs_) {
+    if (entry.ready() && !ReadersOf(entry, now).empty()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace penstock::coordinator

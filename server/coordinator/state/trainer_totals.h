@@ -1,0 +1,62 @@
+// Sums of the reports of trainers, by job and rank, for metrics. A sum continues when the rank's next session opens.
+// Pure state.
+#ifndef PENSTOCK_SERVER_COORDINATOR_STATE_TRAINER_TOTALS_H_
+#define PENSTOCK_SERVER_COORDINATOR_STATE_TRAINER_TOTALS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "server/coordinator/state/session_table.h"
+
+namespace penstock::coordinator {
+
+// Not thread-safe.
+class TrainerTotals {
+ public:
+  // Upper bounds of a step's wait, in seconds.
+  static constexpr std::array<double, 7> kWaitBounds = {0.001, 0.005, 0.025, 0.1, 0.5, 2, 10};
+  // A rank without a report for this long is forgotten.
+  static constexpr Nanos kKeep = 240 * kSecond;
+  // Ranks of all jobs; more are not counted.
+  static constexpr size_t kMostRanks = 16384;
+
+  struct Sums {
+    uint64_t rows = 0;
+    uint64_t bytes = 0;  // received
+    double waited_seconds = 0;
+    double copy_seconds = 0;
+    // The steps that the trainer took, by their wait. A report has one wait for all of its steps: the mean. A wait that
+    // spans several reports counts for the first of its steps.
+    std::array<uint64_t, kWaitBounds.size() + 1> steps_by_wait = {};
+    double steps_waited_seconds = 0;
+
+    void Add(const Sums& other);
+  };
+  struct Rank {
+    Sums sums;
+    uint32_t world_size = 1;
+    Nanos last_report = 0;
+    double step_waited = 0;  // wait for the next step so far
+  };
+  using Key = std::pair<std::string, uint32_t>;  // job, rank
+
+  // Adds the growth from the session's last report to `report`. Call it before the session's entry changes.
+  // Sessions of one job and rank, such as those of two runs, count together.
+  void Add(Nanos now, const SessionEntry& session, const v1::ReportSessionRequest& report);
+  // Forgets ranks without recent reports. Call it with each tick; most calls do nothing.
+  void Tick(Nanos now);
+
+  const std::map<Key, Rank>& ranks() const { return ranks_; }
+
+ private:
+  std::map<Key, Rank> ranks_;
+  Nanos next_look_ = 0;
+};
+
+}  // namespace penstock::coordinator
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_STATE_TRAINER_TOTALS_H_

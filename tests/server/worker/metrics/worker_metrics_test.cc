@@ -1,0 +1,119 @@
+// The worker's metrics.
+#include "server/worker/metrics/worker_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/worker/stream/sent_counts.h"
+#include "tests/server/metrics/metrics_text.h"
+
+namespace penstock::worker {
+namespace {
+
+using server::MetricOwner;
+using server::MetricsText;
+
+loader::JobTimes TimesOf(const std::string& job, uint64_t rows, double decode_seconds) {
+  loader::JobTimes times;
+  times.job = job;
+  times.rows = rows;
+  times.timed_rows = rows / 10;
+  times.stages = {{"decode", decode_seconds}, {"resize", decode_seconds / 2}};
+  return times;
+}
+
+TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
+  WorkerSnapshot snapshot;
+  snapshot.loader.rows = 70;
+  snapshot.loader.rows_bytes = 100;
+  snapshot.loader.record_cache.bytes = 5000;
+  snapshot.loader.record_cache.chosen = true;
+  snapshot.jobs = {TimesOf("train", 70, 2)};
+  snapshot.stages.seconds["decode"] = 2;
+  snapshot.threads = {4, true};
+  snapshot.folders = {{"state", 10, 100}, {"disk_cache", 0, 0}};
+  snapshot.coordinator_age = 3 * kSecond / 2;
+  const MetricsText text(WorkerMetricsText(snapshot));
+  ExpectAllOf(MetricOwner::kWorker, text);
+  EXPECT_EQ(text.Value("penstock_worker_rows_total"), 70);
+  EXPECT_EQ(text.Value("penstock_worker_job_rows_total{job=\"train\"}"), 70);
+  EXPECT_EQ(text.Value("penstock_worker_memory_bytes{holder=\"record_cache\"}"), 5000);
+  EXPECT_EQ(text.Value("penstock_worker_cache_chosen{cache=\"records\"}"), 1);
+  EXPECT_EQ(text.Value("penstock_worker_setting{setting=\"threads\",source=\"pinned\"}"), 4);
+  EXPECT_EQ(text.Value("penstock_worker_folder_free_bytes{folder=\"state\"}"), 10);
+  EXPECT_FALSE(text.Has("penstock_worker_folder_free_bytes{folder=\"disk_cache\"}")) << "unknown";
+  EXPECT_EQ(text.Value("penstock_worker_coordinator_age_seconds"), 1.5);
+}
+
+// coordinator_metrics_test.cc counts on this number.
+TEST(WorkerMetrics, AWorkerHasABoundedNumberOfSeries) {
+  WorkerSnapshot snapshot;
+  for (int i = 0; i < 20; ++i) snapshot.jobs.push_back(TimesOf(absl::StrCat("job", i), 100, 1));
+  for (size_t i = 0; i <= StageSums::kMostStages; ++i) snapshot.stages.seconds[absl::StrCat("stage", i)] = 1;
+  snapshot.folders = {{"state", 10, 100}, {"disk_cache", 10, 100}};
+  const size_t series = MetricsText(WorkerMetricsText(snapshot)).series();
+  std::printf("%zu series\n", series);
+  EXPECT_LE(series, 130u);
+  for (int i = 20; i < 1000; ++i) snapshot.jobs.push_back(TimesOf(absl::StrCat("job", i), 200, 1));
+  const MetricsText text(WorkerMetricsText(snapshot));
+  EXPECT_LE(text.series(), 110u + kMostJobSeries);
+  EXPECT_FALSE(text.Has("penstock_worker_job_rows_total{job=\"job0\"}")) << "it has fewer rows than others";
+}
+
+TEST(WorkerMetrics, AJobAndItsReplacementAreOneSeries) {
+  WorkerSnapshot snapshot;
+  snapshot.jobs = {TimesOf("train", 100, 1), TimesOf("train", 20, 1)};
+  EXPECT_EQ(MetricsText(WorkerMetricsText(snapshot)).Value("penstock_worker_job_rows_total{job=\"train\"}"), 120);
+}
+
+TEST(StageSums, DoNotDecreaseWhenAJobEnds) {
+  StageSums sums;
+  sums.Add({TimesOf("train", 100, 2), TimesOf("eval", 10, 1)});
+  sums.Add({TimesOf("eval", 30, 4)});
+  const StageSums::Sums now = sums.Add({TimesOf("eval", 30, 4), TimesOf("train", 10, 0.5)});  // begins again
+  EXPECT_DOUBLE_EQ(now.seconds.at("decode"), 2 + 4 + 0.5);
+  EXPECT_DOUBLE_EQ(now.seconds.at("resize"), 3.25);
+  EXPECT_EQ(now.timed_rows, 14u);
+}
+
+TEST(StageSums, FurtherStagesAreOther) {
+  loader::JobTimes times;
+  times.job = "train";
+  for (int i = 0; i < 30; ++i) times.stages.push_back({absl::StrCat("stage", i), 1});
+  StageSums sums;
+  const StageSums::Sums now = sums.Add({times});
+  EXPECT_EQ(now.seconds.size(), StageSums::kMostStages + 1);
+  EXPECT_DOUBLE_EQ(now.seconds.at("other"), 30 - static_cast<double>(StageSums::kMostStages));
+}
+
+TEST(SentCounts, FollowTheCarrierOfAStream) {
+  SentCounts counts;
+  {
+    SentCounts::Stream stream(&counts), local(&counts), silent(&counts);
+    stream.Sends("grpc", 1000, 1000, 3, 1);
+    EXPECT_EQ(counts.Get().connections, 1u);
+    stream.Sends("grpc x4", 1000, 400, 4, 0);  // compressed
+    local.Sends("shared memory", 500, 500, 0, 2);
+    const SentCounts::Sums sums = counts.Get();
+    EXPECT_EQ(sums.bytes[SentCounts::kGrpc], 1000u);
+    EXPECT_EQ(sums.bytes[SentCounts::kSharedMemory], 500u);
+    EXPECT_EQ(sums.compressed_bytes, 400u);
+    EXPECT_EQ(sums.compressed_row_bytes, 1000u);
+    EXPECT_EQ(sums.granted_rows, 7u);
+    EXPECT_EQ(sums.fetched_rows, 3u);
+    EXPECT_EQ(sums.streams[SentCounts::kGrpc], 1u);
+    EXPECT_EQ(sums.connections, 4u);
+    local.Ends();
+    EXPECT_EQ(counts.Get().streams[SentCounts::kSharedMemory], 0u);
+  }
+  EXPECT_EQ(counts.Get().streams[SentCounts::kGrpc], 0u);
+  EXPECT_EQ(counts.Get().connections, 0u);
+  EXPECT_EQ(counts.Get().bytes[SentCounts::kGrpc], 1000u) << "counters stay";
+}
+
+}  // namespace
+}  // namespace penstock::worker
