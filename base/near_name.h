@@ -9,9 +9,9 @@
 namespace penstock {
 
 // Returns the name with the smallest edit distance to `word`, if the distance is at most two, or at most a third of the
-// length of `word`. Ignores case. Otherwise returns the shortest name that contains `word` as whole words, such as
-// "random_horizontal_flip" for "horizontal_flip", if `word` has at least four letters. Otherwise, and if `word` has
-// more than 100 letters, returns "".
+// length of `word`. Ignores case in these distances. Otherwise returns the shortest name that contains `word` as whole
+// words, such as "random_horizontal_flip" for "horizontal_flip", if `word` has at least four letters. Whole words must
+// match in case. Returns "" if no name fits. Also returns "" if `word` is empty or has more than 100 bytes.
 std::string NearName(std::string_view word, const std::vector<std::string>& names);
 
 // Returns " (did you mean 'x'?)", or "".

@@ -24,7 +24,7 @@ class SampleRandom {
   float Uniform() { return static_cast<float>(Next32() >> 8) * 0x1p-24f; }
   // Returns a uniform number in [0, 1) with 53 bits (two draws of 32).
   double UniformDouble();
-  // Returns a uniform number in [low, high).
+  // Returns a uniform number in [low, high). The result may be rounded up to `high`.
   double Uniform(double low, double high) { return low + (high - low) * UniformDouble(); }
   // Returns a uniform integer in [0, n), without bias (Lemire's method with rejection). n must be positive.
   uint32_t Below(uint32_t n);

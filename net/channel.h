@@ -52,7 +52,8 @@ struct RunningServer {
 // It accepts messages of up to `max_receive_bytes`. The client enforces a call's deadline: when it expires, the client
 // cancels the call, and the server sees the cancellation.
 //   OK            the server answers
-//   Unavailable   the port is busy, or the address is not local; the message names the cause and the system's error
+//   Unavailable   the port is busy, or the address is not local; the message names the cause: another process for a
+//                 busy port, otherwise the system's error
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
                                           ChannelUse use = ChannelUse::kCalls,
                                           int max_receive_bytes = kMaxMessageBytes);

@@ -72,7 +72,8 @@ def main():
     for axes, work in zip(panels[:, 0], works):
         panel(axes, work)
     batch, cpus = works[0]["batch"], works[0]["cpus"]
-    panels[-1, 0].set_xlabel(f"rows/s in a Python loop, batches of {batch}, {cpus} CPUs (median; mark: best round)", fontsize=9)
+    label = f"rows/s in a Python loop, or in C++ where named, batches of {batch}, {cpus} CPUs (median; mark: best round)"
+    panels[-1, 0].set_xlabel(label, fontsize=9)
     figure.tight_layout()
     figure.savefig(args.out + ".png", pil_kwargs={"optimize": True})
 

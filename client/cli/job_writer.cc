@@ -171,14 +171,13 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
   if (chosen.boxes) {
     absl::StrAppend(
         &out,
-        "\n# A column \"boxes\": xmin, ymin, xmax, ymax in pixels of the finished image. Boxes that leave it are\n"
-        "# dropped, with their companions.\n",
+        "\n# A column \"boxes\": xmin, ymin, xmax, ymax in pixels of the finished image. Boxes outside of the\n"
+        "# image are dropped. The values of these boxes in other columns, such as labels, are dropped too.\n",
         boxes_.AnnotationsText());
   } else if (image != nullptr && boxes_.found_integers()) {
-    absl::StrAppend(
-        &out,
-        "\n# The boxes are integers and cannot follow the image through the ops below, which annotations do with\n"
-        "# FLOAT: with these ops they would be those of another picture.\n");
+    absl::StrAppend(&out,
+                    "\n# The boxes are integers. Only FLOAT boxes can be annotations, which move with the image.\n"
+                    "# The ops below move the image but not these boxes, so the boxes would be wrong.\n");
   }
   if (image != nullptr) {
     absl::StrAppend(&out, "\n", evaluation ? imports::EvaluationRecipeText() : imports::ImageRecipeText());

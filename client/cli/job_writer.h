@@ -25,7 +25,7 @@ struct FeatureSummary {
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
   bool looks_like_image = false;  // the records' first values begin as images do
-  bool looks_like_text = true;    // the records' first values have no control characters
+  bool looks_like_text = true;    // the first values have no control characters but tab, LF and CR
   bool same_byte_length = true;   // the records' first values have one length
   uint64_t byte_length = 0;
 };

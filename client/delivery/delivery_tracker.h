@@ -8,8 +8,9 @@
 //   owner's stream breaks, or cannot be opened  -> its missing rows are fetched from the backup at once; if that fails,
 //                                                  from each live worker of the view in turn
 //   row of the head step late, owner silent     -> the same for the steps next to the trainer, until the owner sends
-//   owner sends, but far slower than others     -> the same, until it keeps up; when a new view has cut its share, the
-//                                                  rows that it was granted before are reassigned
+//   owner sends, but far slower than others     -> the core fetches its missing rows near the trainer from all workers
+//                                                  that keep up. If a new view cuts the owner's share, the core
+//                                                  reassigns the rows of earlier grants.
 //   row of the head step lost                   -> fetched from another worker, although the owner sends later ones
 //   worker cannot make a row (I/O)              -> the core asks the next worker
 //   worker has other data than the snapshot     -> the core asks every other worker; if none can provide the row, it
@@ -20,8 +21,8 @@
 //   row failed for good                         -> the failure is the row's outcome, due with its step
 //
 // The core waits for rows that are slow on all workers. The arrival rate of a worker's rows determines when its rows
-// are late, and the core asks other workers only if they are faster. It requests at most kMaxFetches rows from one
-// worker at a time.
+// are late, and the core asks other workers only if they are faster. If all workers are silent, it asks any worker that
+// answers, after 4 times the usual patience. It requests at most kMaxFetches rows from one worker at a time.
 //
 // A broken worker is retried with capped backoff. The coordinator takes part only in the decision that a record is bad,
 // which the tracker makes itself while the coordinator is away.
@@ -51,8 +52,8 @@ struct TrackerOptions {
   plan::Cursor start;
   uint64_t epochs = 1;         // includes the first, partial one; 0: unlimited
   uint64_t window_steps = 16;  // at least 2
-  // Steps of one grant. 0: half the window. A window of fewer than 4 steps is granted step by step, because it would
-  // run empty otherwise.
+  // Steps of one grant. 0: half the window, or one step if the window has fewer than 4, because it would run empty
+  // otherwise.
   uint64_t grant_steps = 0;
   std::shared_ptr<const plan::ShardOffsets> offsets;
   plan::PlanOptions plan;
@@ -66,20 +67,21 @@ struct DeliveryStats {
   uint64_t view_changes = 0;
 };
 
-// Returns `text` up to its first semicolon: an error without the attempted remedies and the advice.
+// Returns `text` up to its first "; ": an error without the attempted remedies and the advice.
 std::string FirstClause(const std::string& text);
 
 // Not thread-safe.
 class DeliveryTracker {
  public:
-  // A slot that RowArrived assigned to the caller. The caller must fill it and end with Filled, Failed or Released.
+  // A slot that RowArrived assigned to the caller. The caller must fill it and end with Filled, Failed or Released. If
+  // Accepts returns false, the claim is over: the caller must call none of the three.
   struct Slot {
     uint64_t ordinal = 0;  // step
     uint64_t row = 0;      // in the slice
   };
   enum class Claim {
     kYours,
-    kDuplicate,  // the row is filled or being filled, or its step is over: drop it
+    kDuplicate,  // the row is filled, failed or being filled, or its step is over: drop it
     kUnwanted,   // the row was never requested: a protocol error of the sender
   };
 
@@ -89,8 +91,8 @@ class DeliveryTracker {
   DeliveryTracker(const plan::Steps& steps, TrackerOptions options);
 
   // ---- Events. TakeCommands returns the resulting commands.
-  // Installs a view. Untrusted views must be validated first, and their key space must fit. Ignores a view that is
-  // older than the latest.
+  // Installs a view. The caller must validate an untrusted view first. The view's key space must be that of the job.
+  // Ignores a view that is older than the latest, or equally old.
   void ViewChanged(std::shared_ptr<const plan::View> view, Nanos now);
   void Heard(uint64_t stream, Nanos now);
   void WorkerDrains(uint64_t stream, Nanos now);
@@ -101,15 +103,17 @@ class DeliveryTracker {
   void Filled(const Slot& slot, uint64_t stream);
   // Records that the worker could not make the row.
   //   Unavailable, Aborted, Cancelled, DeadlineExceeded   the core asks other workers, repeatedly
-  //   FailedPrecondition, ResourceExhausted               the core asks every other worker once; if all refuse, or the
-  //                                                       rest is unavailable for 5 s, this is the row's outcome
+  //   FailedPrecondition, ResourceExhausted               the core asks every other worker once. If every worker has
+  //                                                       refused, the row fails with the first refusal's error.
+  //                                                       The row also fails 5 s after the first refusal if the
+  //                                                       core cannot ask the other workers.
   //   other codes                                         this is the row's outcome
   // With `damaged_record` the worker's copy of that record is damaged, whatever the code.
   void Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now,
               std::optional<uint64_t> damaged_record = std::nullopt);
   // Returns true if a claimed row with content may be filled. `source` is the record of the content; nullopt: the row's
-  // own record. Returns false if that record is decided to be bad, which the worker cannot know yet. The row is then
-  // missing again.
+  // own record. Returns false if that record is decided to be bad, and the worker does not know the decision yet or
+  // does not follow it. The row is then missing again.
   bool Accepts(const Slot& slot, uint64_t stream, std::optional<uint64_t> source, Nanos now);
   // Records that the row could not be filled, because its bytes are invalid. It is missing again.
   void Released(const Slot& slot, Nanos now);
@@ -127,7 +131,8 @@ class DeliveryTracker {
   void StepTaken(Nanos now);
   // Sets the number of steps to book ahead, at least 2. Booked steps stay.
   void SetWindow(uint64_t steps);
-  // Records that the process was stopped until `now` and received no messages meanwhile. Waits start again at `now`.
+  // Records that the process was stopped until `now` and received no messages meanwhile. Waits start again at `now`,
+  // except the 5 s of refusals (see Failed).
   void Stopped(Nanos now);
   // Advances time. Must be called by NextTick() at the latest.
   void Tick(Nanos now);
@@ -165,7 +170,8 @@ class DeliveryTracker {
   // The main cause of the missing rows of the head step, in about 100 bytes: a worker's state, or a damaged record.
   struct Cause {
     std::string text;
-    bool is_certain = false;  // false: an unreadable file of a worker may be the cause
+    // true: no other cause is possible. false: an unreadable file of a worker may be the real cause.
+    bool is_certain = false;
   };
   Cause MissingCause() const;
   // Returns the time at which Tick must be called at the latest.
@@ -275,8 +281,8 @@ class DeliveryTracker {
   std::vector<Owed> OwedOfHead() const;
   // Returns each worker's share of this rank's rows under the view.
   std::vector<double> SharesUnder(const plan::View& view) const;
-  // Returns the median time that usable workers other than `except` need for their shares at their best rates, in
-  // seconds per row of a step. Returns 0 if no such rate is known.
+  // Each usable worker except `except` needs the time share / best rate for its share of a row. Returns the median of
+  // these times, in seconds. Returns 0 if no such rate is known.
   double UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const;
   bool AnySlow() const;
   std::vector<uint32_t> WellWithRoom() const;

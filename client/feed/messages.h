@@ -53,8 +53,10 @@ struct SlotName {
 absl::StatusOr<std::vector<SlotName>> ParseRelease(std::string_view body);
 
 struct Want {
-  static constexpr uint32_t kAgain = 1;  // sent batches may be lost
-  static constexpr uint32_t kLast = 2;   // the trainer did not accept the sent batches from `sequence` on
+  // Sent batches may be lost.
+  static constexpr uint32_t kAgain = 1;
+  // The trainer accepted no batch from `sequence` on. The feeder releases these batches.
+  static constexpr uint32_t kLast = 2;
   uint64_t sequence = 0;
   uint32_t count = 0;
   uint32_t flags = 0;
@@ -86,10 +88,11 @@ void SetSlotName(const SlotName& name, std::string* packet);
 // Returns [{"name": ..., "type": ..., "ragged": ..., "shape": [...]}, ...].
 std::string ColumnsJson(const std::vector<ColumnInfo>& columns);
 
-// Returns {"message": text}, for a NOTICE or the answer to `waiting`. Truncates texts that do not fit into a packet.
+// Returns {"message": text}, for a NOTICE or the answer to `waiting`. Truncates texts to 16 KiB.
 std::string MessageJson(std::string_view text);
 
-// Returns {"code": ..., "message": ..., "sequence": ...}, the latter only if there is one. Truncates long messages.
+// Returns {"code": ..., "message": ..., "sequence": ...}, the last only if there is one. Truncates the message to 16
+// KiB.
 std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence = std::nullopt);
 
 }  // namespace penstock::feed

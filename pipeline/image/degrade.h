@@ -28,9 +28,10 @@ void FillRect(const ImageView& image, const Rect& rect, const uint8_t color[3], 
 // lowest first, and each row starts with a new word.
 void FillRectRandomly(const ImageView& image, const Rect& rect, SampleRandom* random, ImageTarget out);
 
-// A grid of squares around the center of the image. (u, v) are a pixel's coordinates after a counter-clockwise rotation
-// by `degrees` and a shift. A pixel gets `color` if u mod unit and v mod unit are both at least `keep`. Requires unit
-// >= 2 and 0 < keep < unit. Coordinates are fixed point with 16 bits of fraction.
+// A grid of squares around the center of the image. The grid is turned counter-clockwise by `degrees`, as seen on
+// screen. u and v are a pixel's coordinates in the turned and shifted grid. A pixel gets `color` if u mod unit and v
+// mod unit are both at least `keep`. Requires unit >= 2 and 0 < keep < unit. Coordinates are fixed point with 16 bits
+// of fraction.
 struct GridOfSquares {
   int unit = 2, keep = 1;
   int shift_x = 0, shift_y = 0;

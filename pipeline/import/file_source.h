@@ -1,5 +1,5 @@
-// Image files as records, with ImageNet's keys: image/encoded, image/class/label, image/class/text (if known),
-// image/filename, image/format, image/height, image/width.
+// Image files as records, with ImageNet's keys: image/encoded, image/class/label (if the files are labeled),
+// image/class/text (if known), image/filename, image/format, image/height, image/width.
 #ifndef PENSTOCK_PIPELINE_IMPORT_FILE_SOURCE_H_
 #define PENSTOCK_PIPELINE_IMPORT_FILE_SOURCE_H_
 

@@ -20,9 +20,11 @@ struct PackedValue {
   records::FeatureKind kind = records::FeatureKind::kNone;
   batch::DType array = batch::DType::kString;  // element type of an array in a byte string; kString: plain values
   std::vector<int64_t> inner_shape;            // for an array, without its first axis
-  bool single = false;                         // a single value by nature, not a list with one element
-  uint64_t count = 0;                          // number of values; for an array, its first axis
-  std::string_view first_bytes;                // for BYTES that are not an array
+  // A single value. Python distinguishes it from a list with one element. An Example cannot: each of its lists with one
+  // element is a single value.
+  bool single = false;
+  uint64_t count = 0;            // number of values; for an array, its first axis
+  std::string_view first_bytes;  // for BYTES that are not an array
 };
 
 class PackSchema {
@@ -43,10 +45,11 @@ class PackSchema {
   // Returns the schema as text, which ParsePackSchema reads.
   std::string Serialize() const;
 
-  // Returns a job that reads all features. Arrays recover their type and shape. A feature that some records lack, or
-  // whose count varies, becomes a ragged column. The first image of every record becomes the column `image`, unless
-  // another feature has this name, and gets a training recipe. If there is an image, the first integer named like a
-  // label becomes the column `label`, unless a feature has this name. The batch size fits the number of records.
+  // Returns a job that reads all features. Arrays recover their type and shape. A feature becomes a ragged column if
+  // some records lack it, if its count varies, or if it has 0 values in every record. The first key that has exactly
+  // one image in every record becomes the column `image`. It keeps its own name if another feature is named `image`.
+  // The job has a training recipe for this column. If there is an image, the first integer named like a label becomes
+  // the column `label`, unless a feature has this name. The batch size fits the number of records.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

@@ -47,15 +47,18 @@ struct DatasetFile {
 //   - Folders, index sidecars (".psidx") and temporary files are skipped.
 // Errors:
 //   FailedPrecondition  `roots` is empty
-//   InvalidArgument     no glob; an empty glob, or one with ".." or a zero byte; a URL of another kind; a glob outside
-//                       the roots; or a match that is neither a file nor a folder
+//   InvalidArgument     no glob; an empty glob, or one with ".." or a zero byte; a URL of another kind; a wildcard
+//                       in the name of a bucket; a glob outside the roots; or a match that is neither a file nor a
+//                       folder
 //   PermissionDenied    a symlink leads out of the roots; the message lists the roots
-//   NotFound            a glob has no match; the message names the glob and the roots
+//   NotFound            a glob has no match, and the message names the glob and the roots; or a match is a symlink
+//                       without a target
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);
 
 // Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the errors of
-// ExpandGlobs for the path, and NotFound for a root that is not configured. Each error names the file.
+// ExpandGlobs for the path, and NotFound for a root that is not configured. Each error names the file, except the error
+// for a path with a zero byte.
 absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
                                            std::string_view relative_path, const std::vector<DataRoot>& roots);
 

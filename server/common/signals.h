@@ -7,9 +7,9 @@
 
 namespace penstock::server {
 
-// Blocks SIGTERM, SIGINT and SIGUSR2, which ends a waiter, for the calling thread and all threads that it starts. Call
-// it first in main(). A thread that already exists would receive a signal in place of a waiter, and the signal would
-// end the process.
+// Blocks SIGTERM, SIGINT and SIGUSR2 for the calling thread and for all threads that it starts. The destructor of
+// SignalWaiter uses SIGUSR2 to end the waiting thread. Call this function first in main(). A thread that already exists
+// would receive a signal in place of a waiter, and the signal would end the process.
 void BlockSignals();
 
 // Receives SIGTERM and SIGINT with sigwait(3). If BlockSignals() was not called, it blocks them itself, for threads

@@ -40,7 +40,7 @@ def test_an_argument_that_no_loader_has_is_a_type_error(fake):
         fake(colour=3)
 
 
-def test_no_row_is_had_by_index_as_a_data_loader_would(fake):
+def test_indexing_a_loader_is_rejected_with_advice_about_data_loader(fake):
     for loader in (fake(), fake().map(len)):
         with pytest.raises(penstock.ConfigurationError, match=r"inside a torch.utils.data.DataLoader: every worker"):
             loader[3]
@@ -69,7 +69,7 @@ def test_arrays_of_chosen_columns_keep_the_batches_memory(fake):
     assert [array.tolist() for array in kept] == [[2 * n, 2 * n + 1] for n in range(40)]
 
 
-def test_a_column_that_is_none_is_named_with_those_that_are(fake):
+def test_an_unknown_column_is_reported_with_the_known_ones(fake):
     known = "no column 'lable'; there are image, label, .*; and ids, sources, valid"
     with pytest.raises(penstock.ConfigurationError, match=known):
         next(iter(fake(columns="lable")))
@@ -113,7 +113,7 @@ def test_repr_never_fails(fake, monkeypatch):
     assert "rank unknown" in repr(fake())
 
 
-def test_the_line_about_ranks_is_for_several_alone(fake, monkeypatch, capsys):
+def test_the_line_about_ranks_is_printed_only_for_several_ranks(fake, monkeypatch, capsys):
     from penstock import _notices
 
     monkeypatch.setattr(_notices, "_printed", set())

@@ -23,8 +23,8 @@ class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring>
   // Creates a ring of `bytes`, rounded up to whole pages. `charge`, which may be null, is released after the memory.
   static absl::StatusOr<std::shared_ptr<Ring>> Create(uint64_t bytes, std::shared_ptr<const void> charge);
 
-  // Allocates a block for rows to be produced. Returns null if there is no room, and leaves a quarter of the ring for
-  // copies.
+  // Allocates a block for rows to be produced. Leaves a quarter of the ring free, for copies. Returns null if the
+  // rest has no room.
   std::byte* Allocate(size_t bytes) override;
   void Deallocate(std::byte* block, size_t bytes) override;
   // A quarter of the ring is for messages that the client has not released (stream.h), and a quarter for copies.

@@ -1,5 +1,5 @@
-// Imports types of other packages into namespace penstock for user-defined ops (docs/own-ops.md). An op then names one
-// namespace.
+// Imports types and functions of other packages into namespace penstock for user-defined ops (docs/own-ops.md). An op
+// then names one namespace.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_OWN_OP_NAMES_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_OWN_OP_NAMES_H_
 

@@ -45,8 +45,9 @@ struct DiskCacheEntry {
 absl::StatusOr<std::vector<DiskCacheEntry>> ListDiskCache(const std::string& folder);
 
 // Removes all data sets of the folder, or only `space`. Returns the bytes of the removed data sets. Returns NotFound if
-// there is no `space`, and otherwise the errors of ListDiskCache. Removes only the cache's own files. A process may use
-// a data set meanwhile: it detects the removal within seconds and fills the cache again. No row is lost.
+// the folder has no data set `space`. Other errors are those of ListDiskCache and of RemoveSpace. Removes only the
+// cache's own files. A process may use a data set meanwhile: it detects the removal within seconds and fills the cache
+// again. No row is lost.
 absl::StatusOr<uint64_t> ClearDiskCache(const std::string& folder, std::optional<uint64_t> space = std::nullopt);
 
 // Returns the free bytes on the folder's disk that unprivileged users can use.

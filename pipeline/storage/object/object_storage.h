@@ -32,9 +32,10 @@ struct ObjectCounts {
   uint64_t bytes = 0;     // bytes of objects
 };
 
-// Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Pauses grow and are
-// random, and last at least as long as the storage requests. Sends a late read a second time (hedge_policy.h). A stop
-// ends a request at once. Messages name the object, never a secret.
+// Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Renewed keys allow
+// up to 3 more tries. Pauses are random. Their upper limit doubles with each try. A pause is never shorter than the
+// Retry-After of the storage's answer. Sends a late read a second time (hedge_policy.h). A stop ends a request at once.
+// Messages name the object, never a secret.
 //
 // A folder is any prefix of a key that ends before a '/'. A state's tag is the generation, the ETag, or the time of the
 // last change of a server without ETags. If an object and a folder have one name, the name is the object.
@@ -75,7 +76,8 @@ class ObjectStorage final : public Storage {
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
   // Defined in object_writer.cc. Failed requests are retried as reads are. A file that is destroyed before Commit()
-  // removes its parts, if the service can. RemoveUnfinished() aborts the uploads into the folder.
+  // removes its parts, if the service can. RemoveUnfinished() aborts the uploads into the folder. It does
+  // nothing if the service lists no uploads; only S3 lists them.
   absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) override;
   absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
                                   const WriteCondition& condition = {}) override;

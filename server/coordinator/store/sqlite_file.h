@@ -1,4 +1,5 @@
-// A file of SQLite: statements, values, and errors that name the file and the remedy.
+// A file of SQLite: statements, values, and errors that name the file and the remedy. An error without a known
+// cause names no remedy.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_FILE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_FILE_H_
 
@@ -29,7 +30,7 @@ class SqliteRow {
   sqlite3_stmt* const statement_;
 };
 
-// A value of a statement: bytes are stored as a blob.
+// A value of a statement. Bytes are stored as a blob, or as NULL if their data() is null.
 using SqliteValue = std::variant<int64_t, std::string_view>;
 
 // Not thread-safe.

@@ -143,7 +143,7 @@ TEST(JobWriter, ReportsThatIntegerBoxesCannotFollowTheImage) {
   JobWriter writer;
   ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
   const std::string text = writer.Write("detect", "/data/train-*", 1000);
-  EXPECT_THAT(text, HasSubstr("The boxes are integers and cannot follow the image"));
+  EXPECT_THAT(text, HasSubstr("The boxes are integers. Only FLOAT boxes can be annotations"));
   EXPECT_THAT(text, Not(HasSubstr("\nannotations")));
   ExpectRight(text);
 }

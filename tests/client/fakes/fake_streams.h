@@ -19,16 +19,16 @@ namespace penstock::client {
 // Deviations of a fake worker from a correct one.
 struct Misbehavior {
   absl::Status refuse = absl::OkStatus();         // ends every session with this error
-  int64_t break_after_rows = -1;                  // ends a stream after this number of rows
+  int64_t break_after_rows = -1;                  // ends a stream before it would send more rows than this
   bool old_release = false;                       // accepts without a protocol, as releases up to 0.2 do
   bool silent = false;                            // accepts everything, sends nothing
   bool accepts_only = false;                      // sends only `accepted`
-  bool twice = false;                             // sends each message twice
-  bool truncated = false;                         // sends messages without their last byte
+  bool twice = false;                             // sends each message of rows twice
+  bool truncated = false;                         // sends messages of rows without their last byte
   bool lying_lengths = false;                     // one row's length is one too large, its neighbor's one too small
   bool huge_count = false;                        // a ragged column that claims 2^32 - 1 elements
   bool damaged_out_of_range = false;              // reports damaged records that the job does not have
-  bool garbage = false;                           // sends bytes that are no messages
+  bool garbage = false;                           // sends bytes that are no messages, in place of rows
   bool unrequested = false;                       // sends rows far ahead of every grant
   std::set<uint64_t> masked = {};                 // rows without content
   std::map<uint64_t, uint64_t> substituted = {};  // rows that claim to be of another record

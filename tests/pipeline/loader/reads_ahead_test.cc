@@ -46,7 +46,7 @@ TEST_F(ReadsAheadTest, RecordsOfLaterRowsAreReadWhileThreadsMakeRows) {
   sink.WaitFor(1);
   session->Request(RowsOf(8, 40, 8));
   sink.Let(1);
-  // The loader makes the second row, and could make six more.
+  // Eight records have arrived. The loader makes the second row. The records of six more rows are present.
   sink.WaitFor(2);
   storage_.WaitForReads(1);
   sink.Let(2);

@@ -12,7 +12,7 @@
 namespace penstock::image {
 namespace {
 
-// `count` bytes, of which about one in `ones` is 0xFF, and the same bytes with stuffed zeros.
+// `count` random bytes, about one in `ones` of them replaced by 0xFF, and the same bytes with stuffed zeros.
 struct Scan {
   std::string plain, stuffed;
 };
@@ -105,7 +105,6 @@ TEST(ScanBits, DetectsReadsBeyondTheEnd) {
   EXPECT_FALSE(bits.AtEnd(reader));
 }
 
-// A decoder that reads ahead reaches the file's end eight bytes early.
 TEST(ScanBits, ReturnsZerosAfterTheEndForAnyNumberOfBlocks) {
   const Copy scan(std::string("\x5A\x5A\xFF\xD0", 4));
   const auto bits = std::make_unique<ScanBits>();  // on the heap, so that a sanitizer detects reads after its end
@@ -126,6 +125,7 @@ TEST(ScanBits, ReturnsZerosAfterTheEndForAnyNumberOfBlocks) {
   }
 }
 
+// Without a marker, a read is sound only if eight more bytes follow it, because a decoder may read that far ahead.
 TEST(ScanBits, DetectsTheEndOfTheFile) {
   for (const std::string end : {"", "\xFF", "\xFF\xFF", "\xFF\xFF\xFF\xD9"}) {
     const Copy bytes(std::string(20, 'x') + end);
