@@ -32,10 +32,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Waits longer than a disk or a busy machine stalls.
-bool Eventually(const std::function<bool()>& condition) {
-  return support::WaitUntil(condition, std::chrono::minutes(2));
-}
+// Longer than a disk or a busy machine stalls.
+constexpr auto kPatience = std::chrono::minutes(2);
+
+bool Eventually(const std::function<bool()>& condition) { return support::WaitUntil(condition, kPatience); }
 
 class HttpPort : public ::testing::Test {
  protected:
@@ -109,8 +109,15 @@ class HttpPort : public ::testing::Test {
   Outcome Health(const Daemon& daemon, const std::string& flags = "") {
     return Run(absl::StrCat("health 127.0.0.1:", daemon.http, " ", flags));
   }
-  bool BecomesReady(const Daemon& daemon) {
-    return Eventually([&] { return Health(daemon).code == 0; });
+  bool BecomesHealthy(const Daemon& daemon, const std::string& flags = "") {
+    return Eventually([&] { return Health(daemon, flags).out == "ok\n"; });
+  }
+  // Waits until `penstock health` fails with this error.
+  bool BecomesUnhealthy(const Daemon& daemon, const std::string& error) {
+    return Eventually([&] {
+      const Outcome outcome = Health(daemon);
+      return outcome.code == 1 && absl::StrContains(outcome.err, error);
+    });
   }
   static std::string Get(const Daemon& daemon, const std::string& path) {
     server::RawClient client(daemon.http);
@@ -135,9 +142,8 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthStatusAndMetrics) {
   arguments.insert(arguments.begin(), {"standalone", "--listen", "127.0.0.1:0"});
   Daemon daemon = StartWithHttp("standalone", arguments);
   WaitUntilReady(&daemon);
-  EXPECT_TRUE(BecomesReady(daemon)) << Health(daemon).err << ReadWholeFile(daemon.log).value_or("");
-  EXPECT_EQ(Health(daemon).out, "ok\n");
-  EXPECT_EQ(Health(daemon, "--live").out, "ok\n");
+  EXPECT_TRUE(BecomesHealthy(daemon)) << Health(daemon).err << ReadWholeFile(daemon.log).value_or("");
+  EXPECT_TRUE(BecomesHealthy(daemon, "--live"));
   EXPECT_THAT(Get(daemon, "/"),
               AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/metrics\n/readyz\n")));
   EXPECT_THAT(
@@ -162,7 +168,7 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthStatusAndMetrics) {
 TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
   Daemon coordinator = StartWithHttp("coordinator", {"coordinator", "--listen", "127.0.0.1:0"});
   WaitUntilReady(&coordinator);
-  EXPECT_TRUE(BecomesReady(coordinator)) << Health(coordinator).err;
+  EXPECT_TRUE(BecomesHealthy(coordinator)) << Health(coordinator).err;
   EXPECT_THAT(Get(coordinator, "/api/v1/status"), HasSubstr("\"workers\": []"));
   EXPECT_THAT(Get(coordinator, "/metrics"),
               AllOf(HasSubstr("\npenstock_workers_wanted 1\n"), Not(HasSubstr("penstock_worker_rows_total"))));
@@ -172,41 +178,41 @@ TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
   EXPECT_EQ(frozen.code, 1);
   EXPECT_THAT(frozen.err, HasSubstr("did not answer within 2 s"));
   coordinator.process->Signal(SIGCONT);
-  EXPECT_TRUE(BecomesReady(coordinator)) << Health(coordinator).err;
-  const Outcome other = Run("health " + coordinator.address);
-  EXPECT_EQ(other.code, 1);
-  EXPECT_THAT(other.err, HasSubstr("name the address of the daemon's --http, not of its --listen"));
+  EXPECT_TRUE(BecomesHealthy(coordinator)) << Health(coordinator).err;
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(Run("health " + coordinator.address).err,
+                             "name the address of the daemon's --http, not of its --listen");
+  }));
 }
 
 TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   Daemon coordinator = Start("coordinator", {"coordinator", "--listen", "127.0.0.1:0"});
   WaitUntilReady(&coordinator);
   coordinator.process.reset();
-  const Daemon worker = StartWithHttp("worker", WorkerArguments(coordinator.address));
-  const Outcome waiting = Health(worker);
-  EXPECT_EQ(waiting.code, 1);
-  EXPECT_THAT(waiting.err, HasSubstr("is not ready: not registered: "));
-  EXPECT_TRUE(Eventually(
-      [&] { return absl::StrContains(Health(worker).err, "not registered: coordinator " + coordinator.address); }));
-  EXPECT_EQ(Health(worker, "--live").code, 0) << "it lives while it waits for the coordinator";
+  // Long enough for a drain to end by the test alone.
+  ASSERT_TRUE(WriteFileAtomically(home_.File("w.textproto"), "worker_settings { drain_timeout_ms: 3600000 }\n").ok());
+  std::vector<std::string> arguments = WorkerArguments(coordinator.address);
+  arguments.insert(arguments.end(), {"--socket-dir", home_.File("sockets"), "--config", home_.File("w.textproto")});
+  const Daemon worker = StartWithHttp("worker", arguments);
+  EXPECT_TRUE(BecomesUnhealthy(worker, "is not ready: not registered: coordinator " + coordinator.address));
+  EXPECT_TRUE(BecomesHealthy(worker, "--live")) << "it lives while it waits for the coordinator";
   EXPECT_THAT(Get(worker, "/api/v1/status"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the status";
   EXPECT_THAT(Get(worker, "/metrics"), HasSubstr("\npenstock_worker_rows_total 0\n"));
 
   coordinator = Start("coordinator", {"coordinator", "--listen", coordinator.address});
   WaitUntilReady(&coordinator);
-  EXPECT_TRUE(BecomesReady(worker)) << ReadWholeFile(worker.log).value_or("");
+  EXPECT_TRUE(BecomesHealthy(worker)) << ReadWholeFile(worker.log).value_or("");
   Submit(coordinator);
   // A reader that needs the worker keeps the drain under way.
   support::Process reader({PENSTOCK, "read", "train", "--epochs", "1000000", "--no-digest", "--pace", "50"},
                           home_.File("reader.log"), {"PENSTOCK_COORDINATOR=" + coordinator.address});
-  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Run("status", coordinator.address).out, "grpc"); }));
-  reader.Signal(SIGSTOP);  // it does not close its stream
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Run("status", coordinator.address).out, "shared memory"); }));
+  reader.Signal(SIGSTOP);  // it keeps its stream open
   worker.process->Signal(SIGTERM);
-  EXPECT_TRUE(Eventually([&] {
-    return absl::StrContains(Health(worker).err, "the worker is draining") && Health(worker, "--live").code == 0;
-  }));
+  EXPECT_TRUE(BecomesUnhealthy(worker, "is not ready: the worker is draining"));
+  EXPECT_TRUE(BecomesHealthy(worker, "--live"));
   reader.Signal(SIGKILL);
-  EXPECT_EQ(worker.process->WaitForExit(), 0) << ReadWholeFile(worker.log).value_or("");
+  EXPECT_EQ(worker.process->WaitForExit(kPatience), 0) << ReadWholeFile(worker.log).value_or("");
 }
 
 TEST_F(HttpPort, ErrorsNameTheWayOut) {
@@ -221,11 +227,11 @@ TEST_F(HttpPort, ErrorsNameTheWayOut) {
   Daemon first = StartWithHttp("first", {"coordinator", "--listen", "127.0.0.1:0"});
   const std::string address = absl::StrCat("127.0.0.1:", first.http);
   const Daemon second = Start("second", {"coordinator", "--listen", "127.0.0.1:0", "--http", address});
-  EXPECT_EQ(second.process->WaitForExit(), 1);
+  EXPECT_EQ(second.process->WaitForExit(kPatience), 1);
   EXPECT_THAT(ReadWholeFile(second.log).value_or(""),
               HasSubstr("cannot listen on " + address + " for HTTP: another process listens there already"));
   const Daemon third = Start("third", {"coordinator", "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"});
-  EXPECT_EQ(third.process->WaitForExit(), 1);
+  EXPECT_EQ(third.process->WaitForExit(kPatience), 1);
   EXPECT_THAT(ReadWholeFile(third.log).value_or(""), HasSubstr("--insecure"));
 }
 
