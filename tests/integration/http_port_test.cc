@@ -17,11 +17,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/server/http/raw_client.h"
+#include "tests/support/cluster/control.h"
+#include "tests/support/cluster/deaf_client.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/silent_port.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
+#include "transport/grpc/grpc_transport.h"
 
 namespace penstock::integration {
 namespace {
@@ -192,7 +195,7 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   // Long enough for a drain to end by the test alone.
   ASSERT_TRUE(WriteFileAtomically(home_.File("w.textproto"), "worker_settings { drain_timeout_ms: 3600000 }\n").ok());
   std::vector<std::string> arguments = WorkerArguments(coordinator.address);
-  arguments.insert(arguments.end(), {"--socket-dir", home_.File("sockets"), "--config", home_.File("w.textproto")});
+  arguments.insert(arguments.end(), {"--config", home_.File("w.textproto")});
   const Daemon worker = StartWithHttp("worker", arguments);
   EXPECT_TRUE(BecomesUnhealthy(worker, "is not ready: not registered: coordinator " + coordinator.address));
   EXPECT_TRUE(BecomesHealthy(worker, "--live")) << "it lives while it waits for the coordinator";
@@ -202,16 +205,23 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   coordinator = Start("coordinator", {"coordinator", "--listen", coordinator.address});
   WaitUntilReady(&coordinator);
   EXPECT_TRUE(BecomesHealthy(worker)) << ReadWholeFile(worker.log).value_or("");
-  Submit(coordinator);
-  // A reader that needs the worker keeps the drain under way.
-  support::Process reader({PENSTOCK, "read", "train", "--epochs", "1000000", "--no-digest", "--pace", "50"},
-                          home_.File("reader.log"), {"PENSTOCK_COORDINATOR=" + coordinator.address});
-  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Run("status", coordinator.address).out, "shared memory"); }));
-  reader.Signal(SIGSTOP);  // it keeps its stream open
+  // A client that ignores the drain keeps it under way.
+  support::Control control(coordinator.address);
+  ASSERT_TRUE(control.Submit(dataset_.job).ok());
+  ASSERT_TRUE(control.WaitForOwners("train", 1));
+  const absl::StatusOr<v1::Job> job = control.GetJob("train");
+  ASSERT_TRUE(job.ok()) << job.status();
+  transport::GrpcTransport transport;
+  const auto client =
+      support::DeafClient::Connect(&transport, job->view().workers(0).address(), {support::OpenMessage(*job, "deaf")});
+  ASSERT_TRUE(Eventually([&] {
+    const absl::StatusOr<v1::StatusReply> status = control.Status();
+    return status.ok() && status->workers(0).load().sessions() == 1;
+  }));
   worker.process->Signal(SIGTERM);
   EXPECT_TRUE(BecomesUnhealthy(worker, "is not ready: the worker is draining"));
   EXPECT_TRUE(BecomesHealthy(worker, "--live"));
-  reader.Signal(SIGKILL);
+  client->Close();
   EXPECT_EQ(worker.process->WaitForExit(kPatience), 0) << ReadWholeFile(worker.log).value_or("");
 }
 
