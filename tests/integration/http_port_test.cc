@@ -131,8 +131,7 @@ class HttpPort : public ::testing::Test {
     std::string text;
     ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(dataset_.job, &text));
     ASSERT_TRUE(WriteFileAtomically(home_.File("train.textproto"), text).ok());
-    const Outcome submitted = Run("submit train.textproto", coordinator.address);
-    ASSERT_EQ(submitted.code, 0) << submitted.err;
+    ASSERT_TRUE(Eventually([&] { return Run("submit train.textproto", coordinator.address).code == 0; }));
   }
 
   support::TempFolder data_, home_;
