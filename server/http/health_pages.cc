@@ -1,9 +1,14 @@
 #include "server/http/health_pages.h"
 
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 
 namespace penstock::server {
 namespace {
@@ -23,6 +28,28 @@ HttpRoute HealthRoute(HealthCheck check, std::chrono::milliseconds timeout) {
   return route;
 }
 
+// Joins the results of two checks, which may arrive on two threads.
+class BothResults {
+ public:
+  explicit BothResults(HealthDone done) : done_(std::move(done)) {}
+
+  void Set(size_t index, const absl::Status& status) {
+    std::optional<absl::Status> both;
+    {
+      MutexLock lock(&mutex_);
+      results_[index] = status;
+      if (!results_[0].has_value()) return;
+      both = results_[0]->ok() ? results_[1] : results_[0];
+    }
+    if (both.has_value()) done_(*both);
+  }
+
+ private:
+  const HealthDone done_;
+  Mutex mutex_;
+  std::array<std::optional<absl::Status>, 2> results_ ABSL_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 void AddHealthPages(HealthChecks checks, HttpRoutes* routes, std::chrono::milliseconds timeout) {
@@ -32,7 +59,9 @@ void AddHealthPages(HealthChecks checks, HttpRoutes* routes, std::chrono::millis
 
 HealthCheck BothHealthy(HealthCheck first, HealthCheck second) {
   return [first = std::move(first), second = std::move(second)](const HealthDone& done) {
-    first([second, done](const absl::Status& status) { status.ok() ? second(done) : done(status); });
+    const auto both = std::make_shared<BothResults>(done);
+    first([both](const absl::Status& status) { both->Set(0, status); });
+    second([both](const absl::Status& status) { both->Set(1, status); });
   };
 }
 

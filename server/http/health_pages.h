@@ -28,7 +28,8 @@ inline constexpr std::chrono::milliseconds kHealthTimeout = std::chrono::millise
 // Adds /healthz and /readyz: 200 with "ok", or 503 with the reason.
 void AddHealthPages(HealthChecks checks, HttpRoutes* routes, std::chrono::milliseconds timeout = kHealthTimeout);
 
-// Returns a check that succeeds if both succeed, and otherwise has the reason of the first that fails.
+// Returns a check that succeeds if both succeed, and otherwise has the reason of `first`, if it fails, or of `second`.
+// Starts both at once, on the caller's thread, so that none starts after the server has stopped.
 HealthCheck BothHealthy(HealthCheck first, HealthCheck second);
 
 }  // namespace penstock::server

@@ -130,7 +130,7 @@ constexpr std::array kTable = {
           "Free bytes of the disk with the state directory."),
     Gauge(Metric::kCoordinatorStateSize, "penstock_coordinator_state_size_bytes", {},
           "Size of the disk with the state directory."),
-    Counter(Metric::kWorkerRows, "penstock_worker_rows_total", {}, "Rows made, also failed ones."),
+    Counter(Metric::kWorkerRows, "penstock_worker_rows_total", {}, "Rows made, also masked and substituted ones."),
     Counter(Metric::kWorkerFailedRows, "penstock_worker_failed_rows_total", {},
             "Rows that failed, were masked or were substituted."),
     Counter(Metric::kWorkerRowTries, "penstock_worker_row_tries_total", {},

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -104,12 +103,6 @@ std::string ProcessMetricsText(std::string_view role) {
   MetricSet metrics;
   AddProcess(ReadProcessUse(), role, &metrics);
   return std::move(metrics).TakeText();
-}
-
-DiskRoom RoomAt(const std::string& folder) {
-  struct statvfs disk = {};
-  if (statvfs(folder.c_str(), &disk) != 0) return {};
-  return {uint64_t{disk.f_bavail} * disk.f_frsize, uint64_t{disk.f_blocks} * disk.f_frsize};
 }
 
 }  // namespace penstock::server

@@ -32,13 +32,6 @@ void AddProcess(const ProcessUse& use, std::string_view role, MetricSet* out);
 // and of its worker. Thread-safe.
 std::string ProcessMetricsText(std::string_view role);
 
-// Free bytes and size of the file system with a folder. Both are 0 if the system does not report them. May block as
-// long as the file system does.
-struct DiskRoom {
-  uint64_t free_bytes = 0, size_bytes = 0;
-};
-DiskRoom RoomAt(const std::string& folder);
-
 }  // namespace penstock::server
 
 #endif  // PENSTOCK_SERVER_METRICS_PROCESS_METRICS_H_

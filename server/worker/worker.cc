@@ -2,11 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/cgroup.h"
 #include "base/heap.h"
@@ -32,7 +34,7 @@
 #include "server/common/bind_check.h"
 #include "server/common/log_fields.h"
 #include "server/common/state_dir.h"
-#include "server/metrics/process_metrics.h"
+#include "server/metrics/disk_rooms.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
@@ -143,9 +145,12 @@ void AddStorage(const storage::ObjectCounts& objects, const ShardIndexes::Counts
   out->indexes_built = indexes.built;
 }
 
-FolderRoom RoomOf(const std::string& name, const std::string& folder) {
-  const server::DiskRoom room = server::RoomAt(folder);
-  return {name, room.free_bytes, room.size_bytes};
+// `rooms`: of the state directory and, if there is a disk cache, of its folder.
+void AddRooms(const std::vector<server::DiskRoom>& rooms, WorkerSnapshot* out) {
+  const std::array<std::string, 2> names = {"state", "disk_cache"};
+  for (size_t i = 0; i < rooms.size(); ++i) {
+    out->folders.push_back({names[i], rooms[i].free_bytes, rooms[i].size_bytes});
+  }
 }
 
 }  // namespace
@@ -173,6 +178,7 @@ struct Worker::Parts {
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   Mutex stages_mutex;
   StageSums stages ABSL_GUARDED_BY(stages_mutex);
+  std::unique_ptr<server::DiskRooms> rooms;  // of the folders of AddRooms
   uint64_t memory_budget_bytes = 0;
   const Nanos created = Clock::Real()->Now();
   std::optional<HeapWatch> heap;  // used by the task that runs it
@@ -235,10 +241,7 @@ struct Worker::Parts {
     snapshot.queued_calls = reads.waiting;
     AddStorage(storage::CountsOfObjects(), indexes->counts(), &snapshot);
     snapshot.failing_files = jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes).size();
-    snapshot.folders.push_back(RoomOf("state", options.state_dir));
-    if (const std::string& folder = options.host.disk_cache.folder; !folder.empty()) {
-      snapshot.folders.push_back(RoomOf("disk_cache", folder));
-    }
+    AddRooms(rooms->Last(), &snapshot);
     snapshot.sessions = shared.open_sessions.load();
     snapshot.max_sessions = options.max_sessions;
     snapshot.served_jobs = jobs->names().size();
@@ -403,6 +406,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_RETURN_IF_ERROR(CheckThreads(ThreadsNeeded(options), "a worker with these settings"));
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "worker"));
+  std::vector<std::string> folders{options.state_dir};
+  if (!options.host.disk_cache.folder.empty()) folders.push_back(options.host.disk_cache.folder);
+  parts->rooms = std::make_unique<server::DiskRooms>(std::move(folders));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = ConnectToCoordinator(options.coordinator);

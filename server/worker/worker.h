@@ -78,8 +78,8 @@ class Worker {
   // Must not be called after Stop().
   loader::LoaderStats Stats() const;
 
-  // Returns the worker's metrics in Prometheus' text format. Takes a few locks briefly, one after another, and asks the
-  // file systems of its folders for free bytes: call it on a thread that may block. Must not be called after Stop().
+  // Returns the worker's metrics in Prometheus' text format. Takes a few locks briefly, one after another. Must not be
+  // called after Stop().
   std::string Metrics() const;
 
  private:

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
@@ -136,7 +137,11 @@ TEST_P(DamagedCopiesByPolicy, BesideAnIntactCopyGiveTheRowsOfIntactData) {
   cluster.AddWorker();
   cluster.AddWorkerAt(damaged_);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
-  ExpectIntactRows(support::ReadThrough(cluster.address(), Plan()), cluster);
+  // On a busy machine the worker with the damaged copies may be slow, and the other one serves its rows.
+  int reads = 0;
+  do {
+    ExpectIntactRows(support::ReadThrough(cluster.address(), Plan()), cluster);
+  } while (!absl::StrContains(cluster.Logs(), "a copy is damaged") && ++reads < 20);
   EXPECT_THAT(cluster.Logs(), HasSubstr("a copy is damaged"));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/utf8.h"
 #include "server/coordinator/metrics/trainer_metrics.h"
 #include "server/coordinator/metrics/workers_wanted.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 using server::Metric;
 using server::MetricSet;
+
+constexpr size_t kVersionBytes = 32;
 
 double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
 
@@ -38,7 +41,7 @@ void AddWorkers(const CoordinatorSnapshot& snapshot, MetricSet* out) {
     for (const v1::WorkerStatus& worker : snapshot.status.workers()) {
       if (Beats(worker.state()) != beats) continue;
       ++states[worker.state()];
-      if (beats) ++releases[worker.version()];
+      if (beats) ++releases[TruncatedUtf8(worker.version(), kVersionBytes)];
       const Nanos age = static_cast<Nanos>(worker.milliseconds_since_heartbeat()) * kMillisecond;
       if (!beats && age > kShowLost) continue;
       const std::string& name = worker.name().empty() ? worker.id() : worker.name();
@@ -62,8 +65,7 @@ void AddTotals(const std::string& job, const JobTotals::Sums& sums, MetricSet* o
   out->Add(Metric::kJobRows, sums.rows, {job});
   out->Add(Metric::kJobReadBytes, sums.bytes_read, {job});
   out->Add(Metric::kJobSentBytes, sums.bytes_sent, {job});
-  // The workers' sums may be read between the end of a read and that of its row.
-  out->Add(Metric::kJobThreadSeconds, std::max(sums.making_seconds - sums.reading_seconds, 0.0), {job, "making"});
+  out->Add(Metric::kJobThreadSeconds, sums.computing_seconds, {job, "making"});
   out->Add(Metric::kJobThreadSeconds, sums.reading_seconds, {job, "reading"});
   out->Add(Metric::kJobThreadSeconds, sums.storage_seconds, {job, "storage"});
   out->Add(Metric::kJobThreadSeconds, sums.memory_seconds, {job, "memory"});

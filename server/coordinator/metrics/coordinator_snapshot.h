@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_METRICS_COORDINATOR_SNAPSHOT_H_
 #define PENSTOCK_SERVER_COORDINATOR_METRICS_COORDINATOR_SNAPSHOT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -28,6 +29,7 @@ struct ServiceCounts {
 struct CoordinatorSnapshot {
   v1::StatusReply status;
   std::vector<v1::Explanation> explanations;  // jobs with trainers
+  size_t unexplained_jobs = 0;                // further jobs with trainers
   std::vector<TrainerProgress> trainers;      // the open sessions
   std::map<TrainerTotals::Key, TrainerTotals::Rank> trainer_totals;
   std::map<std::string, JobTotals::Sums> job_totals;

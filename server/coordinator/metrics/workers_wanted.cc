@@ -46,16 +46,17 @@ uint32_t WorkersWanted(const CoordinatorSnapshot& snapshot) {
   for (const v1::WorkerStatus& worker : snapshot.status.workers()) {
     if (worker.state() != v1::WorkerStatus::LIVE) continue;
     live += 1;
-    if (worker.load().capacity() <= 0) continue;
+    if (!(worker.load().capacity() > 0) || !std::isfinite(worker.load().capacity())) continue;
     measured += 1;
     capacity += worker.load().capacity();
   }
   double demand = 0;
-  bool keep = false;  // the live workers
+  bool keep = snapshot.unexplained_jobs > 0;  // the live workers
   for (const v1::Explanation& job : snapshot.explanations) {
     const Demand of = DemandOf(job);
-    keep = keep || of.lacks_workers || !of.rows_per_second.has_value();
-    demand += of.rows_per_second.value_or(0);
+    const bool known = of.rows_per_second.has_value() && std::isfinite(*of.rows_per_second);
+    keep = keep || of.lacks_workers || !known;
+    if (known) demand += *of.rows_per_second;
   }
   for (const v1::StatusReply::JobStatus& job : snapshot.status.jobs()) {
     keep = keep || job.state() == v1::PREPARING || job.next().state() == v1::PREPARING;

@@ -70,7 +70,10 @@ void CollectMetrics(ControlLoop* loop, SnapshotDone done) {
     snapshot.job_totals = state.job_totals().jobs();
     snapshot.service = CountsOf(collection->loop->load());
     collection->jobs = state.ReadJobs(now);
-    if (collection->jobs.size() > kMostExplained) collection->jobs.resize(kMostExplained);
+    if (collection->jobs.size() > kMostExplained) {
+      snapshot.unexplained_jobs = collection->jobs.size() - kMostExplained;
+      collection->jobs.resize(kMostExplained);
+    }
     ExplainNext(collection);
   });
 }

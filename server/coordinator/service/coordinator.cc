@@ -20,7 +20,7 @@
 #include "server/coordinator/service/collect_metrics.h"
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
-#include "server/metrics/process_metrics.h"
+#include "server/metrics/disk_rooms.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -54,7 +54,7 @@ void StoreTheRest(ControlLoop* loop) {
 
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
-  std::string state_dir;
+  std::shared_ptr<server::DiskRooms> rooms;  // of the state directory
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
@@ -83,8 +83,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
   auto parts = std::make_unique<Parts>();
-  parts->state_dir = options.state_dir;
   PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "coordinator"));
+  parts->rooms = std::make_shared<server::DiskRooms>(std::vector<std::string>{options.state_dir});
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
   parts->disk = std::make_unique<ThreadPool>(1, "store");
   PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path, parts->disk.get()));
@@ -128,11 +128,11 @@ int Coordinator::port() const { return parts_->running.address.port; }
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
 
 void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)> done) {
-  coordinator::CollectMetrics(parts_->loop.get(), [done = std::move(done), state_dir = parts_->state_dir](
+  coordinator::CollectMetrics(parts_->loop.get(), [done = std::move(done), rooms = parts_->rooms](
                                                       absl::StatusOr<std::shared_ptr<CoordinatorSnapshot>> snapshot) {
     if (!snapshot.ok()) return done(snapshot.status());
-    done([state_dir, snapshot = *std::move(snapshot)] {
-      const server::DiskRoom disk = server::RoomAt(state_dir);
+    done([rooms, snapshot = *std::move(snapshot)] {
+      const server::DiskRoom disk = rooms->Last()[0];
       snapshot->service.disk_free_bytes = disk.free_bytes;
       snapshot->service.disk_bytes = disk.size_bytes;
       return CoordinatorMetricsText(*snapshot);

@@ -50,8 +50,7 @@ class Coordinator {
   // Calls `done` once with the reply to `penstock status`, or with an error if too many requests wait; otherwise as
   // CheckServing.
   void GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done);
-  // Makes the coordinator's metrics in Prometheus' text format. Any thread may call it, once. It blocks as long as the
-  // disk with the state directory does.
+  // Makes the coordinator's metrics in Prometheus' text format. Any thread may call it, once.
   using MetricsText = std::function<std::string()>;
   // Takes the counters from the control loop, without blocking it for long, and calls `done` once, on any thread: with
   // a function that makes the text, or with an error if too many requests wait. If the control loop hangs, `done` is

@@ -203,6 +203,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     });
     if (now - last_check_ >= options_.heartbeat / 4) {
       last_check_ = now;
+      job_totals_.KeepWorkers([this](const std::string& worker) { return workers_.Find(worker) != nullptr; });
       CheckTasks(now, out);
       AdvanceAllInquiries(now, out);
     }
@@ -231,13 +232,11 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     effects.reply = std::move(reply);
   } else if (auto* beat = std::get_if<v1::HeartbeatRequest>(&event.request)) {
     v1::HeartbeatReply reply;
-    if (const WorkerEntry* known = workers_.Find(beat->id());
-        known != nullptr && known->info.incarnation() == beat->incarnation()) {
-      job_totals_.Add(known->load, beat->load(), [this](const std::string& job) { return jobs_.contains(job); });
-    }
     WorkerEntry* worker = workers_.Heartbeat(now, *beat, out);
     reply.set_register_again(worker == nullptr);
     if (worker != nullptr) {
+      job_totals_.Add(beat->id(), beat->incarnation(), beat->load(),
+                      [this](const std::string& job) { return jobs_.contains(job); });
       ShortenFileErrors(&worker->load);
       reply.set_drain(worker->drain_ordered);
       HandOutTasks(now, beat->id(), &reply);

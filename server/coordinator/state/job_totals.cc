@@ -1,6 +1,6 @@
 #include "server/coordinator/state/job_totals.h"
 
-#include "base/counter_growth.h"
+#include <algorithm>
 
 namespace penstock::coordinator {
 namespace {
@@ -8,51 +8,65 @@ namespace {
 // The length of the list from which a worker leaves out jobs (kMostJobLoads in server/worker/link/job_loads.h).
 constexpr int kFullList = 16;
 
-const v1::JobLoad* Find(const v1::WorkerLoad& load, const std::string& job) {
-  for (const v1::JobLoad& of : load.jobs()) {
-    if (of.job() == job) return &of;
-  }
-  return nullptr;
+// Raises `highest` to `now`, and returns by how much.
+template <typename T>
+T Raise(T now, T* highest) {
+  if (!(now > *highest)) return T{};
+  const T growth = now - *highest;
+  *highest = now;
+  return growth;
 }
 
-double SecondsOf(const v1::JobLoad& load, const std::string& stage) {
-  for (const v1::StageSeconds& of : load.stages()) {
-    if (of.name() == stage) return of.seconds();
-  }
-  return 0;
-}
-
-void AddGrown(const v1::JobLoad& before, const v1::JobLoad& now, JobTotals::Sums* sums) {
-  sums->rows += CounterGrowth(before.rows(), now.rows());
-  sums->timed_rows += CounterGrowth(before.timed_rows(), now.timed_rows());
-  sums->background_reads += CounterGrowth(before.background_reads(), now.background_reads());
-  sums->bytes_read += CounterGrowth(before.bytes_read(), now.bytes_read());
-  sums->bytes_sent += CounterGrowth(before.bytes_sent(), now.bytes_sent());
-  sums->making_seconds += CounterGrowth(before.making_seconds(), now.making_seconds());
-  sums->reading_seconds += CounterGrowth(before.reading_seconds(), now.reading_seconds());
-  sums->storage_seconds += CounterGrowth(before.storage_seconds(), now.storage_seconds());
-  sums->memory_seconds += CounterGrowth(before.memory_seconds(), now.memory_seconds());
-  sums->unrequested_seconds += CounterGrowth(before.unrequested_seconds(), now.unrequested_seconds());
-  sums->background_read_seconds += CounterGrowth(before.background_read_seconds(), now.background_read_seconds());
-  sums->send_seconds += CounterGrowth(before.send_seconds(), now.send_seconds());
-  sums->full_seconds += CounterGrowth(before.full_seconds(), now.full_seconds());
-  if (now.timed_rows() == before.timed_rows()) return;
+// Raises the highest counters of a worker's job to those of `now`, and adds the growth to `sums`.
+void AddGrown(const v1::JobLoad& now, JobTotals::Sums* highest, JobTotals::Sums* sums) {
+  sums->rows += Raise<uint64_t>(now.rows(), &highest->rows);
+  sums->timed_rows += Raise<uint64_t>(now.timed_rows(), &highest->timed_rows);
+  sums->background_reads += Raise<uint64_t>(now.background_reads(), &highest->background_reads);
+  sums->bytes_read += Raise<uint64_t>(now.bytes_read(), &highest->bytes_read);
+  sums->bytes_sent += Raise<uint64_t>(now.bytes_sent(), &highest->bytes_sent);
+  sums->making_seconds += Raise(now.making_seconds(), &highest->making_seconds);
+  sums->reading_seconds += Raise(now.reading_seconds(), &highest->reading_seconds);
+  sums->storage_seconds += Raise(now.storage_seconds(), &highest->storage_seconds);
+  sums->memory_seconds += Raise(now.memory_seconds(), &highest->memory_seconds);
+  sums->unrequested_seconds += Raise(now.unrequested_seconds(), &highest->unrequested_seconds);
+  sums->background_read_seconds += Raise(now.background_read_seconds(), &highest->background_read_seconds);
+  sums->send_seconds += Raise(now.send_seconds(), &highest->send_seconds);
+  sums->full_seconds += Raise(now.full_seconds(), &highest->full_seconds);
+  sums->computing_seconds = std::max(sums->computing_seconds, sums->making_seconds - sums->reading_seconds);
   for (const v1::StageSeconds& stage : now.stages()) {
-    const bool own = sums->stages.contains(stage.name()) || sums->stages.size() < JobTotals::kMostStages;
-    sums->stages[own ? stage.name() : "other"] += CounterGrowth(SecondsOf(before, stage.name()), stage.seconds());
+    const auto name = [&stage](const JobTotals::Sums& of) {
+      const bool own = of.stages.contains(stage.name()) || of.stages.size() < JobTotals::kMostStages;
+      return own ? stage.name() : std::string("other");
+    };
+    double* const known = &highest->stages[name(*highest)];
+    sums->stages[name(*sums)] += Raise(stage.seconds(), known);
   }
 }
 
 }  // namespace
 
-void JobTotals::Add(const v1::WorkerLoad& before, const v1::WorkerLoad& now,
+void JobTotals::Add(const std::string& worker, uint64_t incarnation, const v1::WorkerLoad& load,
                     absl::FunctionRef<bool(const std::string& job)> exists) {
-  for (const v1::JobLoad& load : now.jobs()) {
-    const v1::JobLoad* const then = Find(before, load.job());
-    if (then == nullptr && before.jobs_size() >= kFullList) continue;
-    if (!exists(load.job())) continue;
-    AddGrown(then == nullptr ? v1::JobLoad::default_instance() : *then, load, &jobs_[load.job()]);
+  const auto [found, first] = workers_.try_emplace(worker);
+  Worker& of = found->second;
+  if (first || of.incarnation != incarnation) of = {incarnation, !first, {}};
+  for (const v1::JobLoad& job : load.jobs()) {
+    if (!exists(job.job())) continue;
+    const auto [highest, added] = of.highest.try_emplace(job.job());
+    Sums start;
+    AddGrown(job, &highest->second, added && !of.starts_at_zero ? &start : &jobs_[job.job()]);
   }
+  // A full first list may lack jobs that the worker has served for long.
+  if (first && load.jobs_size() < kFullList) of.starts_at_zero = true;
+}
+
+void JobTotals::KeepWorkers(absl::FunctionRef<bool(const std::string& worker)> exists) {
+  std::erase_if(workers_, [&](const auto& worker) { return !exists(worker.first); });
+}
+
+void JobTotals::Forget(const std::string& job) {
+  jobs_.erase(job);
+  for (auto& [id, worker] : workers_) worker.highest.erase(job);
 }
 
 }  // namespace penstock::coordinator

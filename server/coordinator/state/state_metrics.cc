@@ -9,6 +9,11 @@
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
+namespace {
+
+constexpr double kMostBehind = 1e15;  // steps
+
+}  // namespace
 
 std::vector<TrainerProgress> CoordinatorState::Trainers(Nanos now) const {
   std::vector<TrainerProgress> trainers;
@@ -29,9 +34,10 @@ std::vector<TrainerProgress> CoordinatorState::Trainers(Nanos now) const {
       const uint32_t own = session->open.batch_size();
       const double batch = std::max<double>(own > 0 ? own : entry.job.spec().batch().size(), 1);
       const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
-      trainers.push_back({name, session->open.rank(), session->open.world_size(),
-                          session->reports == 0 ? 0 : static_cast<uint64_t>(behind / batch),
-                          std::max<Nanos>(now - session->last_report, 0)});
+      trainers.push_back(
+          {name, session->open.rank(), session->open.world_size(),
+           session->reports == 0 ? 0 : static_cast<uint64_t>(std::clamp(behind / batch, 0.0, kMostBehind)),
+           std::max<Nanos>(now - session->last_report, 0)});
     }
   }
   return trainers;

@@ -33,7 +33,7 @@ void TrainerTotals::Add(Nanos now, const SessionEntry& session, const v1::Report
   rank.world_size = session.open.world_size();
   rank.last_report = now;
   // The first report of a session that resumes another one repeats what the other one has reported.
-  if (known && session.reports == 0 && !session.open.resumes().empty()) return;
+  if (session.reports == 0 && !session.open.resumes().empty()) return;
   const v1::SessionTimes& then = session.last.times();
   const v1::SessionTimes& times = report.times();
   const double waited = CounterGrowth(then.waited_seconds(), times.waited_seconds());

@@ -1,8 +1,7 @@
 #include "server/worker/metrics/stage_sums.h"
 
+#include <algorithm>
 #include <utility>
-
-#include "base/counter_growth.h"
 
 namespace penstock::worker {
 
@@ -13,15 +12,17 @@ const StageSums::Sums& StageSums::Add(const std::vector<loader::JobTimes>& jobs)
     of.timed_rows += job.timed_rows;
     for (const loader::JobTimes::Stage& stage : job.stages) of.seconds[stage.name] += stage.seconds;
   }
-  for (const auto& [job, of] : now) {
-    Sums& last = last_[job];
-    sums_.timed_rows += CounterGrowth(last.timed_rows, of.timed_rows);
-    for (const auto& [stage, seconds] : of.seconds) {
+  for (auto& [job, of] : now) {
+    Sums& highest = highest_[job];
+    of.timed_rows = std::max(of.timed_rows, highest.timed_rows);
+    sums_.timed_rows += of.timed_rows - highest.timed_rows;
+    for (auto& [stage, seconds] : of.seconds) {
       const bool own = sums_.seconds.contains(stage) || sums_.seconds.size() < kMostStages;
-      sums_.seconds[own ? stage : "other"] += CounterGrowth(last.seconds[stage], seconds);
+      seconds = std::max(seconds, highest.seconds[stage]);
+      sums_.seconds[own ? stage : "other"] += seconds - highest.seconds[stage];
     }
   }
-  last_ = std::move(now);
+  highest_ = std::move(now);
   return sums_;
 }
 

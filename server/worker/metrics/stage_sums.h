@@ -23,12 +23,13 @@ class StageSums {
     std::map<std::string, double> seconds;  // by stage
   };
 
-  // Adds the growth since the last call. The work of a job after the last call before its end is not counted.
-  // Returns the sums.
+  // Adds the growth since the last call. The work of a job after the last call before its end is not counted. If a
+  // job's time falls, as at the end of a submission whose replacement runs, it grows again only above its highest
+  // value. Returns the sums.
   const Sums& Add(const std::vector<loader::JobTimes>& jobs);
 
  private:
-  std::map<std::string, Sums> last_;  // by job
+  std::map<std::string, Sums> highest_;  // by job that the last call had
   Sums sums_;
 };
 

@@ -72,6 +72,27 @@ TEST(HealthPages, OfTwoChecksBothMustSucceed) {
   EXPECT_EQ(result(BothHealthy(Always(absl::UnavailableError("first")), Always(absl::UnavailableError("second")))),
             "first");
   EXPECT_EQ(result(BothHealthy(ok, Always(absl::UnavailableError("second")))), "second");
+  const HealthCheck hangs = [](const HealthDone&) {};
+  EXPECT_EQ(result(BothHealthy(Always(absl::UnavailableError("first")), hangs)), "first");
+  EXPECT_EQ(result(BothHealthy(ok, hangs)), "no answer");
+  EXPECT_EQ(result(BothHealthy(hangs, ok)), "no answer");
+}
+
+// The server's thread starts every check, so that none starts after the server has stopped.
+TEST(HealthPages, TheSecondCheckDoesNotWaitForTheFirst) {
+  HealthDone first;
+  bool second = false;
+  std::string reason = "no answer";
+  const HealthCheck both = BothHealthy([&first](HealthDone done) { first = std::move(done); },
+                                       [&second](const HealthDone& done) {
+                                         second = true;
+                                         done(absl::UnavailableError("second"));
+                                       });
+  both([&reason](const absl::Status& status) { reason = std::string(status.message()); });
+  EXPECT_TRUE(second);
+  EXPECT_EQ(reason, "no answer");
+  first(absl::OkStatus());
+  EXPECT_EQ(reason, "second");
 }
 
 class PagesTest : public ::testing::Test {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/version.h"
+#include "server/metrics/disk_rooms.h"
 #include "server/metrics/metric_set.h"
 #include "server/metrics/metric_table.h"
 #include "server/metrics/process_metrics.h"
@@ -148,6 +151,44 @@ TEST(ProcessMetrics, AreThoseOfThisProcess) {
 TEST(DiskRoom, OfAFolderThatDoesNotExistIsUnknown) {
   EXPECT_GT(RoomAt("/").size_bytes, 0u);
   EXPECT_EQ(RoomAt("/does/not/exist").size_bytes, 0u);
+}
+
+// The file system of "b" hangs from the second measurement on.
+TEST(DiskRooms, AFileSystemThatHangsDelaysNoCaller) {
+  struct Shared {
+    Mutex mutex;
+    CondVar changed;
+    int measured ABSL_GUARDED_BY(mutex) = 0;
+    bool released ABSL_GUARDED_BY(mutex) = false;
+  };
+  const auto shared = std::make_shared<Shared>();
+  const auto measure = [shared](const std::string& folder) {
+    MutexLock lock(&shared->mutex);
+    ++shared->measured;
+    shared->changed.NotifyAll();
+    while (shared->measured > 2 && folder == "b" && !shared->released) shared->changed.Wait(&shared->mutex);
+    return DiskRoom{static_cast<uint64_t>(shared->measured), 100};
+  };
+  const auto wait_for = [&shared](int measured) {
+    MutexLock lock(&shared->mutex);
+    while (shared->measured < measured) shared->changed.Wait(&shared->mutex);
+  };
+  DiskRooms rooms({"a", "b"}, measure);
+  wait_for(2);
+  // The result appears soon after the measurement; each call may start another one.
+  std::vector<DiskRoom> last;
+  do {
+    last = rooms.Last();
+    ASSERT_EQ(last.size(), 2u);
+  } while (last[1].size_bytes == 0);
+  EXPECT_EQ(last[0].free_bytes, 1u);
+  EXPECT_EQ(last[1].free_bytes, 2u);
+  wait_for(4);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(rooms.Last()[1].free_bytes, 2u);
+  MutexLock lock(&shared->mutex);
+  EXPECT_EQ(shared->measured, 4) << "no further measurement while one hangs";
+  shared->released = true;
+  shared->changed.NotifyAll();
 }
 
 }  // namespace

@@ -132,38 +132,79 @@ v1::WorkerLoad With(const v1::JobLoad& job) {
 
 bool Exists(const std::string&) { return true; }
 
-TEST(JobTotals, AddUpTheWorkersAndTheirRestarts) {
+// Heartbeats of workers.
+struct Beats {
   JobTotals totals;
-  totals.Add({}, With(LoadOf("train", 100, 1)), Exists);                              // worker 1
-  totals.Add(With(LoadOf("train", 100, 1)), With(LoadOf("train", 150, 2)), Exists);   // worker 1
-  totals.Add({}, With(LoadOf("train", 1000, 10)), Exists);                            // worker 2
-  totals.Add(With(LoadOf("train", 150, 2)), With(LoadOf("train", 20, 0.5)), Exists);  // worker 1, counts again from 0
-  const JobTotals::Sums& sums = totals.jobs().at("train");
-  EXPECT_EQ(sums.rows, 1170u);
-  EXPECT_DOUBLE_EQ(sums.making_seconds, 12.5);
-  EXPECT_DOUBLE_EQ(sums.unrequested_seconds, 25);
-  EXPECT_EQ(sums.timed_rows, 117u);
-  EXPECT_DOUBLE_EQ(sums.stages.at("decode"), 0.625);
+  void Beat(const std::string& worker, uint64_t incarnation, const v1::WorkerLoad& load) {
+    totals.Add(worker, incarnation, load, Exists);
+  }
+  const JobTotals::Sums& Train() const { return totals.jobs().at("train"); }
+};
+
+TEST(JobTotals, AddUpTheWorkersAndTheirRestarts) {
+  Beats beats;
+  beats.Beat("a", 1, {});
+  beats.Beat("a", 1, With(LoadOf("train", 100, 1)));
+  beats.Beat("a", 1, With(LoadOf("train", 150, 2)));
+  beats.Beat("b", 1, {});
+  beats.Beat("b", 1, With(LoadOf("train", 1000, 10)));
+  beats.Beat("a", 2, With(LoadOf("train", 20, 0.5)));  // counts again from 0
+  EXPECT_EQ(beats.Train().rows, 1170u);
+  EXPECT_DOUBLE_EQ(beats.Train().making_seconds, 12.5);
+  EXPECT_DOUBLE_EQ(beats.Train().computing_seconds, 12.5);
+  EXPECT_DOUBLE_EQ(beats.Train().unrequested_seconds, 25);
+  EXPECT_EQ(beats.Train().timed_rows, 117u);
+  EXPECT_DOUBLE_EQ(beats.Train().stages.at("decode"), 0.625);
+  beats.totals.KeepWorkers([](const std::string& worker) { return worker == "b"; });
+  EXPECT_EQ(beats.Train().rows, 1170u) << "the work of a worker that has gone counts";
+  beats.totals.Forget("train");
+  EXPECT_TRUE(beats.totals.jobs().empty());
+}
+
+TEST(JobTotals, TheWorkBeforeThisCoordinatorDoesNotCount) {
+  Beats beats;
+  beats.Beat("a", 1, With(LoadOf("train", 5000, 50)));
+  beats.Beat("a", 1, With(LoadOf("train", 5010, 51)));
+  EXPECT_EQ(beats.Train().rows, 10u);
+  EXPECT_NEAR(beats.Train().stages.at("decode"), 0.05, 1e-9);
+}
+
+// A worker counts the reads under way, which then belong to no counter until their row is done.
+TEST(JobTotals, ACounterThatFallsForAMomentIsNotCountedAgain) {
+  Beats beats;
+  beats.Beat("a", 1, {});
+  v1::WorkerLoad load = With(LoadOf("train", 100, 10));
+  double before = 0;
+  for (const double reading : {4.0, 3.5, 3.5, 4.5, 2.0, 5.0}) {
+    load.mutable_jobs(0)->set_reading_seconds(reading);
+    load.mutable_jobs(0)->set_making_seconds(10 + reading / 2);
+    beats.Beat("a", 1, load);
+    EXPECT_GE(beats.Train().computing_seconds, before);
+    before = beats.Train().computing_seconds;
+  }
+  EXPECT_DOUBLE_EQ(beats.Train().reading_seconds, 5);
+  EXPECT_DOUBLE_EQ(beats.Train().making_seconds, 12.5);
 }
 
 TEST(JobTotals, CountOnlyJobsThatExist) {
   JobTotals totals;
-  totals.Add({}, With(LoadOf("made up", 100, 1)), [](const std::string& job) { return job == "train"; });
+  const auto exists = [](const std::string& job) { return job == "train"; };
+  totals.Add("a", 1, {}, exists);
+  totals.Add("a", 1, With(LoadOf("made up", 100, 1)), exists);
   EXPECT_TRUE(totals.jobs().empty());
 }
 
 TEST(JobTotals, AJobThatAFullListLeftOutDoesNotCountTwice) {
-  v1::WorkerLoad full;
-  for (int i = 0; i < 16; ++i) *full.add_jobs() = LoadOf("job" + std::to_string(i), 100, 1);
-  v1::WorkerLoad next = full;
-  *next.mutable_jobs(3) = LoadOf("busy again", 5000, 50);
-  JobTotals totals;
-  totals.Add(full, next, Exists);
-  EXPECT_FALSE(totals.jobs().contains("busy again"));
-  v1::WorkerLoad then = next;
-  *then.mutable_jobs(3) = LoadOf("busy again", 5010, 51);
-  totals.Add(next, then, Exists);
-  EXPECT_EQ(totals.jobs().at("busy again").rows, 10u);
+  v1::WorkerLoad load;
+  for (int i = 0; i < 16; ++i) *load.add_jobs() = LoadOf("job" + std::to_string(i), 100, 1);
+  Beats beats;
+  beats.Beat("a", 1, load);
+  *load.mutable_jobs(3) = LoadOf("train", 5000, 50);  // busy again
+  beats.Beat("a", 1, load);
+  EXPECT_FALSE(beats.totals.jobs().contains("train"));
+  *load.mutable_jobs(3) = LoadOf("train", 5010, 51);
+  beats.Beat("a", 1, load);
+  EXPECT_EQ(beats.Train().rows, 10u);
 }
 
 TEST(JobTotals, StagesAreLimited) {
@@ -173,10 +214,10 @@ TEST(JobTotals, StagesAreLimited) {
     stage->set_name("stage" + std::to_string(i));
     stage->set_seconds(1);
   }
-  JobTotals totals;
-  totals.Add({}, With(load), Exists);
-  EXPECT_EQ(totals.jobs().at("train").stages.size(), JobTotals::kMostStages + 1);
-  EXPECT_DOUBLE_EQ(totals.jobs().at("train").stages.at("other"), 77);
+  Beats beats;
+  beats.Beat("a", 1, {});
+  beats.Beat("a", 1, With(load));
+  EXPECT_EQ(beats.Train().stages.size(), JobTotals::kMostStages + 1);
 }
 
 }  // namespace

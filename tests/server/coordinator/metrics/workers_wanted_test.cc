@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 namespace penstock::coordinator {
@@ -34,6 +35,17 @@ TEST(WorkersWanted, IsOneWithoutTrainersOrWorkers) {
   EXPECT_EQ(Workers(0).Wanted(), 1u);
   EXPECT_EQ(Workers(10).Wanted(), 1u);
   EXPECT_EQ(Workers(0).Job(Limit::NO_WORKER, 0, 0).Wanted(), 1u);
+}
+
+TEST(WorkersWanted, KeepsTheLiveOnesIfAJobIsNotExplainedOrANumberIsNone) {
+  Workers many(10);
+  many.Job(Limit::TRAINER, 100, 0.01);
+  EXPECT_EQ(many.Wanted(), 1u);
+  many.snapshot.unexplained_jobs = 1;
+  EXPECT_EQ(many.Wanted(), 10u);
+  EXPECT_EQ(Workers(10, std::nan("")).Job(Limit::TRAINER, 100, 0.01).Wanted(), 10u);
+  EXPECT_EQ(Workers(10, HUGE_VAL).Job(Limit::TRAINER, 100, 0.01).Wanted(), 10u);
+  EXPECT_EQ(Workers(10).Job(Limit::TRAINER, std::nan(""), 0.01).Wanted(), 10u);
 }
 
 TEST(WorkersWanted, FewerThanLiveIfTrainersLimitTheJobs) {

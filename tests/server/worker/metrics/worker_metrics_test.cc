@@ -80,6 +80,15 @@ TEST(StageSums, DoNotDecreaseWhenAJobEnds) {
   EXPECT_EQ(now.timed_rows, 14u);
 }
 
+// Two submissions of one name add up. When the older one goes, the sum falls.
+TEST(StageSums, DoNotCountAgainWhenAReplacedSubmissionGoes) {
+  StageSums sums;
+  sums.Add({TimesOf("train", 100, 2), TimesOf("train", 10, 1)});
+  sums.Add({TimesOf("train", 10, 1)});
+  EXPECT_DOUBLE_EQ(sums.Add({TimesOf("train", 20, 2)}).seconds.at("decode"), 3);
+  EXPECT_DOUBLE_EQ(sums.Add({TimesOf("train", 40, 4)}).seconds.at("decode"), 4);
+}
+
 TEST(StageSums, FurtherStagesAreOther) {
   loader::JobTimes times;
   times.job = "train";
