@@ -178,7 +178,7 @@ struct Worker::Parts {
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   Mutex stages_mutex;
   StageSums stages ABSL_GUARDED_BY(stages_mutex);
-  std::unique_ptr<server::DiskRooms> rooms;  // of the folders of AddRooms
+  std::unique_ptr<server::DiskRooms> rooms;  // state directory, disk cache
   uint64_t memory_budget_bytes = 0;
   const Nanos created = Clock::Real()->Now();
   std::optional<HeapWatch> heap;  // used by the task that runs it

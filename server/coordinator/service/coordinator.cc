@@ -54,7 +54,7 @@ void StoreTheRest(ControlLoop* loop) {
 
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
-  std::shared_ptr<server::DiskRooms> rooms;  // of the state directory
+  std::shared_ptr<server::DiskRooms> rooms;  // state directory
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
