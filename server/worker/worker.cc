@@ -46,6 +46,7 @@
 #include "server/worker/link/identity.h"
 #include "server/worker/link/job_loads.h"
 #include "server/worker/link/load_meter.h"
+#include "server/worker/metrics/snapshot.h"
 #include "server/worker/metrics/stage_sums.h"
 #include "server/worker/metrics/worker_metrics.h"
 #include "server/worker/stream/session_acceptor.h"
@@ -61,9 +62,6 @@ constexpr int kExecutorThreads = 4;
 // Pauses between attempts to fetch all indexes that may be needed.
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
-// Limits for error lines to the coordinator.
-constexpr size_t kFileErrorLines = 8;
-constexpr size_t kFileErrorBytes = 300;
 // Limit for the description of a memory budget's source that a worker sends to the coordinator.
 constexpr size_t kSourceBytes = 512;
 // Threads for the coordinator's tasks, which read and scan shards.
@@ -110,47 +108,6 @@ void AddTuning(const loader::SelfTuning& tuning, v1::Tuning* out) {
   out->set_read_threads_pinned(tuning.limits().read_threads_pinned);
   out->set_changes(now.changes);
   out->set_last_change(now.last);
-}
-
-void AddSettings(const loader::SelfTuning& tuning, WorkerSnapshot* out) {
-  const loader::SelfTuning::Now now = tuning.Get();
-  const tuning::TuningLimits& limits = tuning.limits();
-  out->threads = {static_cast<uint64_t>(now.setting.threads), limits.threads_pinned};
-  out->most_threads = {static_cast<uint64_t>(limits.most_threads), true};
-  out->read_threads = {static_cast<uint64_t>(now.setting.read_threads), limits.read_threads_pinned};
-  out->requests = {static_cast<uint64_t>(now.setting.requests), false};
-  out->tuning_changes = now.changes;
-}
-
-void AddStreams(const SentCounts::Sums& sent, StreamCounts* out) {
-  out->shared_memory_bytes = sent.bytes[SentCounts::kSharedMemory];
-  out->grpc_bytes = sent.bytes[SentCounts::kGrpc];
-  out->other_bytes = sent.bytes[SentCounts::kOther];
-  out->zstd_bytes = sent.compressed_bytes;
-  out->compressed_row_bytes = sent.compressed_row_bytes;
-  out->granted_rows = sent.granted_rows;
-  out->fetched_rows = sent.fetched_rows;
-  out->shared_memory_streams = sent.streams[SentCounts::kSharedMemory];
-  out->grpc_streams = sent.streams[SentCounts::kGrpc];
-  out->other_streams = sent.streams[SentCounts::kOther];
-  out->connections = sent.connections;
-}
-
-void AddStorage(const storage::ObjectCounts& objects, const ShardIndexes::Counts& indexes, WorkerSnapshot* out) {
-  out->object_requests = objects.requests;
-  out->object_retries = objects.again;
-  out->object_bytes = objects.bytes;
-  out->indexes_from_sidecars = indexes.sidecar;
-  out->indexes_from_coordinator = indexes.coordinator;
-  out->indexes_built = indexes.built;
-}
-
-// `rooms`: of the state directory and, if there is a disk cache, of its folder.
-void AddRooms(const std::vector<server::DiskRoom>& rooms, WorkerSnapshot* out) {
-  const std::array<std::string, 2> names = {"state", "disk_cache"};
-  for (size_t i = 0; i < rooms.size(); ++i) {
-    out->folders.push_back({names[i], rooms[i].free_bytes, rooms[i].size_bytes});
-  }
 }
 
 }  // namespace
@@ -225,26 +182,14 @@ struct Worker::Parts {
   }
 
   WorkerSnapshot Snapshot() {
-    WorkerSnapshot snapshot;
-    snapshot.loader = host->loader()->Stats();
-    snapshot.jobs = host->loader()->Jobs();
+    WorkerSnapshot snapshot = TakeSnapshot({host.get(), &shared, indexes.get(), jobs.get(), rooms.get()});
     {
       MutexLock lock(&stages_mutex);
       snapshot.stages = stages.Add(snapshot.jobs);
     }
-    AddSettings(host->tuning(), &snapshot);
-    AddStreams(shared.sent.Get(), &snapshot.streams);
     snapshot.memory_budget_bytes = memory_budget_bytes;
     snapshot.rings_bytes = RingsInUse();
-    const ThreadPool::Load reads = host->files().load();
-    snapshot.busy_read_threads = static_cast<uint64_t>(reads.busy);
-    snapshot.queued_calls = reads.waiting;
-    AddStorage(storage::CountsOfObjects(), indexes->counts(), &snapshot);
-    snapshot.failing_files = jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes).size();
-    AddRooms(rooms->Last(), &snapshot);
-    snapshot.sessions = shared.open_sessions.load();
     snapshot.max_sessions = options.max_sessions;
-    snapshot.served_jobs = jobs->names().size();
     snapshot.coordinator_age = Clock::Real()->Now() - std::max(agent->answered(), created);
     MutexLock lock(&mutex);
     snapshot.draining = draining;
