@@ -19,6 +19,7 @@
 #include "client/session/session.h"
 #include "client/transport/grpc_coordinator_client.h"
 #include "net/address.h"
+#include "net/tls/client_security.h"
 #include "penstock/client.h"
 #include "pipeline/plan/state.h"
 #include "transport/grpc/grpc_transport.h"
@@ -82,11 +83,12 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
 class ReaderImpl final : public Reader {
  public:
   ReaderImpl(client::OpenedSession opened, std::shared_ptr<client::CoordinatorClient> coordinator,
-             std::unique_ptr<Threads> threads)
+             std::unique_ptr<Threads> threads, const net::ClientSecurity& security)
       : job_(opened.job.name),
         steps_(opened.steps),
         format_(opened.job.format),
         state_{plan::kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
+        network_(transport::LaneOffer(), security),
         threads_(std::move(threads)),
         shared_memory_(&network_, &threads_->control),
         session_(std::make_unique<client::Session>(
@@ -152,7 +154,9 @@ class ReaderImpl final : public Reader {
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& connect, const ReaderOptions& options) {
   PS_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress(connect));
-  auto coordinator = std::make_shared<client::GrpcCoordinatorClient>(address);
+  PS_ASSIGN_OR_RETURN(const net::ClientSecurity security,
+                      net::OpenClientSecurity({connect.tls_cert, connect.tls_key, connect.tls_ca}));
+  auto coordinator = std::make_shared<client::GrpcCoordinatorClient>(address, security);
   auto threads =
       std::make_unique<Threads>(options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4));
   if (threads->control.GrowTo(1) == 0 || threads->copying.GrowTo(1) == 0) {
@@ -175,7 +179,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& conne
     threads->control.Stop();
     return result->opened.status();
   }
-  return std::make_unique<ReaderImpl>(*std::move(result->opened), std::move(coordinator), std::move(threads));
+  return std::make_unique<ReaderImpl>(*std::move(result->opened), std::move(coordinator), std::move(threads), security);
 }
 
 Reader::BatchRange Reader::Batches(absl::Duration timeout_each) { return BatchRange(this, timeout_each); }

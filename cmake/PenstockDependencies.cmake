@@ -9,6 +9,7 @@ penstock_pkg_config(ZSTD libzstd)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 find_package(absl REQUIRED)
+find_package(OpenSSL REQUIRED)
 
 # XXH64 is the stable hash of plans and fingerprints. It is used header-only, so there is nothing to link.
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
@@ -17,7 +18,6 @@ target_include_directories(penstock_xxhash SYSTEM INTERFACE "${XXHASH_INCLUDE_DI
 target_compile_definitions(penstock_xxhash INTERFACE XXH_INLINE_ALL)
 
 if(PENSTOCK_BUILD_SERVER)
-  find_package(OpenSSL REQUIRED)
   find_package(ZLIB REQUIRED)
   find_package(nlohmann_json REQUIRED)
   find_package(prometheus-cpp REQUIRED)

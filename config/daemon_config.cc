@@ -60,6 +60,26 @@ void CheckRoots(const v1::DaemonConfig& config, std::vector<Mistake>* out) {
   }
 }
 
+void CheckTls(const v1::TlsConfig& tls, std::vector<Mistake>* out) {
+  if (tls.cert().empty() && !tls.key().empty()) {
+    out->push_back({0, "tls.cert", "the key has no certificate; name its file (--tls-cert)"});
+  }
+  if (!tls.cert().empty() && tls.key().empty()) {
+    out->push_back({0, "tls.key", "the certificate has no private key; name its file (--tls-key)"});
+  }
+  if (tls.cert().empty() && tls.key().empty() && !tls.ca().empty()) {
+    out->push_back({0, "tls.cert", "a daemon with a CA serves TLS, which needs a certificate (--tls-cert, --tls-key)"});
+  }
+  if (tls.clients() == v1::TLS_CLIENTS_CERTIFICATE && (tls.ca().empty() || tls.ca() == "system")) {
+    out->push_back(
+        {0, "tls.clients", "clients can be required to have certificates only with a CA file (--tls-ca FILE)"});
+  }
+  if (tls.name().size() > 256) out->push_back({0, "tls.name", "at most 256 bytes"});
+  if (!tls.name().empty() && tls.cert().empty()) {
+    out->push_back({0, "tls.name", "is of no use without a certificate (--tls-cert)"});
+  }
+}
+
 void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   const uint64_t budget = worker.memory_budget_bytes();
   if (budget != 0 && budget < kLeastBudget) {
@@ -115,6 +135,7 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
                    absl::StrCat(dead, " must be at least twice heartbeat_ms (", heartbeat, ")")});
   }
   CheckWorker(config.worker_settings(), &out);
+  CheckTls(config.tls(), &out);
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
   const std::string& level = config.log().level();
   if (!level.empty() && std::find(levels.begin(), levels.end(), level) == levels.end()) {

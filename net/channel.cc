@@ -15,10 +15,12 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "net/call_release.h"
+#include "net/tls/grpc_credentials.h"
 
 namespace penstock::net {
 namespace {
@@ -96,7 +98,8 @@ std::string WhyNoBind(const Address& address) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use, const ClientSecurity& security,
+                                           const std::string& tls_name) {
   KeepCallbackThreads();
   grpc::ChannelArguments arguments;
   const bool rows = use == ChannelUse::kRows;
@@ -110,7 +113,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUs
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 500);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!security.tls()) return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!tls_name.empty()) arguments.SetSslTargetNameOverride(tls_name);
+  return grpc::CreateCustomChannel(address, TlsChannelCredentials(*security.certificates->current()), arguments);
 }
 
 void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use) {
@@ -129,7 +134,8 @@ void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use) {
 }
 
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
-                                          ChannelUse use, int max_receive_bytes) {
+                                          ChannelUse use, int max_receive_bytes,
+                                          std::shared_ptr<const LiveCertificates> certificates) {
   KeepCallbackThreads();
   // Distributions build abseil without NDEBUG, so that each lock of gRPC updates a graph of all locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -137,9 +143,12 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
   ConfigureServer(&builder, use);
   builder.SetMaxReceiveMessageSize(max_receive_bytes);
   int port = 0;
-  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &port);
-  for (grpc::Service* service : services) builder.RegisterService(service);
   RunningServer running;
+  running.certificates = std::move(certificates);
+  running.credentials = running.certificates != nullptr ? TlsServerCredentials(running.certificates.get())
+                                                        : grpc::InsecureServerCredentials();
+  builder.AddListeningPort(address.ToString(), running.credentials, &port);
+  for (grpc::Service* service : services) builder.RegisterService(service);
   running.server = builder.BuildAndStart();
   if (running.server == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address.ToString(), ": ", WhyNoBind(address),
@@ -147,6 +156,13 @@ absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vec
   }
   running.address = {address.host, static_cast<uint16_t>(port)};
   return running;
+}
+
+std::shared_ptr<grpc::Channel> ChannelInProcess(const RunningServer& running) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return running.server->InProcessChannel(arguments);
 }
 
 void PrepareCall(grpc::ClientContext* context, absl::Duration timeout) {

@@ -18,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "net/address.h"
+#include "net/tls/client_security.h"
+#include "net/tls/live_certificates.h"
 
 namespace penstock::net {
 
@@ -34,29 +36,38 @@ constexpr int kMaxMessageBytes = 64 << 20;
 //            it. Both sides send keepalive pings after 5 s of silence.
 enum class ChannelUse { kCalls, kRows };
 
-// Returns a channel with its own plaintext connection to host:port. Does not block: the channel connects on first use.
+// Returns a channel with its own connection to host:port. With TLS, the connection uses the current certificates, and
+// the server's certificate must be for `tls_name` or, if that is empty, for the host. There is no fallback to
+// plaintext. Does not block: the channel connects on first use.
 // The channel retries a lost connection after 0.1 s, and then after pauses of up to 0.5 s. It detects a peer that
 // vanished (power loss) 3 s after it sent data or a keepalive ping, which it also sends without an open call. Any
 // thread may release the channel, including gRPC's own.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls,
+                                           const ClientSecurity& security = {}, const std::string& tls_name = "");
 
 // Applies settings to the caller's builder that match those of MakeChannel.
 void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use);
 
 struct RunningServer {
-  std::unique_ptr<grpc::Server> server;
-  Address address;  // the requested host, with the bound port
+  std::shared_ptr<const LiveCertificates> certificates;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  std::unique_ptr<grpc::Server> server;  // destroyed before its credentials and certificates
+  Address address;                       // the requested host, with the bound port
 };
 
-// Starts a plaintext server for `services` on `address` (port 0: any free port). The services must outlive the server.
-// It accepts messages of up to `max_receive_bytes`. The client enforces a call's deadline: when it expires, the client
+// Starts a server for `services` on `address` (port 0: any free port). The services must outlive the server.
+// Without `certificates` it serves plaintext; with them, which have a certificate and its key, it serves only TLS. It
+// accepts messages of up to `max_receive_bytes`. The client enforces a call's deadline: when it expires, the client
 // cancels the call, and the server sees the cancellation.
 //   OK            the server answers
 //   Unavailable   the port is busy, or the address is not local; the message names the cause: another process for a
 //                 busy port, otherwise the system's error
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
-                                          ChannelUse use = ChannelUse::kCalls,
-                                          int max_receive_bytes = kMaxMessageBytes);
+                                          ChannelUse use = ChannelUse::kCalls, int max_receive_bytes = kMaxMessageBytes,
+                                          std::shared_ptr<const LiveCertificates> certificates = nullptr);
+
+// Returns a channel to a server in this process, without a connection. The server must outlive the calls.
+std::shared_ptr<grpc::Channel> ChannelInProcess(const RunningServer& running);
 
 // Prepares a call to a coordinator: adds this process's release, and sets the deadline to `timeout` from now.
 void PrepareCall(grpc::ClientContext* context, absl::Duration timeout);

@@ -7,7 +7,6 @@
 #include "base/mutex.h"
 #include "base/version.h"
 #include "net/call_release.h"
-#include "net/channel.h"
 #include "net/grpc_status.h"
 
 namespace penstock::net {
@@ -15,6 +14,7 @@ namespace penstock::net {
 // One call, with all its attempts.
 struct CoordinatorCalls::Call {
   Send send;
+  std::shared_ptr<v1::Coordinator::Stub> stub;  // of the current attempt
   absl::AnyInvocable<void(absl::Status) &&> end;
   std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
   size_t address = 0;  // index of the address that the current attempt calls
@@ -25,18 +25,33 @@ struct CoordinatorCalls::Call {
 struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls::Shared> {
   struct Peer {
     std::string address;
-    std::unique_ptr<v1::Coordinator::Stub> stub;
+    std::shared_ptr<v1::Coordinator::Stub> stub;
+    std::shared_ptr<const Certificates> certificates;  // of the stub's channel; null: plaintext
   };
+
+  // Returns the stub for an address. It has a new channel if the certificates have changed; calls in flight continue on
+  // the old channel.
+  std::shared_ptr<v1::Coordinator::Stub> StubFor(size_t address) ABSL_LOCKS_EXCLUDED(mutex) {
+    std::shared_ptr<const Certificates> certificates = security.tls() ? security.certificates->current() : nullptr;
+    MutexLock lock(&mutex);
+    Peer& peer = peers[address];
+    if (peer.stub == nullptr || peer.certificates != certificates) {
+      peer.stub = v1::Coordinator::NewStub(MakeChannel(peer.address, ChannelUse::kCalls, security));
+      peer.certificates = std::move(certificates);
+    }
+    return peer.stub;
+  }
 
   // Calls one address. The call may end before this function returns.
   void Attempt(const std::shared_ptr<Call>& call) {
-    call->send(peers[call->address].stub->async(), call->context.get(),
+    call->stub = StubFor(call->address);
+    call->send(call->stub->async(), call->context.get(),
                [self = shared_from_this(), call](const grpc::Status& status) { self->Ended(call, status); });
   }
 
   void Ended(const std::shared_ptr<Call>& call, const grpc::Status& status) {
     if (Repeats(call.get(), status)) return Attempt(call);
-    std::move(call->end)(status.ok() ? absl::OkStatus() : error_of(status, peers[call->address].address));
+    std::move(call->end)(status.ok() ? absl::OkStatus() : error_of(status, AddressOf(call->address)));
     call->end = nullptr;  // destroys its captures before Stop returns
     MutexLock lock(&mutex);
     calls.erase(call);
@@ -70,10 +85,16 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
     }
   }
 
-  std::vector<Peer> peers;
+  std::string AddressOf(size_t address) ABSL_LOCKS_EXCLUDED(mutex) {
+    MutexLock lock(&mutex);
+    return peers[address].address;
+  }
+
+  ClientSecurity security;
   ErrorOf error_of = nullptr;
 
-  Mutex mutex;  // also orders Cancel with the attempts of the calls
+  Mutex mutex;                                     // also orders Cancel with the attempts of the calls
+  std::vector<Peer> peers ABSL_GUARDED_BY(mutex);  // as many as addresses
   CondVar ended;
   std::set<std::shared_ptr<Call>> calls ABSL_GUARDED_BY(mutex);
   size_t first ABSL_GUARDED_BY(mutex) = 0;  // address of the next call's first attempt
@@ -85,12 +106,20 @@ absl::Status CoordinatorCalls::NamedError(const grpc::Status& status, const std:
   return FromGrpc(status, absl::StrCat("coordinator ", address));
 }
 
-CoordinatorCalls::CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of)
+CoordinatorCalls::CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of, ClientSecurity security)
     : shared_(std::make_shared<Shared>()) {
-  for (const std::string& address : addresses) {
-    shared_->peers.push_back({address, v1::Coordinator::NewStub(MakeChannel(address))});
-  }
+  shared_->security = std::move(security);
   shared_->error_of = error_of;
+  MutexLock lock(&shared_->mutex);
+  for (const std::string& address : addresses) shared_->peers.push_back({address, nullptr, nullptr});
+}
+
+CoordinatorCalls::CoordinatorCalls(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
+                                   ErrorOf error_of)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->error_of = error_of;
+  MutexLock lock(&shared_->mutex);
+  shared_->peers.push_back({name, v1::Coordinator::NewStub(channel), nullptr});
 }
 
 CoordinatorCalls::~CoordinatorCalls() { Cancel(); }

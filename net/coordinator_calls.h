@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_NET_COORDINATOR_CALLS_H_
 #define PENSTOCK_NET_COORDINATOR_CALLS_H_
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
@@ -18,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
 
 namespace penstock::net {
@@ -40,8 +42,13 @@ class CoordinatorCalls {
   // Returns the status with "coordinator ADDRESS: " before its message.
   static absl::Status NamedError(const grpc::Status& status, const std::string& address);
 
-  // `addresses`: one or more, each host:port. Connects on first use.
-  explicit CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of = &NamedError);
+  // `addresses`: one or more, each host:port. Connects on first use, and again for the next call when the certificates
+  // of `security` have changed.
+  explicit CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of = &NamedError,
+                            ClientSecurity security = {});
+  // Calls the coordinator behind `channel`, such as one in this process. `name` stands for its address in errors.
+  CoordinatorCalls(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
+                   ErrorOf error_of = &NamedError);
   // Calls Cancel(). Does not block, so a `done` may destroy this object.
   ~CoordinatorCalls();
 

@@ -62,9 +62,10 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
   delta.set_policy(after.policy());
   delta.set_key_space(after.key_space());
 
-  using Name = std::tuple<std::string, std::string, std::string, std::string>;  // id, addresses and name
+  // id, addresses and names
+  using Name = std::tuple<std::string, std::string, std::string, std::string, std::string>;
   const auto name = [](const v1::View::Worker& worker) {
-    return Name(worker.id(), worker.address(), worker.local(), worker.name());
+    return Name(worker.id(), worker.address(), worker.local(), worker.name(), worker.tls_name());
   };
   std::map<Name, uint32_t> known;  // -> index in `before`
   for (int i = 0; i < before.workers_size(); ++i) {

@@ -24,6 +24,7 @@ v1::View ToProto(const plan::View& view) {
     out->set_address(worker.address);
     out->set_local(worker.local);
     out->set_name(worker.name);
+    out->set_tls_name(worker.tls_name);
   }
   return proto;
 }
@@ -49,7 +50,7 @@ absl::StatusOr<plan::View> FromProto(const v1::View& proto) {
     view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
   }
   for (const v1::View::Worker& worker : proto.workers()) {
-    view.workers.push_back({worker.id(), worker.address(), worker.local(), worker.name()});
+    view.workers.push_back({worker.id(), worker.address(), worker.local(), worker.name(), worker.tls_name()});
   }
   PS_RETURN_IF_ERROR(view.Validate());
   return view;

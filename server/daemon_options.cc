@@ -24,6 +24,7 @@ const std::vector<std::string>& RoleNames() {
 struct Given {
   std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
+  std::string tls_cert, tls_key, tls_ca, tls_clients, tls_name;
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
            disk_cache_size = 0;
@@ -43,6 +44,17 @@ void AddFlags(Given* given, config::Flags* flags) {
                    "worker: what `penstock status`, `explain` and trainers call it (its host and port)");
   flags->AddSwitch("insecure", &given->insecure,
                    "allow plaintext on other addresses than loopback: only on a network that you trust");
+  flags->AddString("tls-cert", &given->tls_cert, "FILE",
+                   "serve TLS with this certificate in PEM, followed by its intermediates; changed files take effect "
+                   "by themselves (plaintext)");
+  flags->AddString("tls-key", &given->tls_key, "FILE", "the certificate's private key in PEM, without a password");
+  flags->AddString("tls-ca", &given->tls_ca, "FILE",
+                   "the authorities, in PEM, that sign the certificates of the coordinator and of clients; system: "
+                   "those that this host trusts");
+  flags->AddString("tls-clients", &given->tls_clients, "auto|certificate|any",
+                   "whether clients need a certificate; auto: if --tls-ca is a file (auto)");
+  flags->AddString("tls-name", &given->tls_name, "NAME",
+                   "worker: the name in its certificate, which clients verify (the host of --advertise)");
   flags->AddString("coordinator", &given->coordinator, "HOST:PORT",
                    "worker: the coordinator; the worker keeps trying to register (localhost:7070)");
   flags->AddStrings(
@@ -93,6 +105,19 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
   if (flags.Given("listen")) config->set_listen(given.listen);
   if (flags.Given("advertise")) config->set_advertise(given.advertise);
   if (flags.Given("http")) config->set_http(given.http);
+  v1::TlsConfig* tls = config->mutable_tls();
+  if (flags.Given("tls-cert")) tls->set_cert(given.tls_cert);
+  if (flags.Given("tls-key")) tls->set_key(given.tls_key);
+  if (flags.Given("tls-ca")) tls->set_ca(given.tls_ca);
+  if (flags.Given("tls-name")) tls->set_name(given.tls_name);
+  if (flags.Given("tls-clients")) {
+    v1::TlsClients clients;
+    if (!v1::TlsClients_Parse(absl::StrCat("TLS_CLIENTS_", absl::AsciiStrToUpper(given.tls_clients)), &clients)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--tls-clients: '", given.tls_clients, "' is not one of auto, certificate, any"));
+    }
+    tls->set_clients(clients);
+  }
   if (flags.Given("insecure")) config->set_insecure(given.insecure);
   if (flags.Given("coordinator")) config->set_coordinator(given.coordinator);
   if (flags.Given("state-dir")) config->set_state_dir(given.state_dir);
@@ -207,6 +232,12 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   }
   PS_RETURN_IF_ERROR(config::MistakesToStatus(given.config.empty() ? "command line" : given.config,
                                               config::CheckDaemonConfig(options.config)));
+  if (const v1::TlsConfig& tls = options.config.tls();
+      options.role == config::DaemonRole::kWorker && !tls.cert().empty() && tls.ca().empty()) {
+    return absl::InvalidArgumentError(
+        "a worker with a certificate connects to its coordinator by TLS: name the CA of the coordinator's certificate "
+        "with --tls-ca (tls.ca in the configuration)");
+  }
   const v1::WorkerConfig& said = options.config.worker_settings();
   options.record_cache_pinned = said.has_record_cache_bytes();
   options.decoded_cache_pinned = said.has_decoded_cache_bytes();
@@ -249,6 +280,7 @@ std::string DaemonHelp(const std::string& role) {
       "On several:\n"
       "  penstockd coordinator --listen 10.0.0.1:7070 --insecure\n"
       "  penstockd worker --coordinator 10.0.0.1:7070 --listen 10.0.0.2:0 --insecure --data-root /data\n"
+      "With TLS instead of --insecure: --tls-cert FILE --tls-key FILE --tls-ca FILE, on each.\n"
       "Then, anywhere: penstock submit JOB.textproto (penstock --help).\n"
       "`penstock check-config FILE` lists all mistakes in a configuration file.\n");
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/heap.h"
 #include "base/mutex.h"
@@ -19,6 +20,7 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
+#include "net/tls/live_certificates.h"
 #include "pipeline/storage/files.h"
 #include "server/common/bind_check.h"
 #include "server/common/library_logs.h"
@@ -80,8 +82,40 @@ class Ending {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, Ending* ending) {
+using CertificatesPtr = std::shared_ptr<const net::LiveCertificates>;
+
+// Reads the daemon's certificates, and follows their files. Returns null without any.
+absl::StatusOr<CertificatesPtr> OpenCertificates(const v1::TlsConfig& tls) {
+  if (tls.cert().empty()) return nullptr;
+  net::LiveCertificates::Options options;
+  options.on_change = [](const net::LiveCertificates::Change& change) {
+    if (change.replaced) {
+      spdlog::info("new connections use the changed certificate, which is valid until {}",
+                   absl::FormatTime("%Y-%m-%d %H:%M UTC", change.current->expires, absl::UTCTimeZone()));
+    }
+    if (!change.fault.ok()) {
+      spdlog::error("{}. New connections use the certificate from before", std::string(change.fault.message()));
+    } else if (!change.replaced) {
+      spdlog::info("the certificate files are valid again");
+    }
+  };
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<net::LiveCertificates> certificates,
+                      net::LiveCertificates::Load({tls.cert(), tls.key(), tls.ca()}, std::move(options)));
+  certificates->Watch();
+  return certificates;
+}
+
+// Returns the rule for the calls of clients.
+RpcRule RuleOf(const v1::TlsConfig& tls) {
+  const bool own_ca = !tls.ca().empty() && tls.ca() != "system";
+  return own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
+}
+
+coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const CertificatesPtr& certificates,
+                                                     Ending* ending) {
   coordinator::CoordinatorOptions out;
+  out.certificates = certificates;
+  out.rule = RuleOf(options.config.tls());
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
@@ -93,13 +127,16 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   return out;
 }
 
-worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
+worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const CertificatesPtr& certificates) {
   const v1::WorkerConfig& settings = options.config.worker_settings();
   worker::WorkerOptions out;
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
   out.name = options.config.worker_settings().name();
   out.coordinator = options.config.coordinator();
+  out.certificates = certificates;
+  out.tls_name = options.config.tls().name();
+  out.rule = RuleOf(options.config.tls());
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
@@ -144,17 +181,21 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 }
 
 // Starts the HTTP port. Returns null without --http.
-absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const DaemonParts& parts) {
+absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const CertificatesPtr& certificates,
+                                                      const DaemonParts& parts) {
   if (options.config.http().empty()) return nullptr;
   HttpOptions http;
   http.listen = options.config.http();
   http.insecure = options.config.insecure();
+  http.certificates = certificates;
   return DaemonHttp::Start(http, parts);
 }
 
-absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, {.coordinator = coordinator.get()}));
+absl::Status RunCoordinator(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto coordinator,
+                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, certificates, ending)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
+                      StartHttp(options, certificates, {.coordinator = coordinator.get()}));
   ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
@@ -180,9 +221,9 @@ absl::Status ServeAsWorker(worker::Worker* worker, std::unique_ptr<DaemonHttp> h
   return absl::OkStatus();
 }
 
-absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options)));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, {.worker = worker.get()}));
+absl::Status RunWorker(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options, certificates)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, certificates, {.worker = worker.get()}));
   ending->Begin();
   // The worker already serves. It reports "ready" when trainers are able to find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
@@ -193,18 +234,20 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
   return ServeAsWorker(worker.get(), std::move(http), ending);
 }
 
-absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto coordinator, coordinator::Coordinator::Start(CoordinatorOptionsOf(options, ending)));
+absl::Status RunStandalone(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto coordinator,
+                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, certificates, ending)));
   ending->Begin();
-  worker::WorkerOptions worker_options = WorkerOptionsOf(options);
+  worker::WorkerOptions worker_options = WorkerOptionsOf(options, certificates);
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
   const std::string& listen = options.config.listen();
   worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");
   worker_options.advertise = "";
   worker_options.coordinator = coordinator->address();
+  worker_options.coordinator_channel = coordinator->ChannelInProcess();
   PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(worker_options));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
-                      StartHttp(options, {.coordinator = coordinator.get(), .worker = worker.get()}));
+                      StartHttp(options, certificates, {.coordinator = coordinator.get(), .worker = worker.get()}));
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
   if (!ending->asked()) {
@@ -216,17 +259,18 @@ absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
 }
 
 absl::Status Run(const DaemonOptions& options, Ending* ending) {
-  // Before the store is opened, so that this mistake changes nothing.
-  if (const std::string& http = options.config.http(); !http.empty()) {
+  // Before the store is opened, so that these mistakes change nothing.
+  PS_ASSIGN_OR_RETURN(const CertificatesPtr certificates, OpenCertificates(options.config.tls()));
+  if (const std::string& http = options.config.http(); !http.empty() && certificates == nullptr) {
     PS_RETURN_IF_ERROR(CheckPlaintextBind(http, options.config.insecure()));
   }
   switch (options.role) {
     case config::DaemonRole::kStandalone:
-      return RunStandalone(options, ending);
+      return RunStandalone(options, certificates, ending);
     case config::DaemonRole::kCoordinator:
-      return RunCoordinator(options, ending);
+      return RunCoordinator(options, certificates, ending);
     case config::DaemonRole::kWorker:
-      return RunWorker(options, ending);
+      return RunWorker(options, certificates, ending);
   }
   return absl::InternalError("unknown role");
 }

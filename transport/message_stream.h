@@ -85,10 +85,12 @@ struct WorkerAddress {
   WorkerAddress() = default;
   WorkerAddress(std::string to) : network(std::move(to)) {}  // NOLINT: most callers know only this address
   WorkerAddress(const char* to) : network(to) {}             // NOLINT
-  WorkerAddress(std::string to, std::string here) : network(std::move(to)), local(std::move(here)) {}
+  WorkerAddress(std::string to, std::string here, std::string certified_name = "")
+      : network(std::move(to)), local(std::move(here)), tls_name(std::move(certified_name)) {}
 
-  std::string network;  // host:port
-  std::string local;    // address for processes of the worker's host (transport/shared_memory); empty: use `network`
+  std::string network;   // host:port
+  std::string local;     // address for processes of the worker's host (transport/shared_memory); empty: use `network`
+  std::string tls_name;  // name in the worker's certificate; empty: it serves plaintext
 };
 
 // The client's side of a carrier. Thread-safe.

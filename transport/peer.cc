@@ -7,6 +7,7 @@ namespace penstock::transport {
 
 Peer Peer::Grpc(std::string_view uri) {
   const size_t scheme = uri.find(':');
+  if (uri.substr(0, scheme) == "inproc") return InProcess();
   const std::string address(uri.substr(scheme == std::string_view::npos ? 0 : scheme + 1));
   return Network(absl::StrReplaceAll(address, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}));
 }

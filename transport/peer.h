@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -24,7 +25,7 @@ struct Peer {
   };
 
   static Peer Network(std::string address) { return {Kind::kNetwork, std::move(address)}; }
-  // Parses gRPC's form of an address: "ipv4:10.0.0.7:5123" or "ipv6:%5B::1%5D:5123".
+  // Parses gRPC's form of an address: "ipv4:10.0.0.7:5123" or "ipv6:%5B::1%5D:5123". "inproc" is this process.
   static Peer Grpc(std::string_view uri);
   static Peer Host(uid_t uid, pid_t pid) { return {Kind::kHost, "", uid, pid}; }
   static Peer InProcess() { return {Kind::kInProcess}; }
@@ -38,6 +39,9 @@ struct Peer {
   std::string address = "";
   uid_t uid = 0;
   pid_t pid = 0;
+  // Whether the peer has proved in a TLS handshake that it owns a certificate that this process's CA signs.
+  bool has_certificate = false;
+  std::vector<std::string> certificate_names = {};  // URIs, then DNS names of that certificate
 };
 
 // Decides whether a peer may open a stream. Returns OK, or the stream's final status, which the shared-memory carrier

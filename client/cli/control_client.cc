@@ -11,6 +11,7 @@
 #include "net/address.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
+#include "net/tls/client_security.h"
 
 namespace penstock::cli {
 namespace {
@@ -34,28 +35,40 @@ absl::Status ErrorOfCommand(const grpc::Status& status, const std::string& addre
 
 }  // namespace
 
-void CoordinatorFlag::AddTo(config::Flags* flags) {
+void CoordinatorFlags::AddTo(config::Flags* flags) {
   flags->AddString("coordinator", &address_, "HOST:PORT",
                    "the coordinator (default: $PENSTOCK_COORDINATOR, else localhost:7070)");
+  flags->AddString(
+      "tls-ca", &tls_.ca, "FILE",
+      "use TLS; the authorities, in PEM, that sign the servers' certificates; system: those that this host "
+      "trusts ($PENSTOCK_TLS_CA)");
+  flags->AddString("tls-cert", &tls_.cert, "FILE",
+                   "certificate of this client in PEM, where servers require one ($PENSTOCK_TLS_CERT)");
+  flags->AddString("tls-key", &tls_.key, "FILE", "private key of that certificate ($PENSTOCK_TLS_KEY)");
 }
 
-std::string CoordinatorFlag::address() const {
+std::string CoordinatorFlags::address() const {
   if (!address_.empty()) return address_;
   const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
   return from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost:7070";
 }
 
-ControlClient::ControlClient(const std::string& address, absl::Duration call_timeout) : call_timeout_(call_timeout) {
-  const absl::StatusOr<net::Address> parsed = net::ParseAddress(address, net::kCoordinatorPort);
-  if (!parsed.ok())
-    no_address_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
-  calls_.emplace(std::vector<std::string>{parsed.ok() ? parsed->ToString() : address}, &ErrorOfCommand);
+ControlClient::ControlClient(const CoordinatorFlags& coordinator, absl::Duration call_timeout)
+    : call_timeout_(call_timeout) {
+  const absl::StatusOr<net::Address> parsed = net::ParseAddress(coordinator.address(), net::kCoordinatorPort);
+  if (!parsed.ok()) {
+    unusable_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
+    return;
+  }
+  const absl::StatusOr<net::ClientSecurity> security = net::OpenClientSecurity(coordinator.tls());
+  unusable_ = security.status();
+  if (security.ok()) calls_.emplace(std::vector<std::string>{parsed->ToString()}, &ErrorOfCommand, *security);
 }
 
 template <typename Request, typename Reply>
 absl::StatusOr<Reply> ControlClient::Ask(net::CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
                                          absl::Duration timeout) {
-  PS_RETURN_IF_ERROR(no_address_);
+  PS_RETURN_IF_ERROR(unusable_);
   return calls_->Wait(rpc, request, timeout);
 }
 

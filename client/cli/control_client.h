@@ -10,26 +10,31 @@
 #include "absl/time/time.h"
 #include "config/flags.h"
 #include "net/coordinator_calls.h"
+#include "net/tls/certificates.h"
 #include "penstock/v1/control.pb.h"
 
 namespace penstock::cli {
 
-// The flag --coordinator. Default: the environment's PENSTOCK_COORDINATOR, otherwise localhost:7070.
-class CoordinatorFlag {
+// The flags --coordinator, --tls-ca, --tls-cert and --tls-key. Their defaults are the environment's
+// PENSTOCK_COORDINATOR, otherwise localhost:7070, and PENSTOCK_TLS_CA, PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY.
+class CoordinatorFlags {
  public:
   void AddTo(config::Flags* flags);
   std::string address() const;
+  // Returns the flags' paths, without the environment's.
+  const net::TlsFiles& tls() const { return tls_; }
 
  private:
   std::string address_;
+  net::TlsFiles tls_;
 };
 
 // Blocking calls. The errors Unavailable and DeadlineExceeded name the address and the remedy.
 class ControlClient {
  public:
-  // `address` is HOST or HOST:PORT. If it is invalid, every call returns the error. Each call ends within
-  // `call_timeout`, and Watch within the sum of `call_timeout` and the requested wait.
-  explicit ControlClient(const std::string& address, absl::Duration call_timeout = absl::Seconds(10));
+  // If the address is not HOST or HOST:PORT, or a TLS file is unusable, every call returns the error. Each call ends
+  // within `call_timeout`, and Watch within the sum of `call_timeout` and the requested wait.
+  explicit ControlClient(const CoordinatorFlags& coordinator, absl::Duration call_timeout = absl::Seconds(10));
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
   absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
@@ -49,7 +54,7 @@ class ControlClient {
                             absl::Duration timeout);
 
   const absl::Duration call_timeout_;
-  absl::Status no_address_;
+  absl::Status unusable_;  // error of the flags
   std::optional<net::CoordinatorCalls> calls_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "net/address.h"
+#include "net/tls/certificates.h"
 
 namespace penstock::cli {
 
@@ -15,14 +16,22 @@ struct ProbeAnswer {
   std::string body;  // at most 64 KiB; longer ones are cut
 };
 
-// Sends GET `path` to `address` and reads the answer. Blocks until `timeout` at most, plus the time to look up the name
-// of the host. Tries the addresses of a name one after the other.
+// How the probe uses TLS.
+struct ProbeTls {
+  net::Certificates certificates;  // the CA, and optionally a certificate with its key
+  std::string name;                // name that the server's certificate must be for; "": the host of the address
+};
+
+// Sends GET `path` to `address` and reads the answer, over TLS if `tls` is not null. Blocks until `timeout` at most,
+// plus the time to look up the name of the host. Tries the addresses of a name one after the other.
 //   OK                  an HTTP answer with any status
 //   Unavailable         no connection
 //   DeadlineExceeded    no complete answer in time
-//   FailedPrecondition  something else than HTTP answered
+//   FailedPrecondition  something else than HTTP answered; with TLS, the server speaks no TLS, or its certificate is
+//   not
+//                       valid for the name
 absl::StatusOr<ProbeAnswer> ProbeHttp(const net::Address& address, const std::string& path,
-                                      std::chrono::milliseconds timeout);
+                                      std::chrono::milliseconds timeout, const ProbeTls* tls = nullptr);
 
 }  // namespace penstock::cli
 

@@ -25,7 +25,8 @@ struct OpenStream {
   uint64_t stream = 0;
   std::string worker;  // worker id
   std::string address;
-  std::string local;  // address for processes of the worker's host
+  std::string local;     // address for processes of the worker's host
+  std::string tls_name;  // name in the worker's certificate; empty: it serves plaintext
 };
 // Close the stream. No StreamBroken follows.
 struct CloseStream {

@@ -72,7 +72,7 @@ uint64_t DeliveryTracker::EnsureStream(uint32_t worker) {
   TrackedWorker& w = workers_[worker];
   if (!w.has_stream()) {
     workers_.Open(worker);
-    commands_.push_back(OpenStream{w.stream, w.id, w.address, w.local});
+    commands_.push_back(OpenStream{w.stream, w.id, w.address, w.local, w.tls_name});
   }
   return w.stream;
 }

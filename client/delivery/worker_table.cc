@@ -31,6 +31,7 @@ std::vector<uint64_t> WorkerTable::Update(const plan::View& view) {
     }
     worker.name = named.name.empty() ? named.id : named.name;
     worker.local = named.local;  // for future streams; an open one stays
+    worker.tls_name = named.tls_name;
     if (!fresh && !was_there[it->second]) {
       worker.failed = false;
       worker.backoff = kFirstBackoff;

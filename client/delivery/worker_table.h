@@ -27,8 +27,9 @@ struct TrackedWorker {
 
   std::string id;
   std::string address;
-  std::string local;  // address for processes of its host
-  std::string name;   // for display
+  std::string local;     // address for processes of its host
+  std::string name;      // for display
+  std::string tls_name;  // name in its certificate; empty: it serves plaintext
   State state = State::kIdle;
   bool in_view = false;   // in the latest view
   bool draining = false;  // it announced that it leaves: no new requests

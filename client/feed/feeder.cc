@@ -55,6 +55,9 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, Rea
   for (;;) {
     const Nanos left = std::max<Nanos>(deadline - Clock::Real()->Now(), 0);
     ConnectOptions connect{.coordinator = open.coordinator()};
+    connect.tls_ca = open.tls_ca();
+    connect.tls_cert = open.tls_cert();
+    connect.tls_key = open.tls_key();
     connect.open_timeout = absl::Nanoseconds(std::min(left, kOpenPiece));
     absl::StatusOr<std::unique_ptr<Reader>> reader = Reader::Open(connect, options);
     if (reader.ok() || stop.load()) return reader;

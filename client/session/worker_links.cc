@@ -31,7 +31,7 @@ void WorkerLinks::Open(const OpenStream& open, const std::string& session_id) {
   *message.mutable_open() = first_;
   message.mutable_open()->set_session_id(session_id);
   Link& link = links_[open.stream];
-  link.link = WorkerLink::Open(open.stream, {open.address, open.local}, transport_, events_);
+  link.link = WorkerLink::Open(open.stream, {open.address, open.local, open.tls_name}, transport_, events_);
   link.answer_by = strand_->clock()->Now() + kAnswerWithin;
   link.link->Send(message);
 }

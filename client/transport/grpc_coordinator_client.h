@@ -3,9 +3,11 @@
 #define PENSTOCK_CLIENT_TRANSPORT_GRPC_COORDINATOR_CLIENT_H_
 
 #include <string>
+#include <utility>
 
 #include "client/transport/coordinator_client.h"
 #include "net/coordinator_calls.h"
+#include "net/tls/client_security.h"
 #include "penstock/v1/control.pb.h"
 
 namespace penstock::client {
@@ -14,7 +16,8 @@ namespace penstock::client {
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
   // `address` is host:port.
-  explicit GrpcCoordinatorClient(const std::string& address) : address_(address), calls_({address}) {}
+  explicit GrpcCoordinatorClient(const std::string& address, net::ClientSecurity security = {})
+      : address_(address), calls_({address}, &net::CoordinatorCalls::NamedError, std::move(security)) {}
 
   std::string name() const override { return "the coordinator at " + address_; }
   void OpenSession(const v1::OpenSessionRequest& request, Nanos timeout, Done<v1::OpenSessionReply> done) override;

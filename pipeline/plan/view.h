@@ -23,10 +23,11 @@ constexpr uint64_t kRankKeySpace = uint64_t{1} << 20;
 constexpr uint64_t RankKey(uint64_t slot, uint64_t step_size) { return slot * kRankKeySpace / step_size; }
 
 struct ViewWorker {
-  std::string id;          // persistent
-  std::string address;     // host:port
-  std::string local = {};  // address for processes on its host; empty: `address`
-  std::string name = {};   // display name; empty: its id
+  std::string id;             // persistent
+  std::string address;        // host:port
+  std::string local = {};     // address for processes on its host; empty: `address`
+  std::string name = {};      // display name; empty: its id
+  std::string tls_name = {};  // name in its certificate; empty: it serves plaintext
   bool operator==(const ViewWorker&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "transport/grpc/grpc_peer.h"
 
 namespace penstock::server {
 namespace {
@@ -50,11 +51,22 @@ static_assert(IsInOrder());
 std::span<const RpcLine> RpcTable() { return kRpcTable; }
 
 absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context) const {
-  const transport::Peer peer = transport::Peer::Grpc(context.peer());
+  const transport::Peer peer = transport::PeerOf(context);
   PS_RETURN_IF_ERROR(CommonProtocol(absl::StrCat("the caller at ", peer.ToString()),
                                     net::ReleaseIn(context.client_metadata()), "the coordinator")
                          .status());
   return rule_ == nullptr ? absl::OkStatus() : rule_(LineOf(rpc), peer);
+}
+
+RpcRule RequireCertificate() {
+  return [](const RpcLine& rpc, const transport::Peer& peer) {
+    if (peer.kind != transport::Peer::Kind::kNetwork || peer.has_certificate) return absl::OkStatus();
+    const bool to_worker = rpc.rpc == Rpc::kStream;
+    return absl::UnauthenticatedError(absl::StrCat(
+        to_worker ? "this worker" : "this coordinator",
+        " accepts only clients with a certificate that its CA signs. Name yours with --tls-cert and --tls-key "
+        "(PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY, tls_cert= and tls_key= in Python)"));
+  };
 }
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {

@@ -62,6 +62,9 @@ std::span<const RpcLine> RpcTable();
 // not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
 
+// Returns a rule that ends each call over the network with Unauthenticated unless its peer has shown a certificate.
+RpcRule RequireCertificate();
+
 // Checks that the caller has a protocol in common with this process, and applies the rule. Thread-safe. Checks a call
 // once, when it starts, and does not check its messages. A stream's first message has the protocols of its caller
 // (v1::Open), because shared memory carries no metadata.

@@ -292,7 +292,7 @@ absl::StatusOr<plan::View> AssignRanges(const std::optional<plan::View>& previou
   view.policy = options.policy;
   view.key_space = weights.key_space();
   for (const AssignWorker& worker : sorted)
-    view.workers.push_back({worker.id, worker.address, worker.local, worker.name});
+    view.workers.push_back({worker.id, worker.address, worker.local, worker.name, worker.tls_name});
   if (sorted.empty() || view.key_space == 0) return view;
 
   const Layout layout = NextLayout(previous, sorted, weights, options.tolerance);

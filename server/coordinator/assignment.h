@@ -43,11 +43,12 @@ class KeyWeights {
 };
 
 struct AssignWorker {
-  std::string id;          // persistent and unique
-  std::string address;     // host:port
-  double capacity = 0;     // rows per second, or any unit; 0: not known yet, so the mean of the others
-  std::string local = {};  // local address for processes of its host
-  std::string name = {};   // display name; empty: its id
+  std::string id;             // persistent and unique
+  std::string address;        // host:port
+  double capacity = 0;        // rows per second, or any unit; 0: not known yet, so the mean of the others
+  std::string local = {};     // local address for processes of its host
+  std::string name = {};      // display name; empty: its id
+  std::string tls_name = {};  // name in its certificate; empty: it serves plaintext
 };
 
 struct AssignOptions {

@@ -12,7 +12,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -35,6 +34,7 @@
 #include "base/status_macros.h"
 #include "net/address.h"
 #include "server/common/bind_check.h"
+#include "server/http/http_wire.h"
 
 namespace penstock::server {
 namespace {
@@ -97,6 +97,7 @@ class Connection;
 struct Shared {
   HttpLimits limits;
   HttpRoutes routes;
+  std::optional<HttpTls> tls;  // set at the start
   // Replies that outlive the server keep it alive.
   std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
   std::set<std::shared_ptr<Connection>> open;
@@ -110,13 +111,18 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   enum class State { kReading, kWriting, kHandling };
 
   Connection(Shared* shared, tcp::socket socket)
-      : shared_(shared), socket_(std::move(socket)), timer_(*shared->io), since_(Now()) {}
+      : shared_(shared), wire_(std::move(socket), shared->tls->Current()), timer_(*shared->io), since_(Now()) {}
 
   void Begin() {
     error_code ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
+    wire_.socket().set_option(tcp::no_delay(true), ignored);
     EndBy(since_ + shared_->limits.head);
-    ReadHead();
+    if (!wire_.tls()) return ReadHead();
+    wire_.Handshake([self = shared_from_this()](const error_code& error) {
+      if (self->closed_) return;
+      if (error) return self->Close();
+      self->ReadHead();
+    });
   }
 
   void Close() {
@@ -124,7 +130,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     shared_->answer_bytes -= std::exchange(sending_, 0);
     timer_.cancel();
     error_code ignored;
-    socket_.close(ignored);
+    wire_.socket().close(ignored);
     shared_->open.erase(shared_from_this());
   }
 
@@ -165,15 +171,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       if (error && error != http::error::need_more) return Reject(AnswerTo(error, shared_->limits.head_bytes));
     }
     const size_t space = shared_->limits.head_bytes - head_parsed_ - buffer_.size();
-    socket_.async_read_some(buffer_.prepare(std::min(kReadBytes, space)),
-                            [self = shared_from_this()](const error_code& error, size_t bytes) {
-                              if (self->closed_) return;
-                              if (error) return self->Close();
-                              const bool first = self->head_parsed_ + self->buffer_.size() == 0;
-                              self->buffer_.commit(bytes);
-                              if (first && self->number_ > 0) self->EndBy(Now() + self->shared_->limits.head);
-                              self->ReadHead();
-                            });
+    wire_.ReadSome(buffer_.prepare(std::min(kReadBytes, space)),
+                   [self = shared_from_this()](const error_code& error, size_t bytes) {
+                     if (self->closed_) return;
+                     if (error) return self->Close();
+                     const bool first = self->head_parsed_ + self->buffer_.size() == 0;
+                     self->buffer_.commit(bytes);
+                     if (first && self->number_ > 0) self->EndBy(Now() + self->shared_->limits.head);
+                     self->ReadHead();
+                   });
   }
 
   // Handles the request whose head is complete.
@@ -243,7 +249,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     since_ = Now();
     EndBy(since_ + shared_->limits.write);
     const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_), asio::buffer(body_)};
-    asio::async_write(socket_, parts, [self = shared_from_this()](const error_code& error, size_t) {
+    wire_.Write(parts, [self = shared_from_this()](const error_code& error, size_t) {
       if (!self->closed_) self->Sent(error);
     });
   }
@@ -277,10 +283,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // Closes the connection after the client has read the answer. If the socket were closed with unread bytes, the
   // client would get a reset and lose the answer.
   void Linger() {
-    error_code error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
-    if (error) return Close();
     EndBy(since_ + shared_->limits.linger);
+    if (wire_.tls()) {
+      return wire_.SayEnd([self = shared_from_this()](const error_code&) {
+        if (!self->closed_) self->Close();
+      });
+    }
+    error_code error;
+    wire_.socket().shutdown(tcp::socket::shutdown_send, error);
+    if (error) return Close();
     lingered_ = buffer_.size();
     Drop();
   }
@@ -288,17 +299,16 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Drop() {
     if (lingered_ > kMaxLingerBytes) return Close();
     buffer_.clear();
-    socket_.async_read_some(buffer_.prepare(kReadBytes),
-                            [self = shared_from_this()](const error_code& error, size_t bytes) {
-                              if (self->closed_) return;
-                              if (error) return self->Close();
-                              self->lingered_ += bytes;
-                              self->Drop();
-                            });
+    wire_.ReadSome(buffer_.prepare(kReadBytes), [self = shared_from_this()](const error_code& error, size_t bytes) {
+      if (self->closed_) return;
+      if (error) return self->Close();
+      self->lingered_ += bytes;
+      self->Drop();
+    });
   }
 
   Shared* const shared_;
-  tcp::socket socket_;
+  HttpWire wire_;
   asio::steady_timer timer_;
   State state_ = State::kReading;
   SteadyTime since_;
@@ -437,16 +447,17 @@ HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
 HttpServer::~HttpServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions& options, HttpRoutes routes) {
-  PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
+  if (options.certificates == nullptr) PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
   PS_ASSIGN_OR_RETURN(const net::Address wanted, net::ParseAddress(options.listen));
   auto parts = std::make_unique<Parts>();
   parts->shared.limits = options.limits;
   parts->shared.routes = std::move(routes);
+  parts->shared.tls.emplace(options.certificates);
   PS_RETURN_IF_ERROR(parts->ListenAt(wanted));
   for (const std::unique_ptr<Listener>& listener : parts->listeners) parts->Accept(listener.get());
   parts->work.emplace(parts->shared.io->get_executor());
   PS_ASSIGN_OR_RETURN(parts->thread, StartThread("ps-http", [io = parts->shared.io.get()] { io->run(); }));
-  spdlog::info("HTTP listens on {}", parts->address.ToString());
+  spdlog::info("{} listens on {}", options.certificates == nullptr ? "HTTP" : "HTTPS", parts->address.ToString());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
 }
 

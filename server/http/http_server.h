@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "net/tls/live_certificates.h"
 #include "server/http/http_message.h"
 
 namespace penstock::server {
@@ -28,6 +29,8 @@ struct HttpLimits {
 struct HttpOptions {
   std::string listen;     // HOST:PORT; port 0: any free port
   bool insecure = false;  // allow plaintext on addresses other than loopback
+  // Certificate and key of the server, which then serves only TLS. Null: plaintext.
+  std::shared_ptr<const net::LiveCertificates> certificates = nullptr;
   HttpLimits limits = {};
 };
 

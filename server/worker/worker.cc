@@ -342,7 +342,9 @@ Worker::~Worker() {
 }
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
-  PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+  if (options.certificates == nullptr) {
+    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+  }
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(net::ParseAddress(options.advertise).status());
 
@@ -356,7 +358,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->rooms = std::make_unique<server::DiskRooms>(std::move(folders));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
-  parts->link = ConnectToCoordinator(options.coordinator);
+  parts->link = options.coordinator_channel != nullptr
+                    ? LinkToCoordinator(options.coordinator_channel, options.coordinator)
+                    : ConnectToCoordinator(options.coordinator, {options.certificates});
   storage::Storage* const storage = options.host.storage;
   parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
                                                       ? sources::IndexStore::BesideShards(storage)
@@ -408,8 +412,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->service =
       transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
                                        server::RpcGate(options.rule).ForStreams(server::Rpc::kStream));
-  PS_ASSIGN_OR_RETURN(parts->running,
-                      net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows, kMaxClientMessageBytes));
+  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows,
+                                                       kMaxClientMessageBytes, options.certificates));
   parts->options = options;
   PS_RETURN_IF_ERROR(parts->ListenLocally());
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
@@ -425,6 +429,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_id(parts->id);
   agent.registration.set_incarnation(NewIncarnation(RandomSource::Real()));
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
+  if (options.certificates != nullptr) {
+    PS_ASSIGN_OR_RETURN(const net::Address to, net::ParseAddress(agent.registration.address()));
+    PS_ASSIGN_OR_RETURN(*agent.registration.mutable_tls_name(),
+                        NameInCertificate(*options.certificates, options.tls_name, to.host));
+  }
   agent.registration.set_host(HostName());
   parts->name = options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
   agent.registration.set_name(parts->name);

@@ -2,6 +2,8 @@
 #ifndef PENSTOCK_SERVER_WORKER_WORKER_H_
 #define PENSTOCK_SERVER_WORKER_WORKER_H_
 
+#include <grpcpp/channel.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -10,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "net/tls/live_certificates.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/sources/dataset_files.h"
@@ -22,8 +25,13 @@ struct WorkerOptions {
   std::string listen = "127.0.0.1:0";
   std::string advertise;    // host:port for clients; "": the listening address
   std::string coordinator;  // host:port
-  std::string name;         // display name; "": its host and port
-  bool insecure = false;    // allow plaintext on addresses other than loopback
+  // The connection to a coordinator in this process. Null: connect to `coordinator`.
+  std::shared_ptr<grpc::Channel> coordinator_channel;
+  // Certificate and key of this worker, and the CA of the coordinator and of clients. Null: plaintext.
+  std::shared_ptr<const net::LiveCertificates> certificates;
+  std::string tls_name;   // name in the certificate, which clients verify; "": the host of the address for clients
+  std::string name;       // display name; "": its host and port
+  bool insecure = false;  // allow plaintext on addresses other than loopback
   std::vector<sources::DataRoot> roots;
   std::string state_dir;  // for worker.lock, worker_id, indexes/
   // Storage, threads, budget and caches. The worker sets the trace, the rings and the functions that log.

@@ -13,6 +13,7 @@
 #include "net/grpc_status.h"
 #include "penstock/v1/data.grpc.pb.h"
 #include "transport/grpc/byte_buffer.h"
+#include "transport/grpc/grpc_peer.h"
 #include "transport/grpc/lane_metadata.h"
 #include "transport/peer.h"
 
@@ -26,7 +27,7 @@ class GrpcServerStream final : public MessageStream,
                                public std::enable_shared_from_this<GrpcServerStream> {
  public:
   GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor)
-      : executor_(executor), peer_(Peer::Grpc(context->peer())), context_(context) {}
+      : executor_(executor), peer_(PeerOf(*context)), context_(context) {}
 
   void Accept(LaneAcceptor* acceptor, const std::optional<LaneCall>& call) {
     {
@@ -205,7 +206,7 @@ class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
     if (admit_ != nullptr) {
-      const absl::Status status = admit_(Peer::Grpc(context->peer()));
+      const absl::Status status = admit_(PeerOf(*context));
       if (!status.ok()) return new RejectedStream(status);
     }
     auto stream = std::make_shared<GrpcServerStream>(context, executor_);

@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/client_callback.h>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
@@ -23,6 +25,18 @@ namespace {
 
 constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
 
+// Returns an error if only one of client and worker uses TLS.
+absl::Status SecurityFault(const WorkerAddress& worker, const net::ClientSecurity& security) {
+  if (security.tls() == !worker.tls_name.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      security.tls()
+          ? absl::StrCat("the worker at ", worker.network, " serves plaintext, and this client has a CA (",
+                         security.certificates->files().ca, "); start the worker with --tls-cert and --tls-key")
+          : absl::StrCat("the worker at ", worker.network, " serves TLS as ", worker.tls_name,
+                         "; name the CA of its certificate with --tls-ca (tls_ca= in Python, or "
+                         "PENSTOCK_TLS_CA)"));
+}
+
 // The generated stub parses every reply as one protobuf. This class uses the generic stub instead, so that messages
 // arrive as the slices that the connection read. Any thread may start an operation while a hold keeps the call alive.
 // The hold is removed when the stream closes and no thread is starting an operation. Reactions never block. The lock is
@@ -31,10 +45,14 @@ class GrpcClientStream final : public MessageStream,
                                public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcClientStream> {
  public:
-  GrpcClientStream(const std::string& address, const LaneCall& lane, std::shared_ptr<StreamEvents> events)
-      : peer_(Peer::Network(address)),
+  // With a `fault`, connects to nothing, and ends with the fault.
+  GrpcClientStream(const WorkerAddress& worker, const net::ClientSecurity& security, const LaneCall& lane,
+                   std::shared_ptr<StreamEvents> events, absl::Status fault)
+      : peer_(Peer::Network(worker.network)),
+        fault_(std::move(fault)),
         events_(std::move(events)),
-        channel_(net::MakeChannel(address, net::ChannelUse::kRows)),
+        channel_(fault_.ok() ? net::MakeChannel(worker.network, net::ChannelUse::kRows, security, worker.tls_name)
+                             : grpc::CreateChannel(worker.network, nullptr)),  // a channel whose calls fail
         stub_(channel_) {
     context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
   }
@@ -109,7 +127,7 @@ class GrpcClientStream final : public MessageStream,
       MutexLock lock(&mutex_);
       self = std::move(self_);
     }
-    events_->OnClosed(net::FromGrpc(status));
+    events_->OnClosed(fault_.ok() ? net::FromGrpc(status) : fault_);
     events_.reset();
   }
 
@@ -149,6 +167,7 @@ class GrpcClientStream final : public MessageStream,
   }
 
   const Peer peer_;
+  const absl::Status fault_;
   std::shared_ptr<StreamEvents> events_;
   grpc::ClientContext context_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -181,8 +200,9 @@ void PostToGrpc(Task task) {
 
 std::shared_ptr<MessageStream> GrpcTransport::Connect(const WorkerAddress& worker,
                                                       std::shared_ptr<StreamEvents> events) {
-  ConnectLane connect = [address = worker.network](const LaneCall& lane, std::shared_ptr<StreamEvents> of_lane) {
-    auto stream = std::make_shared<GrpcClientStream>(address, lane, std::move(of_lane));
+  ConnectLane connect = [worker, security = security_](const LaneCall& lane, std::shared_ptr<StreamEvents> of_lane) {
+    auto stream =
+        std::make_shared<GrpcClientStream>(worker, security, lane, std::move(of_lane), SecurityFault(worker, security));
     stream->Start();
     return stream;
   };

@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "net/channel.h"
 #include "transport/lanes/laned_client.h"
 #include "transport/message_stream.h"
 
@@ -12,15 +14,18 @@ namespace penstock::transport {
 
 // Opens streams over gRPC to WorkerAddress::network. Each stream has its own connection (net/channel.h), and opens more
 // under high throughput (transport/lanes). The capacity of its path and the client's reads limit the bytes in flight on
-// a connection.
+// a connection. With TLS, a worker that serves plaintext (WorkerAddress::tls_name is empty) ends the stream with
+// FailedPrecondition, which names the worker's missing flag.
 class GrpcTransport final : public Transport {
  public:
-  explicit GrpcTransport(const LaneOffer& offer = {}) : offer_(offer) {}
+  explicit GrpcTransport(const LaneOffer& offer = {}, net::ClientSecurity security = {})
+      : offer_(offer), security_(std::move(security)) {}
 
   std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;
 
  private:
   const LaneOffer offer_;
+  const net::ClientSecurity security_;
 };
 
 }  // namespace penstock::transport

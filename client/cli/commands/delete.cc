@@ -32,7 +32,7 @@ class Delete final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (arguments.empty() == !ended_)
       return UsageError(ended_ ? "--ended or names of jobs, not both" : "JOB is missing");
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     std::vector<std::string> jobs = arguments;
     if (ended_) {
       PS_ASSIGN_OR_RETURN(const v1::StatusReply status, client.GetStatus());
@@ -70,7 +70,7 @@ class Delete final : public Command {
     }
   }
 
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool ended_ = false, running_ = false, json_ = false;
 };
 

@@ -40,14 +40,14 @@ class Explain final : public Command {
       return UsageError(absl::StrCat("--seconds ", seconds_, ": ", kLeastSeconds, " to ", kMostSeconds));
     }
     request.set_seconds(static_cast<uint32_t>(seconds_));
-    PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, ControlClient(coordinator_.address()).Explain(request));
+    PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, ControlClient(coordinator_).Explain(request));
     if (reply.jobs().empty()) return absl::InternalError("the coordinator explained nothing");
     std::fputs(json_ ? (net::MessageToJson(reply.jobs(0)) + "\n").c_str() : ExplainText(reply.jobs(0)).c_str(), stdout);
     return absl::OkStatus();
   }
 
  private:
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   uint64_t seconds_ = 10;
   bool json_ = false;
 };

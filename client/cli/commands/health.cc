@@ -6,10 +6,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/http_probe.h"
 #include "net/address.h"
+#include "net/tls/client_security.h"
 
 namespace penstock::cli {
 namespace {
@@ -40,6 +42,10 @@ class Health final : public Command {
   }
   void AddFlags(config::Flags* flags) override {
     flags->AddSwitch("live", &live_, "ask whether the daemon lives, not whether it is ready");
+    flags->AddString("tls-ca", &tls_.ca, "FILE",
+                     "use HTTPS; the authorities, in PEM, that sign the daemon's certificate; system: those that this "
+                     "host trusts ($PENSTOCK_TLS_CA)");
+    flags->AddString("tls-name", &tls_name_, "NAME", "the name in the daemon's certificate (the host)");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (arguments.size() > 1) return UsageError(absl::StrCat("unexpected argument: ", arguments[1]));
@@ -47,7 +53,7 @@ class Health final : public Command {
     const absl::StatusOr<net::Address> address = net::ParseAddress(text, kHttpPort);
     if (!address.ok()) return UsageError(std::string(address.status().message()));
     const std::string path = live_ ? "/healthz" : "/readyz";
-    const absl::StatusOr<ProbeAnswer> answer = ProbeHttp(*address, path, kTimeout);
+    const absl::StatusOr<ProbeAnswer> answer = Probe(*address, path);
     if (absl::IsUnavailable(answer.status())) {
       return absl::UnavailableError(absl::StrCat("cannot reach ", address->ToString(), ": ", answer.status().message(),
                                                  "; start penstockd with --http ", address->ToString(),
@@ -75,6 +81,18 @@ class Health final : public Command {
   }
 
  private:
+  absl::StatusOr<ProbeAnswer> Probe(const net::Address& address, const std::string& path) const {
+    net::TlsFiles files = net::WithEnvironment(tls_);
+    files.cert = files.key = "";  // health checks need none
+    if (files.empty()) return ProbeHttp(address, path, kTimeout);
+    ProbeTls tls;
+    PS_ASSIGN_OR_RETURN(tls.certificates, net::ReadCertificates(files, absl::Now()));
+    tls.name = tls_name_;
+    return ProbeHttp(address, path, kTimeout, &tls);
+  }
+
+  net::TlsFiles tls_;
+  std::string tls_name_;
   bool live_ = false;
 };
 

@@ -31,7 +31,7 @@ class Cancel final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::CancelRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
-    PS_RETURN_IF_ERROR(ControlClient(coordinator_.address()).Cancel(request).status());
+    PS_RETURN_IF_ERROR(ControlClient(coordinator_).Cancel(request).status());
     if (json_) {
       std::printf("%s\n", Json().Field("job", request.job()).Field("state", "CANCELLED").Object().c_str());
     } else {
@@ -42,7 +42,7 @@ class Cancel final : public Command {
 
  private:
   bool json_ = false;
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
 };
 
 class Drain final : public Command {
@@ -64,7 +64,7 @@ class Drain final : public Command {
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string word, OneArgument(arguments, "WORKER"));
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     v1::DrainRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_worker(), FindWorker(client, word));
     PS_RETURN_IF_ERROR(client.Drain(request).status());
@@ -124,7 +124,7 @@ class Drain final : public Command {
     }
   }
 
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool wait_ = true, json_ = false;
   uint64_t timeout_ = 120;
 };

@@ -30,14 +30,14 @@ class Quarantine final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::QuarantineRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
-    PS_ASSIGN_OR_RETURN(const v1::QuarantineReply reply, ControlClient(coordinator_.address()).GetQuarantine(request));
+    PS_ASSIGN_OR_RETURN(const v1::QuarantineReply reply, ControlClient(coordinator_).GetQuarantine(request));
     const std::string text = json_ ? net::MessageToJson(reply) + "\n" : QuarantineText(reply);
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
   }
 
  private:
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool json_ = false;
 };
 

@@ -105,7 +105,7 @@ class Read final : public Command {
     options.job = job;
     Measured measured;
     measured.start = Clock::Real()->Now();
-    auto opened = Reader::Open({.coordinator = coordinator_.address(), .open_timeout = Timeout()}, options);
+    auto opened = Reader::Open(ConnectTo(), options);
     if (!opened.ok()) return OpenError(opened.status());
     const std::unique_ptr<Reader> reader = *std::move(opened);
     DigestOfBatches digest;
@@ -116,6 +116,15 @@ class Read final : public Command {
   }
 
  private:
+  ConnectOptions ConnectTo() const {
+    ConnectOptions connect;
+    connect.coordinator = coordinator_.address();
+    connect.open_timeout = Timeout();
+    connect.tls_ca = coordinator_.tls().ca;
+    connect.tls_cert = coordinator_.tls().cert;
+    connect.tls_key = coordinator_.tls().key;
+    return connect;
+  }
   absl::Duration Timeout() const { return absl::Seconds(static_cast<double>(timeout_)); }
 
   absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
@@ -131,7 +140,7 @@ class Read final : public Command {
   // Submits the job. Retries while the coordinator does not answer, for as long as opening a reader does.
   absl::StatusOr<v1::Job> Submit(const v1::SubmitRequest& request) const {
     // A stopped coordinator is reported when the first call times out. A repeated submit has no effect.
-    ControlClient client(coordinator_.address(), absl::Nanoseconds(kTellAfter));
+    ControlClient client(coordinator_, absl::Nanoseconds(kTellAfter));
     const Nanos began = Clock::Real()->Now();
     const Nanos deadline = began + static_cast<Nanos>(std::min<uint64_t>(timeout_, 1'000'000'000)) * kSecond;
     for (Nanos tell = began + kTellAfter;;) {
@@ -272,7 +281,7 @@ class Read final : public Command {
 
   storage::Storage* const storage_;
   const config::Flags* flags_ = nullptr;
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
            pace_ms_ = 0, compute_ms_ = 0;
   uint64_t prefetch_steps_ = 16, prefetch_bytes_ = uint64_t{256} << 20, timeout_ = 600;

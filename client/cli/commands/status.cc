@@ -49,7 +49,7 @@ class StatusCommand final : public Command {
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
-    PS_ASSIGN_OR_RETURN(const v1::StatusReply status, ControlClient(coordinator_.address()).GetStatus());
+    PS_ASSIGN_OR_RETURN(const v1::StatusReply status, ControlClient(coordinator_).GetStatus());
     const std::string text = json_ ? show_json_(status) + "\n" : show_(status, coordinator_.address());
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
@@ -59,7 +59,7 @@ class StatusCommand final : public Command {
   const std::string name_, summary_, description_;
   const Show show_;
   const ShowJson show_json_;
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool json_ = false;
 };
 
@@ -78,7 +78,7 @@ class Shards final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::ListShardsRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
-    PS_ASSIGN_OR_RETURN(const v1::ListShardsReply reply, ControlClient(coordinator_.address()).ListShards(request));
+    PS_ASSIGN_OR_RETURN(const v1::ListShardsReply reply, ControlClient(coordinator_).ListShards(request));
     if (json_) {
       std::printf("%s\n", net::MessageToJson(reply).c_str());
       return absl::OkStatus();
@@ -95,7 +95,7 @@ class Shards final : public Command {
   }
 
  private:
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool json_ = false;
 };
 

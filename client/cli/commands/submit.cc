@@ -43,7 +43,7 @@ class Submit final : public Command {
     PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(storage_, path));
     request.set_replace(replace_);
     request.set_allow_missing(allow_missing_);
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     v1::Job job;
     bool replaces = false;
     if (wait_) {
@@ -97,7 +97,7 @@ class Submit final : public Command {
   }
 
   storage::Storage* const storage_;
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   bool replace_ = false, allow_missing_ = false, wait_ = true, json_ = false;
 };
 

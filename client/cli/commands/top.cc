@@ -38,7 +38,7 @@ class Top final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
     if (every_ == 0 || every_ > 3600) return UsageError(absl::StrCat("--every ", every_, ": 1 to 3600"));
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     const bool live = !once_ && IsTerminal(STDOUT_FILENO);
     for (;;) {
       PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, client.Explain(v1::ExplainRequest()));
@@ -54,7 +54,7 @@ class Top final : public Command {
   }
 
  private:
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   uint64_t every_ = 2;
   bool once_ = false;
 };

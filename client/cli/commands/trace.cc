@@ -78,7 +78,7 @@ class Trace final : public Command {
     request.set_seconds(static_cast<uint32_t>(seconds_));
     const std::string out = out_.empty() ? absl::StrCat(request.job(), "-trace.json") : out_;
     PS_ASSIGN_OR_RETURN(TraceInput input, Take(request));
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     v1::ListShardsRequest ask_shards;
     ask_shards.set_job(request.job());
     const absl::StatusOr<v1::ListShardsReply> shards = client.ListShards(ask_shards);
@@ -104,7 +104,7 @@ class Trace final : public Command {
  private:
   // Starts the trace and waits until all parts have arrived.
   absl::StatusOr<TraceInput> Take(const v1::StartTraceRequest& request) {
-    ControlClient client(coordinator_.address());
+    ControlClient client(coordinator_);
     absl::StatusOr<v1::StartTraceReply> started = client.StartTrace(request);
     if (absl::IsUnimplemented(started.status())) {
       return absl::UnimplementedError(absl::StrCat(started.status().message(),
@@ -163,7 +163,7 @@ class Trace final : public Command {
                 Count(summary.events, "event").c_str(), HumanBytes(bytes).c_str());
   }
 
-  CoordinatorFlag coordinator_;
+  CoordinatorFlags coordinator_;
   uint64_t seconds_ = 5;
   std::string out_;
 };

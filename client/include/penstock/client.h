@@ -41,6 +41,12 @@ struct ConnectOptions {
   std::string coordinator;
   // Time limit of Open, which retries until it reaches the coordinator, and waits until a job in preparation is ready.
   absl::Duration open_timeout = absl::Minutes(10);
+  // TLS to the coordinator and the workers: paths of PEM files, which are read again when they change. Defaults: the
+  // environment's PENSTOCK_TLS_CA, PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY; without a CA, plaintext. With a CA there is
+  // no fallback to plaintext. Rows of workers on this host still go through shared memory.
+  std::string tls_ca = {};    // authorities that sign the servers' certificates; "system": those that this host trusts
+  std::string tls_cert = {};  // certificate of this client, with its intermediates, where servers require one
+  std::string tls_key = {};   // private key of tls_cert, without a password
 };
 
 struct ReaderOptions {

@@ -78,7 +78,9 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                    ") must be at least twice heartbeat_ms (", options.heartbeat_ms,
                                                    "), which must be positive"));
   }
-  PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+  if (options.certificates == nullptr) {
+    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+  }
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
@@ -117,13 +119,16 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
                                                         parts->files.get(), options.rule);
-  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}));
+  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kCalls,
+                                                       net::kMaxMessageBytes, options.certificates));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(parts)));
 }
 
 int Coordinator::port() const { return parts_->running.address.port; }
+
+std::shared_ptr<grpc::Channel> Coordinator::ChannelInProcess() const { return net::ChannelInProcess(parts_->running); }
 
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
 

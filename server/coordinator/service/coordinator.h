@@ -2,6 +2,8 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_H_
 
+#include <grpcpp/channel.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "net/tls/live_certificates.h"
 #include "penstock/v1/control.pb.h"
 #include "server/common/rpc_gate.h"
 #include "transport/ownership.h"
@@ -20,6 +23,8 @@ struct CoordinatorOptions {
   // Created if needed. Contains coordinator.lock, coordinator.db (SQLite) and indexes/content/.
   std::string state_dir;
   bool insecure = false;  // allow plaintext on addresses other than loopback
+  // Certificate and key of this server, and the CA of its clients. Null: plaintext.
+  std::shared_ptr<const net::LiveCertificates> certificates;
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;                            // at least twice heartbeat_ms
   server::RpcRule rule = nullptr;                           // decides about each call
@@ -42,6 +47,9 @@ class Coordinator {
 
   int port() const;
   std::string address() const;  // HOST:PORT of the listening socket
+
+  // Returns a channel for callers in this process, which need no certificate. Must not be used after Shutdown().
+  std::shared_ptr<grpc::Channel> ChannelInProcess() const;
 
   // Calls `done` once, on any thread: with OK if the control loop answers and the coordinator serves, otherwise with
   // the reason in words. If the control loop hangs, `done` is not called. `done` must not block. Must not be called

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/grpc_status.h"
+#include "transport/grpc/grpc_peer.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -70,7 +71,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Cont
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, transport::Peer::Grpc(context->peer()));
+    loop_->Apply(*request, DeadlineOf(*context), done, transport::PeerOf(*context));
     return reactor;
   });
 }
@@ -167,7 +168,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
       reply->set_sent(clock_->Now());
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, transport::Peer::Grpc(context->peer()));
+    loop_->Apply(*request, DeadlineOf(*context), done, transport::PeerOf(*context));
     return reactor;
   });
 }

@@ -51,8 +51,12 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   std::vector<AssignWorker> known, live, beating;
   for (const auto& [id, worker] : workers_.all()) {
     if (!worker.Beats() || !CanServe(worker, *entry)) continue;
-    const AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker), worker.info.local(),
-                                 worker.name == id ? "" : worker.name};
+    const AssignWorker candidate{id,
+                                 worker.info.address(),
+                                 workers_.Capacity(worker),
+                                 worker.info.local(),
+                                 worker.name == id ? "" : worker.name,
+                                 worker.info.tls_name()};
     beating.push_back(candidate);
     if (!worker.live()) continue;
     live.push_back(candidate);

@@ -132,6 +132,10 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: worker ", request.id(), " gives a name of more than 256 bytes"));
   }
+  if (request.tls_name().size() > 256) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("RegisterWorker: worker ", request.id(), " gives a tls_name of more than 256 bytes"));
+  }
   if (request.ByteSizeLong() > 65536) {
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: the registration of worker ", request.id(), " is larger than 64 KiB"));

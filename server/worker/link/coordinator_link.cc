@@ -16,7 +16,10 @@ constexpr absl::Duration kIndexCall = absl::Seconds(5);
 
 class GrpcLink final : public CoordinatorLink {
  public:
-  explicit GrpcLink(const std::string& address) : address_(address), calls_({address}) {}
+  GrpcLink(const std::string& address, net::ClientSecurity security)
+      : address_(address), calls_({address}, &net::CoordinatorCalls::NamedError, std::move(security)) {}
+  GrpcLink(const std::shared_ptr<grpc::Channel>& channel, const std::string& name)
+      : address_(name), calls_(channel, name) {}
   ~GrpcLink() override { Cancel(); }
 
   void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) override {
@@ -61,8 +64,13 @@ class GrpcLink final : public CoordinatorLink {
 
 }  // namespace
 
-std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address) {
-  return std::make_unique<GrpcLink>(address);
+std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address, net::ClientSecurity security) {
+  return std::make_unique<GrpcLink>(address, std::move(security));
+}
+
+std::unique_ptr<CoordinatorLink> LinkToCoordinator(const std::shared_ptr<grpc::Channel>& channel,
+                                                   const std::string& name) {
+  return std::make_unique<GrpcLink>(channel, name);
 }
 
 }  // namespace penstock::worker

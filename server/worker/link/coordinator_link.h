@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "net/channel.h"
 #include "penstock/v1/control.pb.h"
 
 namespace penstock::worker {
@@ -42,7 +43,11 @@ class CoordinatorLink {
 };
 
 // Returns a link over gRPC to the coordinator at host:port. Returns at once. Errors begin with "coordinator host:port".
-std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address);
+std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address, net::ClientSecurity security = {});
+
+// Returns a link over `channel`. Errors begin with "coordinator " and `name`.
+std::unique_ptr<CoordinatorLink> LinkToCoordinator(const std::shared_ptr<grpc::Channel>& channel,
+                                                   const std::string& name);
 
 }  // namespace penstock::worker
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
@@ -40,5 +41,18 @@ absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir, Ran
 }
 
 uint64_t NewIncarnation(RandomSource* random) { return std::max<uint64_t>(1, random->Next()); }
+
+absl::StatusOr<std::string> NameInCertificate(const net::LiveCertificates& certificates, const std::string& wanted,
+                                              const std::string& host) {
+  const std::string& name = wanted.empty() ? host : wanted;
+  const std::shared_ptr<const net::Certificates> current = certificates.current();
+  if (net::IsForHost(*current, name)) return name;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "certificate ", certificates.files().cert, " is ",
+      current->names.empty() ? std::string("for no name") : absl::StrCat("for ", absl::StrJoin(current->names, ", ")),
+      ", and not for ", name,
+      wanted.empty() ? ", to which clients connect. Name one of its names with --tls-name"
+                     : ", which --tls-name names"));
+}
 
 }  // namespace penstock::worker

@@ -3,36 +3,19 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/trusted_certificates.h"
 #include "base/version.h"
 
 namespace penstock::storage {
 namespace {
 
 constexpr size_t kMostHeaders = 200;
-
-// Returns the path of the certificates, or "" if none is known. libcurl's default is the path on the machine where it
-// was built.
-const std::string& CertificatesFile() {
-  static const std::string path = [] {
-    for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-      if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return std::string(value);
-    }
-    for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                             "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-      std::error_code error;
-      if (std::filesystem::exists(file, error)) return std::string(file);
-    }
-    return std::string();
-  }();
-  return path;
-}
 
 const std::string& UserAgent() {
   static const std::string name = absl::StrCat("penstock/", std::string(Version()));
@@ -151,7 +134,7 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner, 
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_BUFFERSIZE, 64L << 10);
   set(CURLOPT_USERAGENT, UserAgent().c_str());
-  if (!CertificatesFile().empty()) set(CURLOPT_CAINFO, CertificatesFile().c_str());
+  if (!TrustedCertificatesFile().empty()) set(CURLOPT_CAINFO, TrustedCertificatesFile().c_str());
   set(CURLOPT_HEADERFUNCTION, &TakeHeader);
   set(CURLOPT_HEADERDATA, this);
   set(CURLOPT_WRITEFUNCTION, &TakeBody);
