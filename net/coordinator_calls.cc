@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "net/call_release.h"
 #include "net/grpc_status.h"
+#include "net/tls/handshake_fault.h"
 
 namespace penstock::net {
 
@@ -51,7 +52,9 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
 
   void Ended(const std::shared_ptr<Call>& call, const grpc::Status& status) {
     if (Repeats(call.get(), status)) return Attempt(call);
-    std::move(call->end)(status.ok() ? absl::OkStatus() : error_of(status, AddressOf(call->address)));
+    std::move(call->end)(status.ok()
+                             ? absl::OkStatus()
+                             : error_of(ExplainHandshake(FromGrpc(status), security), AddressOf(call->address)));
     call->end = nullptr;  // destroys its captures before Stop returns
     MutexLock lock(&mutex);
     calls.erase(call);
@@ -102,8 +105,8 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
   absl::Status stopped ABSL_GUARDED_BY(mutex);  // error of later calls
 };
 
-absl::Status CoordinatorCalls::NamedError(const grpc::Status& status, const std::string& address) {
-  return FromGrpc(status, absl::StrCat("coordinator ", address));
+absl::Status CoordinatorCalls::NamedError(const absl::Status& error, const std::string& address) {
+  return absl::Status(error.code(), absl::StrCat("coordinator ", address, ": ", error.message()));
 }
 
 CoordinatorCalls::CoordinatorCalls(const std::vector<std::string>& addresses, ErrorOf error_of, ClientSecurity security)

@@ -37,10 +37,11 @@ class CoordinatorCalls {
   using Rpc = void (Rpcs::*)(grpc::ClientContext*, const Request*, Reply*, std::function<void(grpc::Status)>);
   template <typename Reply>
   using Done = absl::AnyInvocable<void(absl::StatusOr<Reply>) &&>;
-  // Returns the error of a call that failed at `address`. Called on any thread.
-  using ErrorOf = absl::Status (*)(const grpc::Status& status, const std::string& address);
-  // Returns the status with "coordinator ADDRESS: " before its message.
-  static absl::Status NamedError(const grpc::Status& status, const std::string& address);
+  // Returns the error for the caller of a call that failed at `address`. `error` is not OK, and may have the mark
+  // kHandshakeFault. Called on any thread.
+  using ErrorOf = absl::Status (*)(const absl::Status& error, const std::string& address);
+  // Returns the error with "coordinator ADDRESS: " before its message.
+  static absl::Status NamedError(const absl::Status& error, const std::string& address);
 
   // `addresses`: one or more, each host:port. Connects on first use, and again for the next call when the certificates
   // of `security` have changed.

@@ -17,7 +17,8 @@ bool AllWanted() { return std::getenv("GRPC_VERBOSITY") != nullptr; }
 
 bool IsWanted(const gpr_log_func_args* line) {
   static const bool all = AllWanted();
-  return all || std::strstr(line->message, "assertion failed") != nullptr;
+  return all || std::strstr(line->message, "assertion failed") != nullptr ||
+         (say_to.load() != nullptr && std::strstr(line->message, "Handshake failed") != nullptr);
 }
 
 void Log(gpr_log_func_args* line) {

@@ -10,8 +10,8 @@ namespace penstock::net {
 void QuietGrpcLog();
 
 enum class GrpcLogLevel { kDebug, kInfo, kError };
-// Passes gRPC's log lines to `say` instead of stderr: failed assertions, and if the environment sets GRPC_VERBOSITY,
-// the lines that it enables. `say` may run on any thread.
+// Passes gRPC's log lines to `say` instead of stderr: failed assertions, failed TLS handshakes, and if the environment
+// sets GRPC_VERBOSITY, the lines that it enables. `say` may run on any thread.
 void RouteGrpcLog(void (*say)(GrpcLogLevel level, const char* file, int line, const char* text));
 
 }  // namespace penstock::net

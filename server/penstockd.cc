@@ -23,6 +23,7 @@
 #include "net/tls/live_certificates.h"
 #include "pipeline/storage/files.h"
 #include "server/common/bind_check.h"
+#include "server/common/core_dumps.h"
 #include "server/common/library_logs.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
@@ -245,6 +246,10 @@ absl::Status RunStandalone(const DaemonOptions& options, const CertificatesPtr& 
   worker_options.advertise = "";
   worker_options.coordinator = coordinator->address();
   worker_options.coordinator_channel = coordinator->ChannelInProcess();
+  // Clients reach the coordinator under a name in the same certificate, so any of its names will do.
+  if (certificates != nullptr && worker_options.tls_name.empty() && !certificates->current()->names.empty()) {
+    worker_options.tls_name = certificates->current()->names.front();
+  }
   PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(worker_options));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
                       StartHttp(options, certificates, {.coordinator = coordinator.get(), .worker = worker.get()}));
@@ -306,6 +311,7 @@ int Main(const std::vector<std::string>& args) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(set.message()).c_str());
     return kUsage;
   }
+  if (!options->config.core_dumps()) PreventCoreDumps();
   RouteLibraryLogs();
   for (const std::string& warning : options->warnings) spdlog::warn("{}", warning);
   const absl::Status status = Run(*options, &ending);

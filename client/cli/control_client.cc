@@ -7,11 +7,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/status_mark.h"
 #include "client/cli/output.h"
 #include "net/address.h"
-#include "net/grpc_status.h"
 #include "net/job_mirror.h"
 #include "net/tls/client_security.h"
+#include "net/tls/handshake_fault.h"
 
 namespace penstock::cli {
 namespace {
@@ -20,8 +21,11 @@ constexpr uint32_t kWatchMs = 2000;
 constexpr absl::Duration kLookTimeout = absl::Seconds(20);
 
 // If the coordinator is unreachable, the error names it and the remedy.
-absl::Status ErrorOfCommand(const grpc::Status& status, const std::string& address) {
-  const absl::Status error = net::FromGrpc(status);
+absl::Status ErrorOfCommand(const absl::Status& error, const std::string& address) {
+  if (HasMark(error, net::kHandshakeFault)) {
+    return absl::Status(error.code(),
+                        absl::StrCat("the coordinator at ", address, " cannot be reached: ", error.message()));
+  }
   if (absl::IsUnimplemented(error)) {
     return absl::Status(error.code(), absl::StrCat("--coordinator ", address, ": ", error.message()));
   }

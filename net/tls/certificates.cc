@@ -109,7 +109,8 @@ absl::StatusOr<std::string> ReadIfNamed(std::string_view what, const std::string
   if (path.empty()) return std::string();
   absl::StatusOr<std::string> content = ReadWholeFile(path, kMostBytes);
   if (content.ok()) return content;
-  return absl::Status(content.status().code(), absl::StrCat(std::string(what), " ", std::string(content.status().message())));
+  return absl::Status(content.status().code(),
+                      absl::StrCat(std::string(what), " ", std::string(content.status().message())));
 }
 
 }  // namespace
@@ -158,8 +159,9 @@ absl::StatusOr<Certificates> ReadCertificates(const TlsFiles& files, absl::Time 
   if (ca == "system") {
     ca = TrustedCertificatesFile();
     if (ca.empty()) {
-      return absl::NotFoundError("--tls-ca system: this host has no file of trusted certificates; install the package "
-                                 "ca-certificates, or name a CA file");
+      return absl::NotFoundError(
+          "--tls-ca system: this host has no file of trusted certificates; install the package "
+          "ca-certificates, or name a CA file");
     }
   }
   Certificates certificates;

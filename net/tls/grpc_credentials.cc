@@ -50,8 +50,9 @@ class LiveServerCredentials final : public grpc::ServerCredentials {
     std::shared_ptr<const Certificates> now = port->certificates->current();
     if (now == port->used) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair = {now->key.c_str(), now->cert.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        port->certificates->files().verifies_clients() ? now->ca.c_str() : nullptr, &pair, 1);
+    // gRPC 1.51 aborts without any authority, also if it requests no certificates.
+    const std::string& authority = port->certificates->files().verifies_clients() ? now->ca : now->cert;
+    *config = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);
     port->used = std::move(now);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }

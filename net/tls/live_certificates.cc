@@ -13,8 +13,7 @@ constexpr Nanos kLookEvery = 2 * kSecond;
 
 absl::StatusOr<std::shared_ptr<LiveCertificates>> LiveCertificates::Load(const TlsFiles& files, Options options) {
   PS_ASSIGN_OR_RETURN(Certificates certificates, ReadCertificates(files, options.now()));
-  return std::shared_ptr<LiveCertificates>(
-      new LiveCertificates(files, std::move(options), std::move(certificates)));
+  return std::shared_ptr<LiveCertificates>(new LiveCertificates(files, std::move(options), std::move(certificates)));
 }
 
 LiveCertificates::LiveCertificates(TlsFiles files, Options options, Certificates certificates)

@@ -31,7 +31,9 @@ class LiveCertificates {
 
   // Reads the files. Errors are those of ReadCertificates.
   static absl::StatusOr<std::shared_ptr<LiveCertificates>> Load(const TlsFiles& files, Options options);
-  static absl::StatusOr<std::shared_ptr<LiveCertificates>> Load(const TlsFiles& files) { return Load(files, Options()); }
+  static absl::StatusOr<std::shared_ptr<LiveCertificates>> Load(const TlsFiles& files) {
+    return Load(files, Options());
+  }
 
   // Waits for a look at the files that is under way.
   ~LiveCertificates();
@@ -55,7 +57,7 @@ class LiveCertificates {
 
   const TlsFiles files_;
   const Options options_;
-  Mutex refreshing_;  // held by a Refresh, also while it reads files: one at a time
+  Mutex refreshing_;                                     // held by a Refresh, also while it reads files: one at a time
   absl::Status suspected_ ABSL_GUARDED_BY(refreshing_);  // the fault that the last look found
   mutable Mutex mutex_;
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);

@@ -51,11 +51,12 @@ absl::Status UseCertificates(const Certificates& certificates, SSL_CTX* context)
   }
   if (!certificates.ca.empty()) {
     X509_STORE* const store = SSL_CTX_get_cert_store(context);
-    used = ForEach(certificates.ca, [store](X509* certificate) {
-             const bool added = X509_STORE_add_cert(store, certificate) == 1;  // shares it
-             if (added) X509_free(certificate);
-             return added;
-           }) &&
+    used = ForEach(certificates.ca,
+                   [store](X509* certificate) {
+                     const bool added = X509_STORE_add_cert(store, certificate) == 1;  // shares it
+                     if (added) X509_free(certificate);
+                     return added;
+                   }) &&
            used;
   }
   ERR_clear_error();

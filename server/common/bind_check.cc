@@ -10,7 +10,9 @@ absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
   PS_ASSIGN_OR_RETURN(const net::Address address, net::ParseAddress(listen));
   if (insecure || address.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "listening on ", listen, " would let the network read and command this daemon in plaintext; listen on 127.0.0.1:",
+      "listening on ", listen,
+      " would let the network read and command this daemon in plaintext; encrypt it with "
+      "--tls-cert and --tls-key, listen on 127.0.0.1:",
       address.port, ", or allow it on a network that you trust with --insecure (insecure: true in the configuration)"));
 }
 

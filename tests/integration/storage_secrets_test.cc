@@ -29,6 +29,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/mutex.h"
+#include "tests/server/http/raw_client.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/http_server/fake_clouds.h"
 #include "tests/support/http_server/fake_s3.h"
@@ -178,8 +179,10 @@ std::vector<Sources> AllSources() {
         google,
         {"AZURE_FEDERATED_TOKEN_FILE", "{HOME}/token"},
         {"AZURE_CLIENT_ID", "client"},
-        {"AZURE_TENANT_ID", "tenant"}},
+        {"AZURE_TENANT_ID", "tenant"},
+        {"PENSTOCK_HTTP_AUTHORIZATION_FILE", "{HOME}/web"}},
        {{"token", "hunter2-federated"},
+        {"web", "Bearer hunter2-web-file\n"},
         {"google.json",
          R"({"type": "external_account", "audience": "a", "subject_token_type": "jwt", "token_url": "{URL}/token", )"
          R"("credential_source": {"file": "{HOME}/token"}})"}}},
@@ -319,8 +322,8 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
 
 TEST_P(StorageSecrets, AppearNowhere) {
   support::Process daemon({PENSTOCKD, "standalone", "--listen", "127.0.0.1:0", "--port-file", out_.File("port"),
-                           "--state-dir", state_.path(), "--log-level", "trace", "--data-root", "s3=s3://photos",
-                           "--data-root", "gs=gs://photos", "--data-root", "az=az://photos"},
+                           "--http", "127.0.0.1:0", "--state-dir", state_.path(), "--log-level", "trace", "--data-root",
+                           "s3=s3://photos", "--data-root", "gs=gs://photos", "--data-root", "az=az://photos"},
                           out_.File("daemon.log"));
   ASSERT_TRUE(support::WaitUntil([&] {
     return ReadWholeFile(out_.File("port")).value_or("").find('\n') != std::string::npos;
@@ -345,11 +348,23 @@ TEST_P(StorageSecrets, AppearNowhere) {
     EXPECT_EQ(Run(absl::StrCat("verify ", scheme, "://photos/denied/data-00000"), &said), 1) << said;
     Run(absl::StrCat("explain set-of-", scheme));
   }
-  if (std::getenv("PENSTOCK_HTTP_AUTHORIZATION") != nullptr) {
+  if (std::getenv("PENSTOCK_HTTP_AUTHORIZATION") != nullptr ||
+      std::getenv("PENSTOCK_HTTP_AUTHORIZATION_FILE") != nullptr) {
     EXPECT_EQ(Run("verify https://127.0.0.1:1/data-00000", &said), 1) << said;
   }
   for (const char* command : {"status", "status --json", "workers --json", "jobs --json", "shards set-of-s3"}) {
     EXPECT_EQ(Run(command, &said), 0) << command << ": " << said;
+  }
+  const std::string log = ReadWholeFile(out_.File("daemon.log")).value_or("");
+  const std::string listens = "HTTP listens on 127.0.0.1:";
+  ASSERT_NE(log.find(listens), std::string::npos) << log;
+  const int http = std::atoi(log.c_str() + log.find(listens) + listens.size());
+  for (const std::string path : {"/metrics", "/api/v1/status", "/readyz", "/healthz"}) {
+    server::RawClient client(http);
+    client.Get(path);
+    const std::string page = client.Answer();
+    EXPECT_TRUE(absl::StartsWith(page, "HTTP/1.1 200 ")) << page;
+    ExpectNothingSecretIn(page, path);
   }
   EXPECT_EQ(clouds->asked(), (std::set<std::string>{"az", "gs", "s3"})) << "of them all keys were used";
   daemon.Signal(SIGTERM);

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
+#include "net/tls/handshake_fault.h"
 #include "transport/grpc/byte_buffer.h"
 #include "transport/grpc/lane_metadata.h"
 #include "transport/lanes/laned_client.h"
@@ -49,6 +50,7 @@ class GrpcClientStream final : public MessageStream,
   GrpcClientStream(const WorkerAddress& worker, const net::ClientSecurity& security, const LaneCall& lane,
                    std::shared_ptr<StreamEvents> events, absl::Status fault)
       : peer_(Peer::Network(worker.network)),
+        security_(security),
         fault_(std::move(fault)),
         events_(std::move(events)),
         channel_(fault_.ok() ? net::MakeChannel(worker.network, net::ChannelUse::kRows, security, worker.tls_name)
@@ -127,7 +129,7 @@ class GrpcClientStream final : public MessageStream,
       MutexLock lock(&mutex_);
       self = std::move(self_);
     }
-    events_->OnClosed(fault_.ok() ? net::FromGrpc(status) : fault_);
+    events_->OnClosed(fault_.ok() ? net::ExplainHandshake(net::FromGrpc(status), security_) : fault_);
     events_.reset();
   }
 
@@ -167,6 +169,7 @@ class GrpcClientStream final : public MessageStream,
   }
 
   const Peer peer_;
+  const net::ClientSecurity security_;
   const absl::Status fault_;
   std::shared_ptr<StreamEvents> events_;
   grpc::ClientContext context_;

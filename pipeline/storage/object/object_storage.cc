@@ -1,7 +1,6 @@
 #include "pipeline/storage/object/object_storage.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <random>
 #include <utility>
@@ -237,12 +236,10 @@ struct ObjectStorage::Listing {
 };
 
 ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
-  const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
   const Environment environment = Environment::Process();
   return {.s3 = S3Options::FromEnvironment(environment),
           .gcs = GcsOptions::FromEnvironment(environment),
-          .environment = environment,
-          .http_authorization = authorization == nullptr ? "" : authorization};
+          .environment = environment};
 }
 
 ObjectStorage::ObjectStorage(Options options)
@@ -252,8 +249,9 @@ ObjectStorage::ObjectStorage(Options options)
   service(ObjectScheme::kS3) = MakeS3Service(options_.s3, options_.environment, http_.get());
   service(ObjectScheme::kGcs) = MakeGcsService(options_.gcs, options_.environment, http_.get());
   service(ObjectScheme::kAzure) = MakeAzureService(options_.environment, http_.get());
-  service(ObjectScheme::kHttp) = MakeHttpService(options_.http_authorization);
-  service(ObjectScheme::kHttps) = MakeHttpService(options_.http_authorization);
+  const auto authorization = std::make_shared<HttpAuthorization>(options_.environment, options_.clock);
+  service(ObjectScheme::kHttp) = MakeHttpService(authorization);
+  service(ObjectScheme::kHttps) = MakeHttpService(authorization);
   for (const auto& made : services_) PS_CHECK(made != nullptr);
 }
 

@@ -49,8 +49,7 @@ class ObjectStorage final : public Storage {
   struct Options {
     S3Options s3;
     GcsOptions gcs;
-    Environment environment;         // where keys and Azure's account are looked up
-    std::string http_authorization;  // value of a header, for HTTPS; secret
+    Environment environment;  // where keys, Azure's account and the authorization for web servers are looked up
     // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
@@ -59,7 +58,7 @@ class ObjectStorage final : public Storage {
     size_t part_bytes = size_t{8} << 20;  // of uploads. S3 requires at least 5 MiB, Google multiples of 256 KiB.
     int parts_under_way = 4;              // concurrent parts of an upload. Each is in memory twice while it is sent.
 
-    // Reads PENSTOCK_HTTP_AUTHORIZATION, and the variables of S3Options, GcsOptions and the sources of keys.
+    // Reads the variables of S3Options, GcsOptions, the sources of keys and HttpAuthorization.
     static Options FromEnvironment();
   };
   explicit ObjectStorage(Options options);

@@ -39,7 +39,8 @@ class CertificatesTest : public ::testing::Test {
 
 TEST_F(CertificatesTest, AreReadWithTheirNamesAndEnd) {
   const absl::Time ends = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()) + 1000);
-  const CertifiedKey issued = authority_.Issue({.names = {"DNS:w1.example", "DNS:*.pods.example", "IP:10.0.0.7"}, .ends = ends});
+  const CertifiedKey issued =
+      authority_.Issue({.names = {"DNS:w1.example", "DNS:*.pods.example", "IP:10.0.0.7"}, .ends = ends});
   WriteCertificates(folder_.path(), authority_, issued);
   const absl::StatusOr<Certificates> read = ReadCertificates(files(), absl::Now());
   ASSERT_TRUE(read.ok()) << read.status();

@@ -9,9 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "base/status_mark.h"
 #include "net/channel.h"
 #include "net/coordinator_calls.h"
 #include "net/tls/client_security.h"
+#include "net/tls/handshake_fault.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/temp_folder.h"
@@ -77,6 +79,17 @@ class TlsTest : public ::testing::Test {
     if (!reply.ok()) return reply.status();
     return reply->blob();
   }
+  // Returns the message of a call that fails in its handshake.
+  std::string Fault(const TlsFiles& files, const std::string& address = "") {
+    CoordinatorCalls calls({address.empty() ? this->address() : address}, &MarkedError,
+                           files.empty() ? ClientSecurity() : ClientSecurity{client_side_.Load(files)});
+    return std::string(Call(&calls).status().message());
+  }
+  static absl::Status MarkedError(const absl::Status& error, const std::string&) {
+    EXPECT_TRUE(HasMark(error, kHandshakeFault)) << error;
+    EXPECT_TRUE(absl::IsUnavailable(error));
+    return error;
+  }
   std::shared_ptr<grpc::Channel> Channel(const TlsFiles& files, const std::string& tls_name = "") {
     return MakeChannel(address(), ChannelUse::kCalls, {client_side_.Load(files)}, tls_name);
   }
@@ -92,36 +105,31 @@ TEST_F(TlsTest, TheServerSeesTheNameInTheClientsCertificate) {
   EXPECT_EQ(*Call(Channel(client_side_.server())), "trainer-7");
 }
 
-TEST_F(TlsTest, AClientWithoutACertificateReachesTheGate) {
-  EXPECT_EQ(*Call(Channel(client_side_.only_ca())), "none");
-}
+TEST_F(TlsTest, AClientWithoutACertificateReachesTheGate) { EXPECT_EQ(*Call(Channel(client_side_.only_ca())), "none"); }
 
 TEST_F(TlsTest, AClientRejectsAServerOfAnotherAuthority) {
   client_side_.Write(stranger_, stranger_.Issue());
-  const absl::Status status = Call(Channel(client_side_.only_ca())).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(Fault(client_side_.only_ca()), HasSubstr("not signed by the CA in " + client_side_.only_ca().ca));
 }
 
 TEST_F(TlsTest, AClientRejectsAServerWithAnotherName) {
   server_side_.Write(authority_, authority_.Issue({.names = {"DNS:elsewhere.example"}}));
   server_certificates_->Refresh();
-  EXPECT_EQ(Call(Channel(client_side_.only_ca())).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Fault(client_side_.only_ca()), HasSubstr("its certificate is for other names"));
   EXPECT_EQ(*Call(Channel(client_side_.only_ca(), "elsewhere.example")), "none");
 }
 
 TEST_F(TlsTest, AServerRejectsACertificateOfAnotherAuthority) {
   client_side_.Write(authority_, stranger_.Issue());
-  EXPECT_EQ(Call(Channel(client_side_.server())).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Fault(client_side_.server()), HasSubstr("If it rejects the certificate " + client_side_.server().cert));
 }
 
-TEST_F(TlsTest, PlaintextAndTlsDoNotMeet) {
-  EXPECT_EQ(Call(MakeChannel(address())).status().code(), absl::StatusCode::kUnavailable);
+TEST_F(TlsTest, PlaintextAndTlsDoNotMeetAndTheClientNamesTheMissingFlag) {
+  EXPECT_THAT(Fault({}), HasSubstr("name the CA of its certificate with --tls-ca"));
   NameService plain;
   const absl::StatusOr<RunningServer> running = StartServer({"127.0.0.1", 0}, {&plain});
   ASSERT_TRUE(running.ok());
-  const auto channel = MakeChannel(running->address.ToString(), ChannelUse::kCalls,
-                                   {client_side_.Load(client_side_.only_ca())});
-  EXPECT_EQ(Call(channel).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Fault(client_side_.only_ca(), running->address.ToString()), HasSubstr("it serves plaintext"));
 }
 
 TEST_F(TlsTest, ChangedFilesAreUsedForNewConnectionsAndLeaveOpenOnes) {
@@ -145,9 +153,18 @@ TEST_F(TlsTest, ACallerFollowsItsChangedFilesWithTheNextCall) {
   EXPECT_EQ(*Call(&calls), "trainer-8");
 }
 
-TEST_F(TlsTest, ACallInTheSameProcessNeedsNoCertificate) {
-  EXPECT_EQ(*Call(ChannelInProcess(running_)), "none");
+TEST_F(TlsTest, AServerWithoutACaAsksForNoCertificate) {
+  NameService service;
+  const TlsFiles files = {server_side_.server().cert, server_side_.server().key, ""};
+  const absl::StatusOr<RunningServer> running =
+      StartServer({"127.0.0.1", 0}, {&service}, ChannelUse::kCalls, kMaxMessageBytes, server_side_.Load(files));
+  ASSERT_TRUE(running.ok()) << running.status();
+  const auto channel =
+      MakeChannel(running->address.ToString(), ChannelUse::kCalls, {client_side_.Load(client_side_.server())});
+  EXPECT_EQ(*Call(channel), "none");
 }
+
+TEST_F(TlsTest, ACallInTheSameProcessNeedsNoCertificate) { EXPECT_EQ(*Call(ChannelInProcess(running_)), "none"); }
 
 }  // namespace
 }  // namespace penstock::net

@@ -9,8 +9,9 @@
 
 namespace penstock::support {
 
-Control::Control(const std::string& address)
-    : address_(address), stub_(v1::Coordinator::NewStub(net::MakeChannel(address))) {}
+Control::Control(const std::string& address, const net::ClientSecurity& security)
+    : address_(address),
+      stub_(v1::Coordinator::NewStub(net::MakeChannel(address, net::ChannelUse::kCalls, security))) {}
 
 absl::StatusOr<v1::StatusReply> Control::Status() {
   grpc::ClientContext context;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "net/tls/client_security.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/wait_until.h"
 
@@ -13,7 +14,7 @@ namespace penstock::support {
 
 class Control {
  public:
-  explicit Control(const std::string& address);
+  explicit Control(const std::string& address, const net::ClientSecurity& security = {});
 
   absl::StatusOr<v1::StatusReply> Status();
   // Submits the job and waits until it is READY. Returns its error if it FAILED.

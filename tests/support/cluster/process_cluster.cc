@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "net/tls/client_security.h"
 
 namespace penstock::support {
 
@@ -76,7 +77,9 @@ uint64_t Process::Memory(const std::string& which) const {
 ProcessCluster::ProcessCluster(const ProcessClusterOptions& options, std::vector<sources::DataRoot> roots)
     : options_(options), roots_(std::move(roots)) {
   StartCoordinator("127.0.0.1:0");
-  control_ = std::make_unique<Control>(address_);
+  const absl::StatusOr<net::ClientSecurity> security = net::OpenClientSecurity(options_.tls);
+  PS_CHECK(security.ok());
+  control_ = std::make_unique<Control>(address_, *security);
   for (int i = 0; i < options_.workers; ++i) AddWorker();
 }
 

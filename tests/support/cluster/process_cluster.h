@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "net/tls/certificates.h"
 #include "tests/support/cluster/control.h"
 #include "tests/support/test_dataset.h"
 
@@ -44,6 +45,7 @@ struct ProcessClusterOptions {
   bool shared_memory = true;  // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
+  net::TlsFiles tls = {};  // of the test itself, to reach a coordinator whose flags have TLS
 };
 
 class ProcessCluster {

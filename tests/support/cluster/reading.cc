@@ -75,7 +75,7 @@ ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
 }
 
 ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
-  ConnectOptions connect;
+  ConnectOptions connect = plan.connect;
   connect.coordinator = coordinator;
   connect.open_timeout = absl::Seconds(30);
   auto reader = Reader::Open(connect, plan.options);

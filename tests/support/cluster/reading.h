@@ -34,6 +34,7 @@ struct ReadResult {
 };
 
 struct ReadPlan {
+  ConnectOptions connect;  // ReadThrough sets the coordinator
   ReaderOptions options;
   uint64_t max_steps = UINT64_MAX;
   absl::Duration timeout = absl::Seconds(30);  // for each step

@@ -1,6 +1,6 @@
 #include "pipeline/storage/object/http/http_dialect.h"
 
-#include <utility>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,8 +11,9 @@ HttpRequest HttpDialect::Request(const ObjectName& name) const {
   HttpRequest request;
   request.url = ToString(name);
   request.follow_redirects = true;
-  if (!authorization_.empty() && name.scheme == ObjectScheme::kHttps) {
-    request.headers.push_back(absl::StrCat("Authorization: ", authorization_));
+  if (authorization_ != nullptr && name.scheme == ObjectScheme::kHttps) {
+    const std::string value = authorization_->Value();
+    if (!value.empty()) request.headers.push_back(absl::StrCat("Authorization: ", value));
   }
   return request;
 }
@@ -46,7 +47,12 @@ absl::StatusOr<ObjectPage> HttpDialect::PageOf(const ObjectName& name, const Htt
 }
 
 ObjectError HttpDialect::ErrorOf(const ObjectName& name, const HttpResponse& response) {
-  return HttpError(name, response, "");
+  ObjectError error = HttpError(name, response, "");
+  const absl::Status fault = authorization_ == nullptr ? absl::OkStatus() : authorization_->fault();
+  if (!fault.ok() && (response.status == 401 || response.status == 403)) {
+    error.status = absl::Status(error.status.code(), absl::StrCat(error.status.message(), "; ", fault.message()));
+  }
+  return error;
 }
 
 }  // namespace penstock::storage

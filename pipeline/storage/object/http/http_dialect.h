@@ -2,9 +2,12 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_DIALECT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_DIALECT_H_
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "pipeline/storage/object/common/object_dialect.h"
+#include "pipeline/storage/object/http/http_authorization.h"
 
 namespace penstock::storage {
 
@@ -12,8 +15,9 @@ namespace penstock::storage {
 // signs.
 class HttpDialect final : public ObjectDialect {
  public:
-  // `authorization`: value of a header that is sent to all HTTPS servers ("Bearer ..."); empty: none.
-  explicit HttpDialect(std::string authorization = "") : authorization_(std::move(authorization)) {}
+  // `authorization` is sent to all HTTPS servers. Null: none.
+  explicit HttpDialect(std::shared_ptr<HttpAuthorization> authorization = nullptr)
+      : authorization_(std::move(authorization)) {}
 
   HttpRequest Head(const ObjectName& name) override;
   HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) override;
@@ -26,7 +30,7 @@ class HttpDialect final : public ObjectDialect {
  private:
   HttpRequest Request(const ObjectName& name) const;
 
-  const std::string authorization_;
+  const std::shared_ptr<HttpAuthorization> authorization_;
 };
 
 }  // namespace penstock::storage

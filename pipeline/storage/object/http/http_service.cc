@@ -9,7 +9,7 @@ namespace {
 
 class HttpService final : public ObjectService {
  public:
-  explicit HttpService(std::string authorization) : dialect_(std::move(authorization)) {}
+  explicit HttpService(std::shared_ptr<HttpAuthorization> authorization) : dialect_(std::move(authorization)) {}
 
   ObjectDialect* dialect() override { return &dialect_; }
 
@@ -19,7 +19,7 @@ class HttpService final : public ObjectService {
 
 }  // namespace
 
-std::unique_ptr<ObjectService> MakeHttpService(std::string authorization) {
+std::unique_ptr<ObjectService> MakeHttpService(std::shared_ptr<HttpAuthorization> authorization) {
   return std::make_unique<HttpService>(std::move(authorization));
 }
 

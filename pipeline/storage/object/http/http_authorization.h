@@ -1,0 +1,40 @@
+// The header Authorization for web servers.
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_AUTHORIZATION_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_AUTHORIZATION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "pipeline/storage/object/common/environment.h"
+
+namespace penstock::storage {
+
+// The value is that of the variable PENSTOCK_HTTP_AUTHORIZATION or, without it, the content of the file that
+// PENSTOCK_HTTP_AUTHORIZATION_FILE names. The file is read again after 10 s, so that a replaced file takes effect.
+// Thread-safe.
+class HttpAuthorization {
+ public:
+  // `environment`: null functions mean that nothing is set. `clock` must outlive this object.
+  HttpAuthorization(Environment environment, Clock* clock);
+
+  // Returns the value, such as "Bearer ...", or "" if there is none. If the file cannot be read again, returns its last
+  // content. Reads the file, which may block.
+  std::string Value();
+  // Returns why the file could not be read at the last attempt.
+  absl::Status fault() const;
+
+ private:
+  const Environment environment_;
+  Clock* const clock_;
+  const std::string path_;  // "": no file
+  mutable Mutex mutex_;
+  std::string value_ ABSL_GUARDED_BY(mutex_);
+  absl::Status fault_ ABSL_GUARDED_BY(mutex_);
+  Nanos read_again_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock::storage
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_HTTP_AUTHORIZATION_H_
