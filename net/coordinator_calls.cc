@@ -15,7 +15,7 @@ namespace penstock::net {
 // One call, with all its attempts.
 struct CoordinatorCalls::Call {
   Send send;
-  std::shared_ptr<v1::Coordinator::Stub> stub;  // of the current attempt
+  std::shared_ptr<v1::Coordinator::Stub> stub;  // stub of the current attempt
   absl::AnyInvocable<void(absl::Status) &&> end;
   std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
   size_t address = 0;  // index of the address that the current attempt calls
@@ -27,7 +27,7 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
   struct Peer {
     std::string address;
     std::shared_ptr<v1::Coordinator::Stub> stub;
-    std::shared_ptr<const Certificates> certificates;  // of the stub's channel; null: plaintext
+    std::shared_ptr<const Certificates> certificates;  // certificates of its channel; null: plaintext
   };
 
   // Returns the stub for an address. It has a new channel if the certificates have changed; calls in flight continue on

@@ -22,7 +22,7 @@
 namespace penstock::net {
 namespace {
 
-constexpr uint64_t kMostBytes = 8 << 20;  // of one file
+constexpr uint64_t kMostBytes = 8 << 20;  // limit of a file
 
 using X509Ptr = std::unique_ptr<X509, decltype(&X509_free)>;
 
@@ -91,7 +91,7 @@ absl::Status CheckChain(const TlsFiles& files, absl::Time now, const std::vector
   return absl::OkStatus();
 }
 
-// Returns the key, or null. OpenSSL asks no one for the password of an encrypted key.
+// Returns the key, or null. OpenSSL does not prompt for the password of an encrypted key.
 std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> ParseKey(const std::string& pem, bool* encrypted) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
                                                        &BIO_free);

@@ -42,7 +42,7 @@ class LiveServerCredentials final : public grpc::ServerCredentials {
 
   struct Port {
     const LiveCertificates* certificates;
-    std::shared_ptr<const Certificates> used;  // of the last configuration that gRPC got
+    std::shared_ptr<const Certificates> used;  // source of the last configuration for gRPC
   };
 
   static grpc_ssl_certificate_config_reload_status Fetch(void* user, grpc_ssl_server_certificate_config** config) {

@@ -29,12 +29,13 @@ std::string OfTlsClient(absl::string_view text, const TlsFiles& files) {
     return absl::StrCat("the TLS handshake failed (", text.substr(text.rfind(':') + 1), ")");
   }
   if (absl::StrContains(text, "is not in peer certificate")) {
-    return "its certificate is for other names than this address. Connect to a name in the certificate, or issue one for "
+    return "its certificate is for other names than this address. Connect to a name in the certificate, or issue one "
+           "for "
            "this name";
   }
   if (absl::StrContains(text, "Socket closed") && !files.cert.empty()) {
     return absl::StrCat("it closed the connection. If it rejects the certificate ", files.cert,
-                        ", its log says why; name one that its --tls-ca signs");
+                        ", its log has the reason; name a certificate that its --tls-ca signs");
   }
   return "";
 }

@@ -10,15 +10,15 @@
 
 namespace penstock::net {
 
-// The mark (base/status_mark.h) of an error whose message says which flag is missing or wrong, and on which side.
+// The mark (base/status_mark.h) of an error whose message names the missing or wrong flag and its side.
 inline constexpr std::string_view kHandshakeFault = "penstock.handshake_fault";
 
 // Returns the error of a call with `security`. If the handshake of its connection failed, replaces the message and sets
 // the mark. gRPC reports the cause only as text, in which this looks for the words of OpenSSL and gRPC 1.51.
 absl::Status ExplainHandshake(absl::Status error, const ClientSecurity& security);
 
-// Returns what a line of gRPC's log about a failed handshake means, for the log of a process that serves TLS. Returns ""
-// for other lines.
+// Returns what a line of gRPC's log about a failed handshake means, for the log of a process that serves TLS. Returns
+// "" for other lines.
 std::string ExplainHandshakeLog(std::string_view line);
 
 }  // namespace penstock::net

@@ -23,7 +23,7 @@
 namespace penstock::server {
 namespace {
 
-// Logs a failed handshake, each reason at most once a minute: anyone who reaches the port can cause it.
+// Logs a failed handshake, each reason at most once a minute, because every process that reaches the port can cause it.
 void LogHandshake(const std::string& reason) {
   struct Told {
     absl::Time at = absl::InfinitePast();

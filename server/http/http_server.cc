@@ -285,7 +285,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Linger() {
     EndBy(since_ + shared_->limits.linger);
     if (wire_.tls()) {
-      return wire_.SayEnd([self = shared_from_this()](const error_code&) {
+      return wire_.SendEnd([self = shared_from_this()](const error_code&) {
         if (!self->closed_) self->Close();
       });
     }

@@ -46,9 +46,9 @@ class HttpWire {
   void Handshake(Handler handler) {
     stream_->async_handshake(boost::asio::ssl::stream_base::server, std::move(handler));
   }
-  // Only with TLS: tells the client that no more bytes follow.
+  // Only with TLS: notifies the client that no more bytes follow.
   template <typename Handler>
-  void SayEnd(Handler handler) {
+  void SendEnd(Handler handler) {
     stream_->async_shutdown(std::move(handler));
   }
   template <typename Buffer, typename Handler>

@@ -192,8 +192,8 @@ class TlsStartTest : public TlsClusterTest {
  protected:
   // Starts a coordinator that must refuse to start. Returns its message.
   std::string Refusal(const std::vector<std::string>& flags) {
-    std::vector<std::string> arguments = {PENSTOCKD,     "coordinator",        "--listen",
-                                          "127.0.0.1:0", "--state-dir",        folder_.File("state")};
+    std::vector<std::string> arguments = {PENSTOCKD,     "coordinator", "--listen",
+                                          "127.0.0.1:0", "--state-dir", folder_.File("state")};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     const std::string log = folder_.File("refusal");
     support::Process process(arguments, log);
@@ -223,8 +223,8 @@ TEST_F(TlsStartTest, StandaloneNeedsNoCertificateForItself) {
   WriteCertificates(folder_.File("tls/now/coordinator"), authority_,
                     authority_.Issue({.names = {"DNS:public.example"}}));
   support::Process standalone({PENSTOCKD, "standalone", "--listen", "127.0.0.1:0", "--state-dir", folder_.File("state"),
-                               "--socket-dir", "", "--port-file", port_file, "--data-root", folder_.path(), "--tls-cert",
-                               File("coordinator", "cert"), "--tls-key", File("coordinator", "key")},
+                               "--socket-dir", "", "--port-file", port_file, "--data-root", folder_.path(),
+                               "--tls-cert", File("coordinator", "cert"), "--tls-key", File("coordinator", "key")},
                               folder_.File("standalone-log"));
   ASSERT_TRUE(support::WaitUntil([&] { return std::filesystem::exists(port_file); }))
       << ReadWholeFile(folder_.File("standalone-log")).value_or("");

@@ -16,7 +16,7 @@ struct CertifiedKey {
   std::string cert, key;
 };
 
-// What a certificate says.
+// The variable content of a certificate.
 struct CertificateText {
   std::vector<std::string> names = {"DNS:localhost", "IP:127.0.0.1"};  // alternative names in OpenSSL's form
   absl::Time begins = absl::Now() - absl::Hours(1);

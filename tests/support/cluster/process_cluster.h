@@ -45,7 +45,7 @@ struct ProcessClusterOptions {
   bool shared_memory = true;  // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
-  net::TlsFiles tls = {};  // of the test itself, to reach a coordinator whose flags have TLS
+  net::TlsFiles tls = {};  // the test's own files, to reach a coordinator with TLS
 };
 
 class ProcessCluster {

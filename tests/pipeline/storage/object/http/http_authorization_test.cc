@@ -15,8 +15,7 @@ class HttpAuthorizationTest : public ::testing::Test {
  protected:
   HttpAuthorization Make() {
     return HttpAuthorization({.variable = [this](const std::string& name) { return variables_[name]; },
-                              .file =
-                                  [this](const std::string& path) -> absl::StatusOr<std::string> {
+                              .file = [this](const std::string& path) -> absl::StatusOr<std::string> {
                                 ++reads_;
                                 if (files_.count(path) == 0) return absl::NotFoundError(path + ": no such file");
                                 return files_[path];
