@@ -2,12 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "tests/support/certificates/certificates.h"
@@ -21,6 +19,8 @@ using support::TestAuthority;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+const absl::Time kNow = absl::FromUnixSeconds(1'780'000'000);  // in 2026
+
 class CertificatesTest : public ::testing::Test {
  protected:
   CertificatesTest() { WriteCertificates(folder_.path(), authority_, authority_.Issue()); }
@@ -29,7 +29,7 @@ class CertificatesTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& content) {
     ASSERT_TRUE(WriteFileAtomically(folder_.File(name), content).ok());
   }
-  std::string Fault(const TlsFiles& files, absl::Time now = absl::Now()) {
+  std::string Fault(const TlsFiles& files, absl::Time now = kNow) {
     return std::string(ReadCertificates(files, now).status().message());
   }
 
@@ -38,11 +38,11 @@ class CertificatesTest : public ::testing::Test {
 };
 
 TEST_F(CertificatesTest, AreReadWithTheirNamesAndEnd) {
-  const absl::Time ends = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()) + 1000);
+  const absl::Time ends = kNow + absl::Seconds(1000);
   const CertifiedKey issued =
       authority_.Issue({.names = {"DNS:w1.example", "DNS:*.pods.example", "IP:10.0.0.7"}, .ends = ends});
   WriteCertificates(folder_.path(), authority_, issued);
-  const absl::StatusOr<Certificates> read = ReadCertificates(files(), absl::Now());
+  const absl::StatusOr<Certificates> read = ReadCertificates(files(), kNow);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->cert, issued.cert);
   EXPECT_EQ(read->key, issued.key);
@@ -59,11 +59,11 @@ TEST_F(CertificatesTest, AreReadWithTheirNamesAndEnd) {
 }
 
 TEST_F(CertificatesTest, EndWithTheFirstCertificateOfTheChainThatEnds) {
-  const absl::Time soon = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()) + 100);
+  const absl::Time soon = kNow + absl::Seconds(100);
   const CertifiedKey own = authority_.Issue();
   Write("cert.pem", own.cert + authority_.Issue({.ends = soon}).cert);
   Write("key.pem", own.key);
-  EXPECT_EQ(ReadCertificates(files(), absl::Now())->expires, soon);
+  EXPECT_EQ(ReadCertificates(files(), kNow)->expires, soon);
 }
 
 TEST_F(CertificatesTest, AKeyOfAnotherCertificateIsRejected) {
@@ -72,9 +72,10 @@ TEST_F(CertificatesTest, AKeyOfAnotherCertificateIsRejected) {
 }
 
 TEST_F(CertificatesTest, AnExpiredOrFutureCertificateIsRejectedWithItsDate) {
-  const absl::Time now = absl::Now();
-  EXPECT_THAT(Fault(files(), now + absl::Hours(48)), HasSubstr("cert.pem: it expired on 20"));
-  EXPECT_THAT(Fault(files(), now - absl::Hours(48)), HasSubstr("cert.pem: it is not valid before 20"));
+  EXPECT_THAT(Fault(files(), absl::FromUnixSeconds(4'102'444'800)),
+              HasSubstr("cert.pem: it expired on 2100-01-01 00:00 UTC; renew it"));
+  EXPECT_THAT(Fault(files(), absl::FromUnixSeconds(1'577'836'799)),
+              HasSubstr("cert.pem: it is not valid before 2020-01-01 00:00 UTC"));
 }
 
 TEST_F(CertificatesTest, FilesThatAreNoPemAreNamed) {
@@ -101,7 +102,7 @@ TEST_F(CertificatesTest, AMissingFileIsNamedWithItsUse) {
   std::filesystem::remove(folder_.File("key.pem"));
   EXPECT_THAT(Fault(files()), HasSubstr("private key "));
   EXPECT_THAT(Fault(files()), HasSubstr("key.pem"));
-  EXPECT_EQ(ReadCertificates(files(), absl::Now()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadCertificates(files(), kNow).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(CertificatesTest, ACertificateNeedsItsKeyAndAKeyItsCertificate) {

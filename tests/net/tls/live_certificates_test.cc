@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/temp_folder.h"
@@ -41,7 +41,7 @@ class LiveCertificatesTest : public ::testing::Test {
   support::TempFolder folder_;
   TestAuthority authority_;
   CertifiedKey first_ = authority_.Issue();
-  absl::Time now_ = absl::Now();
+  absl::Time now_ = absl::FromUnixSeconds(1'780'000'000);  // in 2026
   std::vector<LiveCertificates::Change> changes_;
   std::shared_ptr<LiveCertificates> live_;
 };
@@ -102,7 +102,7 @@ TEST_F(LiveCertificatesTest, ARemovedFileKeepsTheOldPair) {
 }
 
 TEST_F(LiveCertificatesTest, TheEndOfTheCertificateInUseIsAFault) {
-  now_ += absl::Hours(48);
+  now_ = absl::FromUnixSeconds(4'102'444'800);  // the certificate's end
   for (int look = 0; look < 3; ++look) live_->Refresh();
   EXPECT_EQ(live_->current()->cert, first_.cert);
   EXPECT_THAT(std::string(live_->fault().message()), HasSubstr("expired"));

@@ -65,9 +65,7 @@ struct TestAuthority::Parts {
 };
 
 TestAuthority::TestAuthority() : parts_(std::make_unique<Parts>()) {
-  CertificateText text;
-  text.ends = absl::Now() + absl::Hours(24 * 365);
-  parts_->certificate = MakeCertificate(parts_->key.get(), "test authority", text);
+  parts_->certificate = MakeCertificate(parts_->key.get(), "test authority", CertificateText());
   X509* const certificate = parts_->certificate.get();
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
   AddExtension(certificate, NID_basic_constraints, "critical,CA:TRUE");

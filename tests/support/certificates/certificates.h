@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace penstock::support {
@@ -19,8 +18,9 @@ struct CertifiedKey {
 // The variable content of a certificate.
 struct CertificateText {
   std::vector<std::string> names = {"DNS:localhost", "IP:127.0.0.1"};  // alternative names in OpenSSL's form
-  absl::Time begins = absl::Now() - absl::Hours(1);
-  absl::Time ends = absl::Now() + absl::Hours(24);
+  // By default, every test runs within the time of the certificate.
+  absl::Time begins = absl::FromUnixSeconds(1'577'836'800);  // 2020
+  absl::Time ends = absl::FromUnixSeconds(4'102'444'800);    // 2100
 };
 
 class TestAuthority {
