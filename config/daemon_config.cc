@@ -74,9 +74,9 @@ void CheckTls(const v1::TlsConfig& tls, std::vector<Mistake>* out) {
     out->push_back(
         {0, "tls.clients", "clients can be required to have certificates only with a CA file (--tls-ca FILE)"});
   }
-  if (tls.name().size() > 256) out->push_back({0, "tls.name", "at most 256 bytes"});
-  if (!tls.name().empty() && tls.cert().empty()) {
-    out->push_back({0, "tls.name", "is of no use without a certificate (--tls-cert)"});
+  if (tls.worker_name().size() > 256) out->push_back({0, "tls.worker_name", "at most 256 bytes"});
+  if (!tls.worker_name().empty() && tls.cert().empty()) {
+    out->push_back({0, "tls.worker_name", "is of no use without a certificate (--tls-cert)"});
   }
 }
 

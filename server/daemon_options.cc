@@ -110,7 +110,7 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
   if (flags.Given("tls-cert")) tls->set_cert(given.tls_cert);
   if (flags.Given("tls-key")) tls->set_key(given.tls_key);
   if (flags.Given("tls-ca")) tls->set_ca(given.tls_ca);
-  if (flags.Given("tls-name")) tls->set_name(given.tls_name);
+  if (flags.Given("tls-name")) tls->set_worker_name(given.tls_name);
   if (flags.Given("tls-clients")) {
     v1::TlsClients clients;
     if (!v1::TlsClients_Parse(absl::StrCat("TLS_CLIENTS_", absl::AsciiStrToUpper(given.tls_clients)), &clients)) {

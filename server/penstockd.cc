@@ -136,7 +136,7 @@ worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const Certif
   out.name = options.config.worker_settings().name();
   out.coordinator = options.config.coordinator();
   out.certificates = certificates;
-  out.tls_name = options.config.tls().name();
+  out.tls_name = options.config.tls().worker_name();
   out.rule = RuleOf(options.config.tls());
   out.insecure = options.config.insecure();
   out.roots = options.roots;

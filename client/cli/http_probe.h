@@ -27,9 +27,7 @@ struct ProbeTls {
 //   OK                  an HTTP answer with any status
 //   Unavailable         no connection
 //   DeadlineExceeded    no complete answer in time
-//   FailedPrecondition  something else than HTTP answered; with TLS, the server speaks no TLS, or its certificate is
-//   not
-//                       valid for the name
+//   FailedPrecondition  something else than HTTP answered, or the server's certificate is invalid
 absl::StatusOr<ProbeAnswer> ProbeHttp(const net::Address& address, const std::string& path,
                                       std::chrono::milliseconds timeout, const ProbeTls* tls = nullptr);
 

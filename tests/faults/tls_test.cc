@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -149,6 +151,29 @@ TEST_F(TlsClusterTest, AllCertificatesAndTheAuthorityChangeUnderAReadingTrainer)
   EXPECT_TRUE(used) << cluster.Logs();
   EXPECT_EQ(result.digest, PlainDigest(result.steps.size()));
   EXPECT_THAT(cluster.Logs(), HasSubstr("new connections use the changed certificate"));
+}
+
+TEST_F(TlsClusterTest, HealthChecksByHttpsNeedNoClientCertificate) {
+  support::ProcessClusterOptions options = Options(0);
+  options.coordinator_flags.insert(options.coordinator_flags.end(), {"--http", "127.0.0.1:0"});
+  support::ProcessCluster cluster(options, dataset_.roots);
+  const std::string logs = cluster.Logs(), listens = "HTTPS listens on ";
+  ASSERT_NE(logs.find(listens), std::string::npos) << logs;
+  std::string address = logs.substr(logs.find(listens) + listens.size());
+  address.resize(address.find('\n'));
+  const auto health = [&](const std::string& flags) {
+    const int status = std::system(
+        absl::StrCat("'", PENSTOCK, "' health ", address, " ", flags, " >'", folder_.File("health"), "' 2>&1").c_str());
+    return absl::StrCat(WEXITSTATUS(status), " ", ReadWholeFile(folder_.File("health")).value_or(""));
+  };
+  const std::string ca = absl::StrCat("--tls-ca '", File("trainer", "ca"), "'");
+  EXPECT_EQ(health(ca), "0 ok\n");
+  EXPECT_EQ(health(ca + " --live"), "0 ok\n");
+  EXPECT_THAT(health(ca + " --tls-name elsewhere.example"), HasSubstr("hostname mismatch"));
+  EXPECT_THAT(health(""), ::testing::StartsWith("1 "));
+  const support::TestAuthority stranger;
+  WriteCertificates(folder_.path(), stranger, stranger.Issue());
+  EXPECT_THAT(health(absl::StrCat("--tls-ca '", folder_.File("ca.pem"), "'")), ::testing::StartsWith("1 "));
 }
 
 TEST_F(TlsClusterTest, AProcessWithAKeyWritesNoCoreDump) {
