@@ -28,7 +28,7 @@ inline uint16_t FloatToHalf(float value) {
   return static_cast<uint16_t>(sign | half);
 }
 
-// Exact. A NaN keeps its sign and its payload.
+// Exact in the default rounding mode. A NaN keeps its sign and its payload.
 inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16, magnitude = static_cast<uint32_t>(half & 0x7FFF)
                                                                                 << 13;

@@ -15,8 +15,9 @@ namespace penstock::client {
 Allocator* DefaultAllocator();
 
 // A pool of blocks. Rounds sizes up to a multiple of 64, and large ones by at most an eighth, so that ragged batches
-// reuse blocks of different batches. Keeps free blocks of up to `max_free_bytes`. A block holds a reference to the
-// pool, because batches may outlive their reader. Thread-safe. Never calls the allocator under the lock.
+// reuse blocks of different batches. Keeps at most `max_free_bytes` bytes of free blocks in total. A block holds a
+// reference to the pool, because batches may outlive their reader. Thread-safe. Never calls the allocator under the
+// lock.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
   // `allocator` must outlive the pool. Null: DefaultAllocator().

@@ -17,8 +17,8 @@
 
 namespace penstock::cli {
 
-// Returns the folder of --out: an absolute path, or a URL to which `storage` can write. Returns a usage error for
-// others.
+// Returns --out as an absolute path, or as a URL to which `storage` can write. Returns a usage error if the name is
+// invalid, cannot be written, or contains a glob character.
 absl::StatusOr<std::string> OutputFolder(const storage::Storage& storage, const std::string& out);
 
 // Returns the error of a run that a signal stopped. Describes the files that remain in `folder`. In remote storage,
@@ -39,7 +39,8 @@ class ShardOutput {
 
   // Adds --out, --prefix, --shard-size, --order, --seed, --threads, --skip-bad, --json.
   void AddFlags(config::Flags* flags);
-  // Checks the combination of flags. `shuffle` is the default of --order. Must return OK before Write, folder and Glob.
+  // Checks --out, --order and --threads, and sets folder(). `shuffle` is the default of --order. Must return OK before
+  // Write, folder and Glob.
   absl::Status Check(bool shuffle);
 
   storage::Storage* storage() const { return storage_; }
@@ -51,8 +52,8 @@ class ShardOutput {
   void set_skip_bad() { skip_bad_ = true; }
 
   // Writes the source's records, then the companions, and skipped.txt if items were skipped. Prints the summary, which
-  // ends with `next_step`. `verb` is the text of the progress bar: "importing". After SIGTERM or SIGINT, stops and
-  // returns Stopped().
+  // ends with `next_step` unless --json is set. `verb` is the text of the progress bar: "importing". After SIGTERM or
+  // SIGINT, stops and returns Stopped().
   absl::Status Write(const imports::RecordSource& source, const std::string& verb,
                      std::vector<std::pair<std::string, std::string>> arguments, std::vector<Companion> companions,
                      const std::string& next_step) const;

@@ -22,9 +22,10 @@ struct StartCheck {
   bool accept_new_pipeline = false;
 };
 
-// Checks the step size and `saved`, the state to resume from. A job that mixes rows mixes aligned groups, which no
-// boundary between ranks or batches may split.
-//   FailedPrecondition   the state is of another plan or pipeline (both are named), or inside a group of mixed rows
+// Checks the step size and `saved`, the state to resume from. If a job mixes rows, it mixes them within groups of
+// `mix.group` consecutive rows. No boundary between ranks or batches may split a group.
+//   FailedPrecondition   the state is of another plan or pipeline (the message names the state's fingerprint and the
+//                        job's), or inside a group of mixed rows
 //   InvalidArgument      the step size splits groups (the message names sizes that do not), or the state is beyond the
 //                        end of the epoch
 absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,

@@ -1,7 +1,7 @@
 // The steps that are booked ahead of the trainer: the delivery core and the memory of its steps, behind one lock. The
 // control strand drives the core, copying tasks claim and fill rows, and the trainer takes steps.
 //
-// The lock is held for bookkeeping only, never while rows are copied, memory is allocated, or data is sent.
+// The lock is held for bookkeeping only, never while rows are copied, batches are allocated, or data is sent.
 #ifndef PENSTOCK_CLIENT_SESSION_WINDOW_H_
 #define PENSTOCK_CLIENT_SESSION_WINDOW_H_
 
@@ -78,7 +78,7 @@ class Window {
 
   // ---- The control strand.
   void ViewChanged(std::shared_ptr<const plan::View> view);
-  // Returns the commands to carry out, in order. Sets `next` to the latest time of the next call.
+  // Returns the commands to carry out, in order. Sets `next` to the time by which Tick must be called again.
   std::vector<Command> Tick(Nanos* next);
   void Book(uint64_t ordinal, std::shared_ptr<Step> step);
   // Marks records as bad, according to an update of the job.
@@ -89,7 +89,8 @@ class Window {
   void JudgeAway();
   // Ends the session with `why` after the trainer has taken the complete steps.
   void Fail(absl::Status why);
-  // Ends the session at once: the trainer's next Take returns `why`.
+  // Ends the session at once: the trainer's next Take returns `why`, unless the session was cancelled or its epochs are
+  // over.
   void JobGone(absl::Status why);
   Progress GetProgress() const;
   // Returns how long the trainer has waited for the head step, and one cause, in at most 160 bytes. Returns "" if it
@@ -110,8 +111,8 @@ class Window {
   // ---- Receiving. Any thread.
   void Heard(uint64_t stream);
   // Records that rows arrived through `carrier` (MessageStream::carrier). Must be called before their Claim, so that
-  // Stats includes the bytes of every step that the trainer has taken. The carrier of compressed rows is its name
-  // followed by kCompressed.
+  // Stats includes the bytes of every step that the trainer has taken. For compressed rows,
+  // `carrier` is MessageStream::carrier with kCompressed appended.
   static constexpr char kCompressed[] = "+zstd";
   // `note` is MessageStream::carrier_note. The last nonempty one is kept.
   void Carried(std::string_view carrier, std::string note, size_t payload_bytes);

@@ -21,7 +21,7 @@
 
 namespace penstock::net {
 
-// Thread-safe. Must be destroyed after its executor has stopped running its tasks. Calls may end later.
+// Thread-safe. Destroy it only when the executor runs none of its tasks. Calls of `put` may end later.
 class TraceTaker {
  public:
   using Done = std::function<void(absl::StatusOr<v1::PutTraceReply>)>;
@@ -39,7 +39,8 @@ class TraceTaker {
   ~TraceTaker() { mailbox_->Close(); }
 
   // Takes part in the trace as `process`. Ignores the order during another trace, or if it repeats the last one. At
-  // a trainer, `process` and `sessions` are the labels of its sessions, by which `penstock trace` finds its streams.
+  // a trainer, `process` is the label of the current session. `sessions` are the labels under which its streams were
+  // opened; `penstock trace` finds the streams by them.
   void Take(const v1::TraceOrder& order, const std::string& process, std::vector<std::string> sessions = {});
   // Ends the current trace and ignores further orders. Calls in flight may still end, without effect.
   void Stop();

@@ -1,6 +1,6 @@
-// Loops over all pixels of an image, used by the functions of adjust.h. Each loop except TurnHue has a vector version
-// (adjust_loops.cc, dispatched at run time). Each has a scalar version that gives the same bytes (adjust_scalar.cc).
-// Targets without vectors run the scalar version, and tests compare the vector version with it.
+// Loops over all pixels of an image, used by the functions of adjust.h. On x86, each loop except TurnHue has a vector
+// version (adjust_loops.cc, dispatched at run time). Each has a scalar version that gives the same bytes
+// (adjust_scalar.cc). Other CPUs run the scalar version, and tests compare the vector version with it.
 //
 // `in` and `out` may be the same memory with the same stride, unless a function states otherwise.
 #ifndef PENSTOCK_PIPELINE_IMAGE_ADJUST_LOOPS_H_

@@ -44,7 +44,7 @@ class SimCluster {
   void KillCoordinator() { coordinator_.Kill(); }
   void StartCoordinator() { coordinator_.Start(); }  // with the content of its store
 
-  // The coordinator's store. A coordinator that another writer supersedes ends its process.
+  // The coordinator's store. The coordinator's process ends if another process takes over the store.
   support::FakeStore& store() { return coordinator_.store(); }
   bool CoordinatorRuns() const { return coordinator_.loop() != nullptr; }
   // Returns the reasons why coordinators ended by themselves.

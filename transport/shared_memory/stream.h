@@ -90,7 +90,8 @@ class SharedMemoryStream final : public MessageStream,
   const Peer peer_;
   const std::shared_ptr<Ring> ring_;  // at the worker's end
   const bool shares_rows_;
-  const uint64_t window_;  // no OnWritten while several messages exceed this number of unreleased bytes
+  // OnWritten waits while the client holds at least two messages with more than this number of bytes.
+  const uint64_t window_;
 
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // nullopt after the end
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);

@@ -77,7 +77,7 @@ class Offer:
         return self.before if self.ready else self.after
 
     def ends(self, until: Optional[int]) -> bool:
-        """Returns True if this batch is the last one of epoch `until` (None: no epoch is the last one)."""
+        """Returns True if this batch is the last one of epoch `until` or of a later one (None: of no epoch)."""
         after = self.after
         return until is not None and after.received and after.last and after.epoch >= until
 
@@ -93,7 +93,11 @@ class _Ask:
         self.thread = threading.current_thread()
 
     def let_end(self, deadline: Deadline) -> None:
-        """Waits until the call ends, so that this thread may read the socket. Raises Late at the deadline."""
+        """Waits until the call ends, so that this thread may read the socket. Raises Late at the deadline.
+
+        For a call of the main thread, waits for at most _INTERRUPTED_AFTER instead, and then assumes that Ctrl-C
+        interrupted the call.
+        """
         while self.thread is not threading.current_thread() and self.thread.is_alive():
             # Ctrl-C may interrupt the main thread before it records the end, but no other thread.
             interruptible = self.thread is threading.main_thread()
@@ -149,7 +153,7 @@ class Stream:
         """Returns the next offer. The present one must be delivered. Raises Late at the deadline, without a lost batch.
 
         Also requests the batch after it, unless this is the last one of epoch `until`. `convert` converts a batch to
-        the loop's value. The trainer holds the batch after `kept`.
+        the loop's value. The trainer becomes the holder of the batch only when `kept` is called.
         """
         offer = self.offer
         self._busy = True
@@ -212,7 +216,10 @@ class Stream:
                 raise self.died() from None
 
     def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
-        """Returns the answer, or None without one or while another thread reads. Raises the error of an ended stream."""
+        """Returns the answer. Returns None if there is none in time, if another thread reads, or if the stream has ended.
+
+        Raises an error if the request cannot be sent, or if the stream is closed meanwhile.
+        """
         asking = _Ask()
         try:
             # Fetch, seek and ask first record that they begin, and then check whether another one has begun.

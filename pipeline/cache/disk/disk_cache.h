@@ -73,8 +73,8 @@ class DiskCache {
   // Bytes that Read needs besides the record's bytes.
   static constexpr size_t kReadOverhead = kDiskHeaderBytes;
 
-  // Opens the cache. Returns InvalidArgument if the folder has other files, FailedPrecondition if another process uses
-  // the folder, or the disk's error. Each names the folder.
+  // Opens the cache. Returns InvalidArgument if the folder is not marked as a cache and has files that do not belong to
+  // one, FailedPrecondition if another process uses the folder, or the disk's error. Each names the folder.
   static absl::StatusOr<std::shared_ptr<DiskCache>> Open(DiskCacheOptions options);
   // Writes the queued records.
   ~DiskCache();
@@ -91,7 +91,8 @@ class DiskCache {
 
   bool Contains(const CacheKey& key);
   // Reads the record of `length` bytes into `out`, which must have room for kReadOverhead more. Returns nullopt if the
-  // record is not cached or damaged, or if the disk fails. Blocks on the local disk. Counts a hit or a miss.
+  // record is not cached, if its entry is damaged, or if the disk fails. Blocks on the local disk. Counts a hit or a
+  // miss.
   std::optional<std::string_view> Read(const CacheKey& key, uint32_t length, char* out);
   void WillRead(const CacheKey& key, uint32_t length);
   // Offers a record that was read elsewhere. If its space is in use and there is room, the cache copies it and writes
@@ -122,7 +123,8 @@ class DiskCache {
   std::shared_ptr<DiskIndexMemory> IndexMemory();
   void Write(const CacheKey& key, const std::string& bytes);
   void EndUse(uint64_t space);
-  // Reopens spaces in use whose folders another process removed or replaced. Forgets unused ones.
+  // Reopens spaces in use whose folders another process removed or replaced. Drops unused spaces whose folders another
+  // process removed.
   void LookForRemoved();
   bool MakeRoom(uint64_t bytes);
   void Warn(const absl::Status& status);

@@ -1,7 +1,7 @@
 // The Huffman codes of a DEFLATE block as lookup tables. Pure.
 //
-// Accepts only codes that zlib accepts. It rejects over-subscribed and incomplete codes, except distance codes with a
-// single code of one bit, or with none. Source: RFC 1951, 3.2.5 to 3.2.7.
+// Accepts only codes that zlib accepts. It rejects over-subscribed and incomplete codes. Exception: a distance code may
+// be empty, or have one symbol whose code is one bit long. Source: RFC 1951, 3.2.5 to 3.2.7.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_DEFLATE_CODE_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_DEFLATE_CODE_H_
 
@@ -17,7 +17,7 @@ constexpr size_t kLiteralSymbols = 288, kDistanceSymbols = 32;
 // The meaning of the next bits as one number:
 //
 //   literals  kDeflateLiteral, the byte in bits 8 to 15, a second byte in bits 16 to 23, their number in bits 24 and 25
-//   number    a length or a distance: its base in bits 16 to 30, the bits of its code in bits 8 to 11
+//   number    a length or a distance: its base in bits 16 to 30, the length of its code in bits 8 to 11
 //   other     kDeflateOther with kDeflateTable, kDeflateBlockEnd, or neither for an invalid code
 //
 // For kDeflateTable, bits 8 to 23 are the index of the table's first entry. The bits after the first lookup select an
@@ -48,7 +48,7 @@ class LiteralCode {
  private:
   void FillPairs();
 
-  // At most half of the symbols need a second lookup.
+  // There are at most half as many tables for second lookups as symbols, because each table serves at least two.
   std::array<DeflateEntry, (1 << kLookBits) + kLiteralSymbols / 2 * (1 << (kMaxDeflateCode - kLookBits))> entries_;
 };
 

@@ -13,8 +13,8 @@ namespace penstock::image {
 // values become their high byte, and values below 8 bits are scaled to 0 to 255. A color beyond the palette is black,
 // as in Pillow. channels 3: RGB, 1: gray.
 //
-// `classes`: stores values like Pillow without a conversion: the numbers of palette colors, and 0 and 1 for black and
-// white. With 2 channels, stores all 16 bits of a value, the low byte first.
+// With `classes`, stores the values that Pillow gives before convert(): palette indexes, and 0 or 1 in 1-bit images.
+// With 2 channels, which require 16-bit values, stores all 16 bits of a value, the low byte first.
 void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, bool classes,
                     size_t step, uint8_t* out);
 

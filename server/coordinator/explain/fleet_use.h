@@ -30,8 +30,8 @@ struct FleetUse {
 FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<std::string, double>& weights);
 
 // Returns the worker that causes most of the trainer's waiting: at least six tenths of it, and at least 1.2 times an
-// equal share. Considers live workers with known counters. Returns null if none causes that much, or if there is only
-// one such worker.
+// equal share. Considers only live workers with known counters. Returns null if there are fewer than two of them, or if
+// none causes that much.
 const WorkerInput* Straggler(const ExplainInput& input, const SessionInput& trainer);
 
 // Returns whether the worker's capacity per thread is less than six tenths of the median of the other live workers.

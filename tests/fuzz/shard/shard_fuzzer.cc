@@ -1,6 +1,6 @@
-// Any bytes as a shard of any compression: indexed records can be read, and verifying gives the same result. The target
-// also uses the bytes as a stream of frames, repairs their CRCs to reach the code after their check, and compresses the
-// stream.
+// Any bytes as a shard of any compression. Checks that the reader can read as many records of an index as VerifyShard
+// reports, and that the compressed shard gives the same records. The target also uses the bytes as a stream of frames,
+// repairs their CRCs to reach the code after their check, and compresses the stream.
 #include <zlib.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using penstock::sources::Compression;
 
 constexpr uint64_t kLongestRecord = 1 << 20;
 
-// The content of a shard, by either way of reading it.
+// The content of a shard. Must be equal for the plain and for the compressed stream.
 struct Content {
   bool indexed = false;
   bool tar = false;
@@ -71,7 +71,7 @@ Content Check(std::string_view bytes, Compression compression) {
   auto reader = penstock::sources::ShardReader::Open(
       std::move(file), std::make_shared<const penstock::sources::ShardIndex>(*std::move(index)), {.max_cursors = 2});
   PS_CHECK(reader.ok());
-  // From the last to the first, so that each read starts at a restart point, then all at once.
+  // From the last to the first, so that each read starts at a restart point.
   const uint64_t count = (*reader)->index().record_count();
   std::string record;
   for (uint64_t k = count; k-- > 0;) {

@@ -1,4 +1,4 @@
-// Small files of formats other than JPEG, with the pixels of MakePixels. EncodePng makes PNG.
+// Small files of formats other than JPEG. For PNG, use EncodePng (pipeline/image/formats/png.h).
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_PICTURE_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_PICTURE_MAKER_H_
 
@@ -10,7 +10,7 @@ namespace penstock::image {
 // Returns MakePixels(width, height, 3, seed) with 24 bits per pixel.
 std::string MakeBmp(int width, int height, uint32_t seed);
 
-// Returns MakePixels(width, height, 1, seed) as colors of a gray palette: color i is 255 - i.
+// Returns a GIF whose palette indices are MakePixels(width, height, 1, seed). Palette entry i is the gray 255 - i.
 std::string MakeGif(int width, int height, uint32_t seed);
 
 struct WebpRecipe {

@@ -1,4 +1,4 @@
-// The contract of every storage.
+// The contract of every storage that can list.
 #ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_
 #define PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_
 
@@ -75,7 +75,7 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   EXPECT_TRUE(absl::IsCancelled(storage->StatAndWait(folder + "/a", {.stop = stop.get_token()}).status()));
   EXPECT_TRUE(absl::IsCancelled(storage->ListAndWait(folder, {.stop = stop.get_token()}).status()));
 
-  // Another state of the file is not the opened one.
+  // After the file has changed, a read returns the opened content or Aborted, never bytes of the new content.
   put(folder + "/a", "another content");
   const auto after = read(0, 4);
   if (after.ok()) {
@@ -118,7 +118,7 @@ inline void WritesHoldToTheContract(Storage* storage, const std::string& folder)
     EXPECT_EQ(content().value(), "third");
   }
 
-  // Opens a file in its listed state. The storage may notice a change only when it reads the file.
+  // Opens a file in its listed state. The storage may detect a change as late as the first read.
   const FileInfo info = storage->StatAndWait(name)->info;
   EXPECT_EQ(storage->OpenAndWait(name, {.listed = info}).value()->opened(), info);
   EXPECT_TRUE(storage->Put(name, "a longer content").ok());

@@ -1,8 +1,8 @@
 // Files that do not answer, like those of a network file system whose server is gone: calls about them do not return.
 //
-// hanging_files.cc replaces libc's calls about files. Linked into a test program it makes that program's own calls hang
-// (HangingFiles). Preloaded as the shared library hanging_files it makes the calls of another program hang
-// (HangingFilesEnvironment).
+// hanging_files.cc replaces some of libc's calls about files (HangingFiles). Linked into a test program it makes that
+// program's own calls hang (HangingFiles). Preloaded as the shared library hanging_files it makes the calls of another
+// program hang (HangingFilesEnvironment).
 #ifndef PENSTOCK_TESTS_SUPPORT_HANGING_FILES_HANGING_FILES_H_
 #define PENSTOCK_TESTS_SUPPORT_HANGING_FILES_HANGING_FILES_H_
 
@@ -11,7 +11,8 @@
 
 namespace penstock::support {
 
-// Makes this process's calls about files below `folder` hang. Hanging calls continue when this object is destroyed.
+// Makes this process's calls of open, pread, stat, fstat, realpath, opendir and posix_fadvise hang for paths that begin
+// with `folder`. Other calls about files return as usual. Hanging calls continue when this object is destroyed.
 class HangingFiles {
  public:
   explicit HangingFiles(const std::string& folder);
@@ -23,8 +24,8 @@ class HangingFiles {
   static int hanging();
 };
 
-// "NAME=VALUE" for another program. Its calls about files below `folder` hang while the file `trigger` exists, which
-// must not be below `folder`.
+// "NAME=VALUE" for another program. The same calls of that program hang while the file `trigger` exists, whose path
+// must not begin with `folder`.
 std::vector<std::string> HangingFilesEnvironment(const std::string& library, const std::string& folder,
                                                  const std::string& trigger);
 

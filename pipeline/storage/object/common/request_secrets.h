@@ -9,11 +9,14 @@
 
 namespace penstock::storage {
 
-// Returns the values of headers that hold a key or a token, the values of such fields of the URL and of a form, and
-// HttpRequest::secrets. Returns each in every form in which it may be written, longest first.
+// Returns the request's secrets, the longest first: HttpRequest::secrets, and the values of headers, of URL fields and
+// of form fields in the body that hold a key or a token. Returns the value of a field both as it is and
+// percent-decoded. Returns the other secrets as they are, and a header's value also without its scheme, such as
+// "Bearer".
 std::vector<std::string> SecretsOf(const HttpRequest& request);
 
-// Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.
+// Replaces each secret in the body by "(hidden)". Does not change the headers: error messages quote only content-range
+// and x-ms-error-code, which hold no part of the request's secrets.
 void Hide(const std::vector<std::string>& secrets, HttpResponse* response);
 
 }  // namespace penstock::storage

@@ -4,7 +4,7 @@
 //   3. The profile AWS_PROFILE ("default") of the files AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
 //      AWS_CONFIG_FILE (~/.aws/config). It has one of:
 //        aws_access_key_id, aws_secret_access_key, aws_session_token
-//        role_arn with source_profile: a role that STS grants to that profile's keys, which may be a role too
+//        role_arn with source_profile: a role that STS grants to that profile's keys. That profile may have a role_arn
 //        role_arn with credential_source or web_identity_token_file
 //        a login by `aws sso login`
 //        credential_process: a program that prints keys
@@ -40,8 +40,8 @@ class AwsKeySource {
   AwsKeySource(Environment environment, HttpClient* http);
   ~AwsKeySource();  // kills a program that still runs for its keys
 
-  // Calls `done` once, possibly inside the call. NotFound: there is no source of keys. The message names the sources
-  // that were tried.
+  // Calls `done` once, possibly inside the call. NotFound: there is no source of keys, or the token file of a source
+  // cannot be read. The message names the sources or the file.
   void Get(CallDone<AwsKeys> done);
   // Returns the last fetched keys, for requests that follow Get() directly. Empty if there are none.
   AwsKeys Current() const;
