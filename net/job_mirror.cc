@@ -129,6 +129,7 @@ absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
     entry->job.metadata = nullptr;
     entry->metadata_id = 0;
   } else if (record.metadata_id() != entry->metadata_id) {
+    entry->job.metadata = nullptr;
     entry->metadata_id = 0;
     return absl::InvalidArgumentError(absl::StrCat("job ", record.name(), ": its metadata is missing"));
   }
@@ -172,8 +173,11 @@ absl::StatusOr<JobChanges> JobMirror::Apply(const v1::WatchReply& reply) {
     if (absl::Status fits = Take(update, &entry); !fits.ok()) {
       // Take() has dropped the parts that did not fit from `entry`.
       if (before != jobs_.end()) {
-        before->second.job.view = entry.job.view;
-        before->second.job.decided = entry.job.decided;
+        WatchedJob& known = before->second.job;
+        if (update.record().uid() != known.record.uid()) entry = Entry();  // parts of another submission than `record`
+        known.metadata = entry.job.metadata;
+        known.view = entry.job.view;
+        known.decided = entry.job.decided;
         before->second.metadata_id = entry.metadata_id;
       }
       Lost();

@@ -232,6 +232,47 @@ TEST(JobMirror, WhatDoesNotFitIsNamedAndAskedForAnew) {
   EXPECT_TRUE(mirror.Apply(ReplyWith(7, ReadyJob("train", 7, 10))).ok());
 }
 
+TEST(JobMirror, MetadataChangesWithItsIdIfAnUpdateDoesNotFit) {
+  JobMirror mirror;
+  v1::JobUpdate whole = ReadyJob("train", 5, 9);
+  *whole.mutable_view() = ViewOf(3, {"a", "b"}, 4);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(5, whole)).ok());
+  // New metadata, and a step from a view that the mirror does not have.
+  v1::JobUpdate wrong = ReadyJob("train", 6, 10);
+  *wrong.add_view_deltas() = DeltaBetween(ViewOf(8, {"a"}, 4), ViewOf(9, {"b"}, 4));
+  ASSERT_FALSE(mirror.Apply(ReplyWith(6, wrong)).ok());
+  ASSERT_EQ(mirror.Held("train").metadata_id(), 10u);
+  // The coordinator relies on that id and sends no metadata.
+  v1::JobUpdate rest = ReadyJob("train", 7, 10);
+  rest.clear_metadata();
+  *rest.mutable_view() = ViewOf(9, {"b"}, 4);
+  const auto changes = mirror.Apply(ReplyWith(7, rest));
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_NE(changes->jobs.at(0).metadata, nullptr);
+  EXPECT_EQ(changes->jobs.at(0).metadata->snapshot().fingerprint(), 1000u);
+
+  // Without the new metadata, the mirror has none.
+  v1::JobUpdate bare = ReadyJob("train", 8, 11);
+  bare.clear_metadata();
+  ASSERT_FALSE(mirror.Apply(ReplyWith(8, bare)).ok());
+  EXPECT_EQ(mirror.Find("train")->metadata, nullptr);
+}
+
+TEST(JobMirror, HoldsNoPartOfAnotherSubmissionWhoseUpdateDoesNotFit) {
+  JobMirror mirror;
+  v1::JobUpdate whole = ReadyJob("train", 5, 9);
+  *whole.mutable_view() = ViewOf(3, {"a", "b"}, 4);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(5, whole)).ok());
+  v1::JobUpdate wrong = ReadyJob("train", 6, 10);
+  wrong.mutable_record()->set_uid(2);
+  *wrong.add_view_deltas() = DeltaBetween(ViewOf(8, {"a"}, 4), ViewOf(9, {"b"}, 4));
+  ASSERT_FALSE(mirror.Apply(ReplyWith(6, wrong)).ok());
+  EXPECT_EQ(mirror.Held("train").metadata_id(), 0u);
+  EXPECT_EQ(mirror.Held("train").view_number(), 0u);
+  EXPECT_EQ(mirror.Find("train")->metadata, nullptr);
+  EXPECT_TRUE(mirror.Apply(ReplyWith(6, ReadyJob("train", 6, 10))).ok());
+}
+
 TEST(JobMirror, StepsThatItHasTakenAreSkipped) {
   JobMirror mirror;
   const v1::View one = ViewOf(1, {"a"}, 4), two = ViewOf(2, {"a", "b"}, 4), three = ViewOf(3, {"b"}, 4);
