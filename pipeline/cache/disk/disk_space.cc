@@ -84,21 +84,23 @@ absl::Status DiskSpace::TakeUpIndex(size_t most_entries) {
   const std::string index_path = absl::StrCat(folder_, "/index"), records_path = absl::StrCat(folder_, "/records");
   PS_ASSIGN_OR_RETURN(const uint64_t records_size, SizeOf(records_fd_, records_path));
   std::vector<char> piece(kIndexPiece);
+  uint64_t next = 0;  // offset of the next entry in the index
   MutexLock lock(&mutex_);
   for (bool more = true; more;) {
-    PS_ASSIGN_OR_RETURN(const size_t n, ReadAt(index_fd_, index_end_, piece.size(), piece.data(), index_path));
+    PS_ASSIGN_OR_RETURN(const size_t n, ReadAt(index_fd_, next, piece.size(), piece.data(), index_path));
     more = n == piece.size();
     for (size_t at = 0; at + kDiskIndexEntryBytes <= n; at += kDiskIndexEntryBytes) {
-      const auto place = ParseDiskIndexEntry(space_, std::string_view(piece.data() + at, kDiskIndexEntryBytes));
-      // An entry's bytes are written before its index entry, directly after those of the previous entry.
-      if (!place.has_value() || place->offset != records_end_ || place->end() > records_size ||
-          offsets_.size() >= most_entries) {
+      if (offsets_.size() >= most_entries) {
         more = false;
         break;
       }
+      next += kDiskIndexEntryBytes;
+      const auto place = ParseDiskIndexEntry(space_, std::string_view(piece.data() + at, kDiskIndexEntryBytes));
+      // An entry's bytes are written before its index entry, after those of the previous entry.
+      if (!place.has_value() || place->offset < records_end_ || place->end() > records_size) continue;
       offsets_.insert_or_assign(place->record, place->offset);  // a damaged record is written again later in the file
       records_end_ = place->end();
-      index_end_ += kDiskIndexEntryBytes;
+      index_end_ = next;
     }
   }
   if (ftruncate(records_fd_, static_cast<off_t>(records_end_)) != 0) return ErrnoStatus(errno, records_path);

@@ -24,8 +24,8 @@ class DiskSpace {
   // Memory of an entry in the table, at the table's average load.
   static constexpr size_t kEntryMemory = 48;
 
-  // Opens `folder`, creating it if it does not exist, and loads its entries up to the first invalid one, but at most
-  // `most_entries`. Truncates both files after the last entry that it loads. Errors name the file.
+  // Opens `folder`, creating it if it does not exist, and loads its valid entries, but at most `most_entries`.
+  // Truncates both files after the last entry that it loads. Errors name the file.
   static absl::StatusOr<std::unique_ptr<DiskSpace>> Open(const std::string& folder, uint64_t space,
                                                          const std::string& about, size_t most_entries);
   ~DiskSpace();

@@ -195,6 +195,28 @@ TEST_F(DiskCacheTest, KeepsTheNewCopyOfADamagedRecordWhenReopened) {
   }
 }
 
+TEST_F(DiskCacheTest, KeepsTheEntriesAfterADamagedOne) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 5);
+  }
+  {
+    std::fstream file(SpaceFile("index"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(kDiskIndexEntryBytes + 3);
+    file << "damage";
+  }
+  for (int opening = 0; opening < 2; ++opening) {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    cache->Flush();
+    EXPECT_EQ(Held(cache.get(), 0, 5), opening == 0 ? 4u : 5u);
+    Fill(cache.get(), 1, 2);
+    EXPECT_EQ(Held(cache.get(), 0, 5), 5u);
+    EXPECT_EQ(cache->Stats().bytes, FilesBytes(folder()));
+  }
+}
+
 // The test kills a process at arbitrary moments while it writes.
 TEST_F(DiskCacheTest, AKilledProcessLeavesOnlyValidRecords) {
   for (int round = 0; round < 10; ++round) {
