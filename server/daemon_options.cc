@@ -24,7 +24,7 @@ const std::vector<std::string>& RoleNames() {
 struct Given {
   std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
-  std::string tls_cert, tls_key, tls_ca, tls_clients, tls_name;
+  std::string audit, tls_cert, tls_key, tls_ca, tls_clients, tls_name;
   bool insecure = false, log_json = false, core_dumps = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
            disk_cache_size = 0;
@@ -98,6 +98,9 @@ void AddFlags(Given* given, config::Flags* flags) {
       "(auto)");
   flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
+  flags->AddString("audit", &given->audit, "FILE",
+                   "append a JSON line for each control call (submit, cancel, delete, trace, drain) and each rejected "
+                   "call (none)");
   flags->AddSwitch("core-dumps", &given->core_dumps, "allow core dumps, which contain keys and rows");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
 }
@@ -120,6 +123,7 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
     tls->set_clients(clients);
   }
   if (flags.Given("insecure")) config->set_insecure(given.insecure);
+  if (flags.Given("audit")) config->set_audit(given.audit);
   if (flags.Given("core-dumps")) config->set_core_dumps(given.core_dumps);
   if (flags.Given("coordinator")) config->set_coordinator(given.coordinator);
   if (flags.Given("state-dir")) config->set_state_dir(given.state_dir);

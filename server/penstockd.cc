@@ -22,6 +22,7 @@
 #include "net/grpc_log.h"
 #include "net/tls/live_certificates.h"
 #include "pipeline/storage/files.h"
+#include "server/audit/audit_log.h"
 #include "server/common/bind_check.h"
 #include "server/common/core_dumps.h"
 #include "server/common/library_logs.h"
@@ -39,6 +40,7 @@ namespace penstock::server {
 namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
+constexpr std::chrono::seconds kAuditFlush(2);  // time for its last lines
 
 // Handles signals. The first one requests the end; a worker then drains. Before Begin(), while the data roots and the
 // state folder are opened, it ends the process at once, because storage that hangs would keep the process forever.
@@ -106,38 +108,51 @@ absl::StatusOr<CertificatesPtr> OpenCertificates(const v1::TlsConfig& tls) {
   return certificates;
 }
 
+// What all parts of the daemon share.
+struct Shared {
+  CertificatesPtr certificates;  // null: plaintext
+  AuditLog* audit = nullptr;     // null: none
+};
+
 // Returns the rule for the calls of clients.
-RpcRule RuleOf(const v1::TlsConfig& tls) {
+RpcRule RuleOf(const v1::TlsConfig& tls, AuditLog* audit) {
   const bool own_ca = !tls.ca().empty() && tls.ca() != "system";
-  return own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
+  RpcRule rule = own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
+  return audit == nullptr ? rule : audit->Audited(std::move(rule));
 }
 
-coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const CertificatesPtr& certificates,
+coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const Shared& shared,
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
-  out.certificates = certificates;
-  out.rule = RuleOf(options.config.tls());
+  out.certificates = shared.certificates;
+  out.rule = RuleOf(options.config.tls(), shared.audit);
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
   out.heartbeat_ms = options.config.coordinator_settings().heartbeat_ms();
   out.dead_after_ms = options.config.coordinator_settings().dead_after_ms();
+  if (shared.audit != nullptr) {
+    out.control_call_ended = [audit = shared.audit](const transport::Peer& peer, const RpcLine& rpc,
+                                                    std::string_view object, const absl::Status& outcome) {
+      audit->Record(peer, rpc, object, outcome);
+    };
+  }
   out.on_superseded = [ending](const absl::Status& why) {
     ending->Fail(absl::AbortedError(absl::StrCat("another coordinator has taken over: ", std::string(why.message()))));
   };
   return out;
 }
 
-worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const CertificatesPtr& certificates) {
+worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const Shared& shared) {
   const v1::WorkerConfig& settings = options.config.worker_settings();
   worker::WorkerOptions out;
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
   out.name = options.config.worker_settings().name();
   out.coordinator = options.config.coordinator();
-  out.certificates = certificates;
+  out.certificates = shared.certificates;
   out.tls_name = options.config.tls().worker_name();
-  out.rule = RuleOf(options.config.tls());
+  out.rule = RuleOf(options.config.tls(), shared.audit);
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
@@ -182,21 +197,20 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 }
 
 // Starts the HTTP port. Returns null without --http.
-absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const CertificatesPtr& certificates,
+absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const Shared& shared,
                                                       const DaemonParts& parts) {
   if (options.config.http().empty()) return nullptr;
   HttpOptions http;
   http.listen = options.config.http();
   http.insecure = options.config.insecure();
-  http.certificates = certificates;
+  http.certificates = shared.certificates;
   return DaemonHttp::Start(http, parts);
 }
 
-absl::Status RunCoordinator(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
+absl::Status RunCoordinator(const DaemonOptions& options, const Shared& shared, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator,
-                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, certificates, ending)));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
-                      StartHttp(options, certificates, {.coordinator = coordinator.get()}));
+                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, shared, ending)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, shared, {.coordinator = coordinator.get()}));
   ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
@@ -222,9 +236,9 @@ absl::Status ServeAsWorker(worker::Worker* worker, std::unique_ptr<DaemonHttp> h
   return absl::OkStatus();
 }
 
-absl::Status RunWorker(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options, certificates)));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, certificates, {.worker = worker.get()}));
+absl::Status RunWorker(const DaemonOptions& options, const Shared& shared, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options, shared)));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, shared, {.worker = worker.get()}));
   ending->Begin();
   // The worker already serves. It reports "ready" when trainers are able to find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
@@ -235,11 +249,11 @@ absl::Status RunWorker(const DaemonOptions& options, const CertificatesPtr& cert
   return ServeAsWorker(worker.get(), std::move(http), ending);
 }
 
-absl::Status RunStandalone(const DaemonOptions& options, const CertificatesPtr& certificates, Ending* ending) {
+absl::Status RunStandalone(const DaemonOptions& options, const Shared& shared, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator,
-                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, certificates, ending)));
+                      coordinator::Coordinator::Start(CoordinatorOptionsOf(options, shared, ending)));
   ending->Begin();
-  worker::WorkerOptions worker_options = WorkerOptionsOf(options, certificates);
+  worker::WorkerOptions worker_options = WorkerOptionsOf(options, shared);
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
   const std::string& listen = options.config.listen();
   worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");
@@ -247,12 +261,13 @@ absl::Status RunStandalone(const DaemonOptions& options, const CertificatesPtr& 
   worker_options.coordinator = coordinator->address();
   worker_options.coordinator_channel = coordinator->ChannelInProcess();
   // Clients reach the coordinator under a name in the same certificate, so any of its names will do.
-  if (certificates != nullptr && worker_options.tls_name.empty() && !certificates->current()->names.empty()) {
-    worker_options.tls_name = certificates->current()->names.front();
+  if (shared.certificates != nullptr && worker_options.tls_name.empty() &&
+      !shared.certificates->current()->names.empty()) {
+    worker_options.tls_name = shared.certificates->current()->names.front();
   }
   PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(worker_options));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http,
-                      StartHttp(options, certificates, {.coordinator = coordinator.get(), .worker = worker.get()}));
+                      StartHttp(options, shared, {.coordinator = coordinator.get(), .worker = worker.get()}));
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
   if (!ending->asked()) {
@@ -263,21 +278,34 @@ absl::Status RunStandalone(const DaemonOptions& options, const CertificatesPtr& 
   return ending->failure();
 }
 
-absl::Status Run(const DaemonOptions& options, Ending* ending) {
-  // Before the store is opened, so that these mistakes change nothing.
-  PS_ASSIGN_OR_RETURN(const CertificatesPtr certificates, OpenCertificates(options.config.tls()));
-  if (const std::string& http = options.config.http(); !http.empty() && certificates == nullptr) {
-    PS_RETURN_IF_ERROR(CheckPlaintextBind(http, options.config.insecure()));
-  }
+absl::Status RunRole(const DaemonOptions& options, const Shared& shared, Ending* ending) {
   switch (options.role) {
     case config::DaemonRole::kStandalone:
-      return RunStandalone(options, certificates, ending);
+      return RunStandalone(options, shared, ending);
     case config::DaemonRole::kCoordinator:
-      return RunCoordinator(options, certificates, ending);
+      return RunCoordinator(options, shared, ending);
     case config::DaemonRole::kWorker:
-      return RunWorker(options, certificates, ending);
+      return RunWorker(options, shared, ending);
   }
   return absl::InternalError("unknown role");
+}
+
+absl::Status Run(const DaemonOptions& options, Ending* ending) {
+  // Before the store is opened, so that these mistakes change nothing.
+  Shared shared;
+  PS_ASSIGN_OR_RETURN(shared.certificates, OpenCertificates(options.config.tls()));
+  if (const std::string& http = options.config.http(); !http.empty() && shared.certificates == nullptr) {
+    PS_RETURN_IF_ERROR(CheckPlaintextBind(http, options.config.insecure()));
+  }
+  if (!options.config.audit().empty()) {
+    // Never destroyed: its disk may hang.
+    static AuditLog* audit = nullptr;
+    PS_ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> opened, AuditLog::Open(options.config.audit()));
+    shared.audit = audit = opened.release();
+  }
+  const absl::Status status = RunRole(options, shared, ending);
+  if (shared.audit != nullptr) shared.audit->Flush(kAuditFlush);
+  return status;
 }
 
 int Main(const std::vector<std::string>& args) {

@@ -62,6 +62,11 @@ std::span<const RpcLine> RpcTable();
 // not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
 
+// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain) has ended. `object` is the job or the worker.
+// Called on any thread. Must not block.
+using ControlCallEnded = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+                                            const absl::Status& outcome)>;
+
 // Returns a rule that ends each call over the network with Unauthenticated unless its peer has shown a certificate.
 RpcRule RequireCertificate();
 

@@ -176,6 +176,27 @@ TEST_F(TlsClusterTest, HealthChecksByHttpsNeedNoClientCertificate) {
   EXPECT_THAT(health(absl::StrCat("--tls-ca '", folder_.File("ca.pem"), "'")), ::testing::StartsWith("1 "));
 }
 
+TEST_F(TlsClusterTest, TheAuditLogNamesWhoeverChangedAJobAndWhatWasRejected) {
+  support::ProcessClusterOptions options = Options(1);
+  const std::string audit = folder_.File("audit.json");
+  options.coordinator_flags.insert(options.coordinator_flags.end(), {"--audit", audit});
+  support::ProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  EXPECT_FALSE(cluster.control().Cancel("no-such-job").ok());
+  support::ReadPlan plan = Plan();
+  plan.connect.tls_cert = plan.connect.tls_key = "";
+  EXPECT_FALSE(support::ReadThrough(cluster.address(), plan).status.ok());
+  cluster.coordinator().Signal(SIGTERM);
+  EXPECT_EQ(cluster.coordinator().WaitForExit(), 0) << cluster.Logs();
+  const std::string text = ReadWholeFile(audit).value_or("");
+  const std::string name = R"("name": "spiffe://example/trainer", "object": )";
+  EXPECT_THAT(text, ::testing::ContainsRegex(absl::StrCat(R"("rpc": "Coordinator/Submit".*)", name, "\"",
+                                                          dataset_.job.name(), R"(", "outcome": "OK")")));
+  EXPECT_THAT(text, ::testing::ContainsRegex(absl::StrCat(R"("rpc": "Coordinator/Cancel".*)", name,
+                                                          R"("no-such-job", "outcome": "NOT_FOUND")")));
+  EXPECT_THAT(text, ::testing::ContainsRegex(R"("rpc": "Coordinator/OpenSession".*"outcome": "UNAUTHENTICATED")"));
+}
+
 TEST_F(TlsClusterTest, AProcessWithAKeyWritesNoCoreDump) {
   support::ProcessCluster cluster(Options(1), dataset_.roots);
   for (const pid_t pid : {cluster.coordinator().pid(), cluster.worker(0).process->pid()}) {

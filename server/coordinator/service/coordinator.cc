@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
-                                                        parts->files.get(), options.rule);
+                                                        parts->files.get(), options.rule, options.control_call_ended);
   PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kCalls,
                                                        net::kMaxMessageBytes, options.certificates));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),

@@ -76,6 +76,24 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Cont
   });
 }
 
+template <typename Req, typename Rep>
+grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply,
+                                                      const std::string& object) {
+  return gate_.Enter(rpc, context, [&] {
+    Reactor* reactor = context->DefaultReactor();
+    const transport::Peer peer = transport::PeerOf(*context);
+    const auto done = [this, reactor, reply, rpc, peer, object](const absl::Status& status, Reply* made) {
+      if (status.ok()) *reply = std::move(std::get<Rep>(*made));
+      if (control_call_ended_ != nullptr) {
+        control_call_ended_(peer, server::RpcTable()[static_cast<size_t>(rpc)], object, status);
+      }
+      reactor->Finish(net::ToGrpc(status));
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, peer);
+    return reactor;
+  });
+}
+
 template <typename Ask>
 grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context* context, Ask ask) {
   return gate_.Enter(rpc, context, [&] {
@@ -99,17 +117,17 @@ grpc::ServerUnaryReactor* CoordinatorService::WithFiles(server::Rpc rpc, Context
 
 grpc::ServerUnaryReactor* CoordinatorService::Submit(Context* context, const v1::SubmitRequest* request,
                                                      v1::SubmitReply* reply) {
-  return ApplyToState(server::Rpc::kSubmit, context, request, reply);
+  return Control(server::Rpc::kSubmit, context, request, reply, request->spec().name());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1::CancelRequest* request,
                                                      v1::CancelReply* reply) {
-  return ApplyToState(server::Rpc::kCancel, context, request, reply);
+  return Control(server::Rpc::kCancel, context, request, reply, request->job());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
                                                      v1::DeleteReply* reply) {
-  return ApplyToState(server::Rpc::kDelete, context, request, reply);
+  return Control(server::Rpc::kDelete, context, request, reply, request->job());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
@@ -149,7 +167,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
 
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
                                                          v1::StartTraceReply* reply) {
-  return ApplyToState(server::Rpc::kStartTrace, context, request, reply);
+  return Control(server::Rpc::kStartTrace, context, request, reply, request->job());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
@@ -175,7 +193,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
 
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
-  return ApplyToState(server::Rpc::kDrain, context, request, reply);
+  return Control(server::Rpc::kDrain, context, request, reply, request->worker());
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,

@@ -23,8 +23,14 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
   // server. `rule` decides about each call.
-  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcRule rule)
-      : gate_(std::move(rule)), loop_(loop), clock_(clock), blobs_(blobs), files_(files) {}
+  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcRule rule,
+                     server::ControlCallEnded control_call_ended = nullptr)
+      : gate_(std::move(rule)),
+        control_call_ended_(std::move(control_call_ended)),
+        loop_(loop),
+        clock_(clock),
+        blobs_(blobs),
+        files_(files) {}
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
@@ -55,6 +61,9 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Each handler starts in one of these functions, or in gate_.Enter itself.
   template <typename Req, typename Rep>
   Reactor* ApplyToState(server::Rpc rpc, Context* context, const Req* request, Rep* reply);
+  // As ApplyToState, for a control call about `object`.
+  template <typename Req, typename Rep>
+  Reactor* Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply, const std::string& object);
   template <typename Ask>
   Reactor* ReadState(server::Rpc rpc, Context* context, Ask ask);
   // Runs `work` on the thread for files, and passes it the call, which `work` must finish.
@@ -69,6 +78,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Nanos DeadlineOf(const Context& context) const;
 
   const server::RpcGate gate_;
+  const server::ControlCallEnded control_call_ended_;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;
