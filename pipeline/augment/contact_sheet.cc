@@ -105,12 +105,21 @@ void Tint(const image::ImageView& mask, const cv::Scalar& color, cv::Mat* bgr) {
   tinted.copyTo(*bgr, where);
 }
 
+uint64_t WidthOf(const SheetOptions& options) {
+  const uint64_t column = static_cast<uint64_t>(options.cell) + kGap;
+  return kMargin + (static_cast<uint64_t>(options.draws) + 1) * column + kGap;
+}
+
+uint64_t HeightOf(size_t rows, const SheetOptions& options) {
+  return kHeader + rows * (static_cast<uint64_t>(options.cell) + kLine + kGap) + kGap;
+}
+
 class Sheet {
  public:
   Sheet(size_t rows, const SheetOptions& options)
       : cell_(options.cell),
-        mat_(kHeader + static_cast<int>(rows) * (options.cell + kLine + kGap) + kGap,
-             kMargin + (options.draws + 1) * (options.cell + kGap) + kGap, CV_8UC3, cv::Scalar(245, 245, 245)) {}
+        mat_(static_cast<int>(HeightOf(rows, options)), static_cast<int>(WidthOf(options)), CV_8UC3,
+             cv::Scalar(245, 245, 245)) {}
 
   void Margin(const std::vector<std::string>& lines) {
     int y = kHeader + kLine;
@@ -305,11 +314,11 @@ absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std
   if (records.empty() || options.draws < 1 || options.cell < 16) {
     return absl::InvalidArgumentError("a contact sheet needs a record, a draw, and cells of 16 pixels or more");
   }
-  const uint64_t side = static_cast<uint64_t>(options.cell) + kGap + kLine;
-  if (records.size() > kMaxSide / side || static_cast<uint64_t>(options.draws) > (kMaxSide - kMargin) / side - 1) {
-    return absl::InvalidArgumentError(absl::StrCat("a sheet of ", records.size(), " records and ", options.draws,
-                                                   " draws is over ", kMaxSide,
-                                                   " pixels; ask for fewer, or for smaller cells"));
+  if (std::max(WidthOf(options), HeightOf(records.size(), options)) > kMaxSide) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a sheet of ", records.size(), " records and ", options.draws, " draws is ", WidthOf(options),
+                     " x ", HeightOf(records.size(), options), " pixels, and a side has at most ", kMaxSide,
+                     "; ask for fewer records or draws, or for smaller cells"));
   }
   try {
     return Render(job, plan, records, options);

@@ -25,7 +25,7 @@ struct SheetPartner {
 struct SheetRecord {
   std::string_view bytes;  // a serialized record of the job
   SampleKey key;           // key of its first draw
-  std::string caption;     // shown beside its row, such as "train-00001 #17"
+  std::string caption;     // shown below its first cell, such as "train-00001 #17"
   // Empty, or one entry per draw. An entry is nullopt if the draw's group is not mixed.
   std::vector<std::optional<SheetPartner>> partners = {};
 };
@@ -35,18 +35,19 @@ struct SheetOptions {
   int cell = 160;  // at least 16; side of a cell in pixels; pictures are scaled to fit
 };
 
-// Returns whether the job has a column of pictures to show. Returns false if the job has mistakes.
+// Returns whether the job has a column of pictures to show. Returns false if its features, ops or annotations have
+// mistakes.
 bool HasPictures(const v1::JobSpec& job);
 
 // Renders one row per record: the picture as decoded (or as read, for raw pixels), then its draws. The margin lists the
 // ops. Ops whose result is not image bytes (cast, normalize) are named but not applied. Mixed rows are mixed as bytes,
 // before those ops. Boxes are drawn, and masks tint the pixels (JobSpec.annotations). A record that fails shows its
 // error instead. Returns InvalidArgument if
-//   - the job has mistakes (the message names all of them);
+//   - the job's features, ops or annotations have mistakes (the message names all of them);
 //   - the job has no column of decoded or raw pictures;
 //   - there are no records, or a record has partners for some draws only;
 //   - an option is out of its limits;
-//   - the cells need more than 20000 pixels on a side.
+//   - the sheet needs more than 20000 pixels on a side.
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
                                                const SheetOptions& options = {});
 

@@ -111,6 +111,25 @@ TEST(ContactSheet, ShowsMixedRowsWithTheirPartners) {
   EXPECT_FALSE(RenderContactSheet(job, {record}, {.draws = 3, .cell = 40}).ok()) << "each draw needs a partner";
 }
 
+TEST(ContactSheet, HasAtMost20000PixelsOnASide) {
+  const v1::JobSpec job = ParseJob(
+      "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [20, 20, 3] }"
+      "features { key: 'label' type: INT64 }");
+  const std::string pixels = Plain(200, 0, 0);
+  const auto sheet = [&](size_t records, int draws) {
+    return RenderContactSheet(job, std::vector<SheetRecord>(records, SheetRecord{pixels, {.record_id = 1}, ""}),
+                              {.draws = draws, .cell = 16});
+  };
+  const auto widest = sheet(1, 894);
+  ASSERT_TRUE(widest.ok()) << widest.status();
+  EXPECT_EQ(image::ProbeImage(*widest)->width, 19996);
+  const auto highest = sheet(499, 1);
+  ASSERT_TRUE(highest.ok()) << highest.status();
+  EXPECT_EQ(image::ProbeImage(*highest)->height, 19992);
+  EXPECT_THAT(std::string(sheet(1, 895).status().message()), testing::HasSubstr("20018 x 72 pixels"));
+  EXPECT_THAT(std::string(sheet(500, 1).status().message()), testing::HasSubstr("350 x 20032 pixels"));
+}
+
 TEST(ContactSheet, ErrorsSayWhyThereIsNoSheet) {
   const std::string record = ImageRecord("x");
   EXPECT_THAT(std::string(RenderContactSheet(ImageJob(""), {{record, {}, ""}}).status().message()),
