@@ -346,6 +346,36 @@ def shards(tmp_path):
     return writer.result
 
 
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "train-*",
+        "train-00000-of-00001.tfrecord",
+        "train-?????-of-*",
+        "train.tfrecords.gz",
+        "cifar-10.record",
+        "cifar-2024.tfrec",
+        "_train data_.zlib",
+        "-é.x-*",
+        "photos.v2/*.tfrecord",
+        "photos-0000/[a-z]*",
+        "train-00000-of-00001",
+    ],
+)
+def test_a_job_has_the_name_that_init_gives(shards, tmp_path, glob):
+    shard = tmp_path / "named" / glob.replace("*", "x").replace("?????", "00000").replace("[a-z]", "a")
+    shard.parent.mkdir(parents=True)
+    shutil.copy(sorted((tmp_path / "data").glob("train-*.tfrecord"))[0], shard)
+    files = str(tmp_path / "named" / glob)
+    made = subprocess.run(
+        [BIN / "penstock", "init", files, "--out", tmp_path / "made.textproto", "--index-dir", tmp_path / "indexes"],
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    assert Job(files=files).name == Job.load(tmp_path / "made.textproto").name
+
+
 def test_init_gives_a_job_that_can_be_changed(shards, tmp_path):
     job = penstock.init(shards.files, name="made")
     assert job.name == "made"

@@ -164,9 +164,22 @@ def _feature(key: str, value: Any) -> Any:
 
 
 def _name_of(glob: str) -> str:
-    """Returns a job's name for its files: "train" for "/data/train-*"."""
-    stem = re.sub(r"[^A-Za-z0-9_.-].*$", "", os.path.basename(glob)).strip("-_.")
-    return stem or re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(os.path.dirname(glob))).strip("-_.") or "job"
+    """Returns the name that `penstock init` gives to a job of these files: "train" for "/data/train-*"."""
+    folder, _, name = glob.rpartition("/")
+    return _clean(name) or _clean(folder.rpartition("/")[2]) or "my-job"
+
+
+# The end of a shard's name: its format, or its number with at least 4 digits (cifar-10 keeps its number).
+_END = re.compile(r"(\.gz|\.zlib|\.tfrecords?|\.tfrec|\.record|-of|-[0-9]{4,})\Z")
+
+
+def _clean(name: str) -> str:
+    stem = re.split(r"[*?\[]", name, maxsplit=1)[0]
+    while _END.search(stem):
+        stem = _END.sub("", stem)
+    # The program replaces each byte, not each character.
+    safe = re.sub(rb"[^A-Za-z0-9_.-]", b"-", stem.encode("utf-8", "surrogateescape")).decode()
+    return safe.rstrip("-._").lstrip("-.")
 
 
 def _check_text(text: str, what: str) -> Dict[str, Any]:
