@@ -61,12 +61,19 @@ def _cuda_of(device: torch.device) -> Cuda:
 
 
 def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    return _page_locked(tensor, torch.Tensor.pin_memory, "pin_memory=True", "Leave pin_memory out")
+
+
+def _page_locked(
+    tensor: torch.Tensor, pin: Callable[[torch.Tensor], torch.Tensor], argument: str, without: str
+) -> torch.Tensor:
+    """Returns a page-locked copy. Raises MachineError, which names the loader's argument, if PyTorch cannot make it."""
     try:
-        return tensor.pin_memory()
+        return pin(tensor)
     except RuntimeError as error:
         raise MachineError(
-            f"pin_memory=True: PyTorch cannot page-lock {tensor.numel() * tensor.element_size()} bytes: {first_line(error)}. "
-            "Leave pin_memory out, or give this process more memory that it may lock"
+            f"{argument}: PyTorch cannot page-lock {tensor.numel() * tensor.element_size()} bytes: {first_line(error)}. "
+            f"{without}, or give this process more memory that it may lock"
         ) from error
 
 
@@ -167,7 +174,7 @@ class _OnDevice(Work[Any]):
 
     def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
         # After the copies of all columns, no tensor holds the batch's slot of the arena.
-        return self._cuda.to_device(self._cuda.pinned(tensor))
+        return self._cuda.to_device(_page_locked(tensor, self._cuda.pinned, "device='cuda'", "Leave device out"))
 
     def _registered(self, core: Core, sources: List[torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
         assert core.stream is not None

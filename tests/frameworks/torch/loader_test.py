@@ -193,6 +193,16 @@ def test_memory_that_cannot_be_page_locked_is_said_in_bytes(fake_torch, monkeypa
         next(iter(fake_torch("rows=2", columns="label", pin_memory=True)))
 
 
+def test_copies_to_a_device_that_cannot_be_page_locked_are_a_machine_error(fake_torch, monkeypatch):
+    class Full(StandIn):
+        def pinned(self, tensor):
+            raise RuntimeError("CUDA error: out of memory")
+
+    monkeypatch.setattr(_torch_work, "Cuda", Full)
+    with pytest.raises(penstock.MachineError, match="device='cuda': PyTorch cannot page-lock 16 bytes: CUDA error: out"):
+        next(iter(fake_torch("rows=2", columns="label", device="cuda")))
+
+
 @pytest.mark.parametrize("device", ["cudda", "cuda:x", "cuda:-3", 1.5, object()])
 def test_what_is_no_device_is_a_configuration_error(fake_torch, device):
     with pytest.raises(penstock.ConfigurationError, match="device=.* is not a device: "):
