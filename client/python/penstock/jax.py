@@ -172,7 +172,7 @@ def _part_of(sharding: Sharding) -> _Part:
     if sum(map(len, distinct)) != len(set().union(*distinct)) or len({len(part) for part in distinct}) > 1:
         raise ConfigurationError(
             "sharding: processes share some of their rows, or have different numbers of rows: give each process its "
-            "own part, or all processes the same part; or give rank= and world_size="
+            "own part, or all processes the same part"
         )
     rank = distinct.index(frozenset(mine))
     same = [process for process in sorted(rows) if rows[process] == mine]

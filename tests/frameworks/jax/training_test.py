@@ -92,3 +92,4 @@ def test_processes_with_unlike_parts_of_rows_are_refused(small_job):
         _, err = process.communicate(timeout=200)
         assert process.returncode != 0
         assert "processes share some of their rows, or have different numbers of rows" in err
+        assert "rank= and world_size=" not in err  # they do not help
