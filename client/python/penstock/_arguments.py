@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from numbers import Real
-from typing import Any, Callable, Dict, Mapping, TypeVar
+from typing import Any, Callable, Dict, Mapping, TypeVar, Union
 
 from ._errors import ConfigurationError
 from ._tracebacks import public_after
 
+Path = Union[str, "os.PathLike[str]"]
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
 _NO_WORKERS = "there are no worker processes; the feeder's threads prepare the rows, and threads= sets their number"

@@ -8,13 +8,14 @@ import tempfile
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
-from ._arguments import path_text
+from ._arguments import Path, path_text
 from ._checks import text_mistakes
 from ._commands import answer_of, run
+from ._connection import connection_of
 from ._errors import ConfigurationError
 from ._messages import CLASSES, SCHEMA
 from ._near_name import unknown as unknown_name
-from ._request import DataRoot, Path, data_roots
+from ._request import DataRoot, data_roots
 from ._tracebacks import meant, public
 
 _HEAD = "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n\n"
@@ -314,6 +315,9 @@ def submit(
     job: Union[Job, Path],
     *,
     coordinator: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
     replace: bool = False,
     wait: bool = True,
     timeout: Optional[float] = None,
@@ -322,25 +326,41 @@ def submit(
     `state`, `shards`, `records`, `bytes`.
 
     A second submission of the same job has no effect. The coordinator rejects another job of the same name unless
-    `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`.
+    `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`. `tls_ca`, `tls_cert` and `tls_key`
+    are those of Loader.
     """
+    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key)
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         flags = ["--json", *(["--replace"] if replace else []), *([] if wait else ["--no-wait"])]
-        said = run("submit", *flags, *_address(coordinator), "--", _argument(job, folder), timeout=timeout)
+        said = run("submit", *flags, *connection.flags(), "--", _argument(job, folder), timeout=timeout)
         return answer_of("submit", said)
 
 
 @public
-def status(*, coordinator: Optional[str] = None, timeout: Optional[float] = 60.0) -> Dict[str, Any]:
-    """Returns jobs, workers and readers, as `penstock status --json` prints them."""
-    return answer_of("status", run("status", "--json", *_address(coordinator), timeout=timeout))
+def status(
+    *,
+    coordinator: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
+    timeout: Optional[float] = 60.0,
+) -> Dict[str, Any]:
+    """Returns jobs, workers and readers, as `penstock status --json` prints them. `tls_ca`, `tls_cert` and `tls_key` are those
+    of Loader.
+    """
+    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key)
+    return answer_of("status", run("status", "--json", *connection.flags(), timeout=timeout))
 
 
 @public
-def cancel(job: str, *, coordinator: Optional[str] = None, timeout: Optional[float] = 60.0) -> None:
-    """Ends a job: notifies its readers and frees its name."""
-    run("cancel", *_address(coordinator), "--", job, timeout=timeout)
-
-
-def _address(coordinator: Optional[str]) -> List[str]:
-    return [f"--coordinator={coordinator}"] if coordinator is not None else []
+def cancel(
+    job: str,
+    *,
+    coordinator: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
+    timeout: Optional[float] = 60.0,
+) -> None:
+    """Ends a job: notifies its readers and frees its name. `tls_ca`, `tls_cert` and `tls_key` are those of Loader."""
+    run("cancel", *connection_of(coordinator, tls_ca, tls_cert, tls_key).flags(), "--", job, timeout=timeout)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union
 
-from ._arguments import rejects_foreign_arguments
+from ._arguments import Path, rejects_foreign_arguments
 from ._base import LoaderBase
 from ._batch import Batch
 from ._checks import check_job
 from ._columns import Columns, Selection
+from ._connection import connection_of
 from ._core import Core
 from ._description import describe
 from ._errors import ConfigurationError
 from ._loop import Loop, batches
 from ._map import MappedLoader
 from ._ranks import find_place
-from ._request import DataRoot, Path, data_roots, job_members
+from ._request import DataRoot, data_roots, job_members
 from ._settings import Settings, check_numbers, feeder_options, request_members
 from ._tracebacks import public
 
@@ -32,6 +33,10 @@ class Loader(LoaderBase):
     columns              names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each
                          batch is that column. Default: each batch is a `Batch` of all columns
     coordinator          "HOST:PORT" of the coordinator that serves the job. Default: PENSTOCK_COORDINATOR, if `job` is no file
+    tls_ca               use TLS: a PEM file of the authorities that sign the certificates of coordinator and workers. "system":
+                         those that this host trusts. Default: PENSTOCK_TLS_CA, otherwise plaintext
+    tls_cert, tls_key    PEM files of this trainer's certificate and its private key, if the servers require one. Default:
+                         PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY. New connections use changed files
     data_root            the folder of the job's files, several folders, or {name: folder}. Default: the job names their paths
     rank, world_size     this trainer's rank among the trainers. Default: the result of penstock.find_place
     group                a name that the ranks of one run share. Two concurrent runs on one served job need two names
@@ -72,6 +77,9 @@ class Loader(LoaderBase):
         *,
         columns: Columns = None,
         coordinator: Optional[str] = None,
+        tls_ca: Optional[Path] = None,
+        tls_cert: Optional[Path] = None,
+        tls_key: Optional[Path] = None,
         data_root: Optional[DataRoot] = None,
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
@@ -106,7 +114,7 @@ class Loader(LoaderBase):
         selection = Selection(columns)
         if rank is not None or world_size is not None:
             find_place(rank, world_size, environment={})  # checks the arguments; Opening.place reads the environment
-        members = job_members(job, coordinator)
+        members = job_members(job, connection_of(coordinator, tls_ca, tls_cert, tls_key))
         roots = data_roots(data_root)
         known = check_job(members, job, roots, timeout)
         if allow_missing and "job" in members:

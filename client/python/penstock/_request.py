@@ -6,35 +6,35 @@ import os
 import sys
 from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Union
 
-from ._arguments import path_text
+from ._arguments import Path, path_text
 from ._checks import is_job_file_name
+from ._connection import Connection
 from ._errors import ConfigurationError
 
-Path = Union[str, "os.PathLike[str]"]
 DataRoot = Union[Path, Sequence[Path], Mapping[str, Path]]
 
 
-def job_members(job: Any, coordinator: Optional[str]) -> Dict[str, Any]:
-    """Returns the members that name the job: `job` and an optional `coordinator`, or `job_file`, or `job_text`."""
+def job_members(job: Any, connection: Connection) -> Dict[str, Any]:
+    """Returns the members that name the job: `job` and those of the connection, or `job_file`, or `job_text`."""
     text = _text_of(job)
     if text is None and not isinstance(job, (str, os.PathLike)):
         raise ConfigurationError(f"a job is a file, a name or a penstock.Job, not {type(job).__name__}")
     path = "" if text is not None else os.fspath(job)
     names_a_file = not isinstance(job, str) or os.sep in path or is_job_file_name(path)
+    coordinator = connection.coordinator
     if coordinator is not None:
         if text is not None or names_a_file:
             raise ConfigurationError(
                 f"coordinator={coordinator!r} serves jobs by their names, and {'this' if text is not None else path} is "
                 f"{'a penstock.Job' if text is not None else 'a file'}: submit it (penstock.submit), and give its name"
             )
-        return {"job": path, "coordinator": coordinator}
+        return {"job": path, **connection.members()}
+    if text is None and not names_a_file and not os.path.isfile(path) and os.environ.get("PENSTOCK_COORDINATOR"):
+        return {"job": path, **connection.members()}
+    connection.check_unused()
     if text is not None:
         return {"job_text": text}
-    if _is_url(path):
-        return {"job_file": path}
-    if not names_a_file and not os.path.isfile(path) and os.environ.get("PENSTOCK_COORDINATOR"):
-        return {"job": path}
-    return {"job_file": os.path.abspath(path)}
+    return {"job_file": path if _is_url(path) else os.path.abspath(path)}
 
 
 def _is_url(path: str) -> bool:

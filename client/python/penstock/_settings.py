@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from ._arguments import check_number, path_text
+from ._arguments import Path, check_number, path_text
 from ._checks import JobFacts
 from ._errors import ConfigurationError
 from ._feeder import FeederOptions
-from ._request import Path
 from ._sizes import parse_size
 
 MAX_READ_THREADS = 512  # also the limit of a worker
