@@ -194,7 +194,7 @@ class RowMaker::Try {
           SubstitutesOf(job_.reader().snapshot(), progress_.key.seed, progress_.key.record_id);
       if (progress_.substitutes < substitutes.size()) {
         progress_.source = substitutes[progress_.substitutes++];
-        progress_.record_looked_up = progress_.decoded_looked_up = false;
+        progress_.record_looked_up = progress_.disk_looked_up = progress_.decoded_looked_up = false;
         return std::nullopt;
       }
     }
@@ -284,7 +284,8 @@ class RowMaker::Try {
     progress_.record_looked_up = *cached == nullptr;
     if (*cached != nullptr) return std::string_view(**cached);
     // A fetched record is in memory already.
-    if (options_.disk != nullptr && fetched_ == nullptr) {
+    if (options_.disk != nullptr && fetched_ == nullptr &&
+        (!progress_.disk_looked_up || options_.disk->Contains(key))) {
       if (const std::optional<std::string_view> found = ReadDisk(key, length); found.has_value()) return *found;
     }
     if (fetched_ == nullptr) {
@@ -319,6 +320,7 @@ class RowMaker::Try {
     const Nanos start = options_.clock->Now();
     char* const room = context_.record.Get(length + cache::DiskCache::kReadOverhead);
     const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
+    progress_.disk_looked_up = !found.has_value();
     if (!found.has_value()) return std::nullopt;
     made_.read_began = start;
     made_.read_ended = options_.clock->Now();

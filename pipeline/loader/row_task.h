@@ -13,9 +13,9 @@
 // before the read begins: kReading, then kAwaitsShard. A session that closes destroys its rows in any state but
 // kMaking.
 //
-// A task resumes where it stopped. Its place in the plan is computed once. A cache that lacked the row or its record
-// counts no second lookup, unless this row or another one has added the entry meanwhile. A row that waits for memory
-// does not keep an entry that it found, because no budget counts pinned entries.
+// A task resumes where it stopped. Its place in the plan is computed once. A retry does not repeat a lookup that missed,
+// unless the entry was added since. A row that waits for memory does not keep an entry that it found, because no budget
+// counts pinned entries.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 
@@ -48,7 +48,7 @@ constexpr int kRowStates = static_cast<int>(RowState::kDone) + 1;
 // Returns the state's name, for messages.
 std::string_view NameOf(RowState state);
 
-// Returns whether the drawing above has the transition.
+// Returns whether the drawing or the text above has the transition.
 bool MayMove(RowState from, RowState to);
 
 // Identifies a row of a loader. Never used twice.
@@ -81,6 +81,7 @@ class RowTask {
     bool keyed = false;              // `row_key` applies
     bool row_looked_up = false;      // the cache of rows lacks the row
     bool record_looked_up = false;   // the cache of records lacks `source`
+    bool disk_looked_up = false;     // the disk cache lacks `source`
     bool decoded_looked_up = false;  // the cache of decoded images lacks `source`
     uint8_t substitutes = 0;         // substitutes that were tried, including the current one
     int failed_reads = 0;
@@ -92,9 +93,12 @@ class RowTask {
   };
 
   RowRequest request;
-  uint64_t need = 0;                       // bytes that an earlier try needed; 0: unknown
-  bool looked_for = false;                 // its record was checked before its turn: PickToLookFor skips the row
-  std::shared_ptr<const void> hold;        // the ReadyWaiter of a parked row, then the `hold` of its OnReady
+  uint64_t need = 0;  // bytes that an earlier try needed; 0: unknown
+  // The loader has already considered reading its record early. PickToLookFor skips the row.
+  bool looked_for = false;
+  // While the row waits for its shard: its ReadyWaiter. Afterwards: the `hold` of OnReady, which keeps the index of
+  // that shard in memory.
+  std::shared_ptr<const void> hold;
   std::optional<batch::RowSlot> slot;      // memory of the row's columns, once it is reserved
   std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency. The storage shares it during a read
   Progress progress;

@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/fault.h"
 #include "pipeline/cache/byte_cache.h"
+#include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/test_dataset.h"
 
 namespace penstock::loader {
 namespace {
@@ -70,6 +73,31 @@ TEST(RowMaker, AMaskedRowOfDecidedRecordsReservesItsMemoryBeforeItsSlot) {
     EXPECT_EQ(FaultOf(made.fault), Fault::kWrongCrc);
     EXPECT_GE(memory.reserved_before_slot, kMakerRowBytes);
   }
+}
+
+TEST(RowMaker, ARetryCountsNoSecondMissOfTheDiskCache) {
+  const support::TempFolder folder;
+  cache::DiskCacheOptions on_disk;
+  on_disk.folder = folder.File("cache");
+  const auto disk = cache::DiskCache::Open(std::move(on_disk));
+  ASSERT_TRUE(disk.ok()) << disk.status();
+  const MemoryJob job = MakeMemoryJob(kMakerRecords, 10, kMakerRowBytes);
+  int failures = 1;
+  job.dataset->on_read = [&failures](uint64_t) {
+    return failures-- > 0 ? absl::UnavailableError("later") : absl::OkStatus();
+  };
+  DecidedRecords decided;
+  cache::ByteCache records(0), decoded(0);
+  cache::RowCache rows(0);
+  const RowMaker maker({.records = &records, .decoded = &decoded, .disk = disk->get(), .rows = &rows});
+  MakerContext context;
+  RowTask task({.session = 1, .number = 1}, RowRequest());
+  NotingMemory memory;
+  MadeRow first, second;
+  EXPECT_EQ(maker.Make(*job.job, decided, 0, &memory, &context, &task, &first), RowMaker::End::kNotReady);
+  EXPECT_EQ(maker.Make(*job.job, decided, 0, &memory, &context, &task, &second), RowMaker::End::kMade);
+  EXPECT_TRUE(second.status.ok()) << second.status;
+  EXPECT_EQ((*disk)->Stats().misses, 1u);
 }
 
 }  // namespace
