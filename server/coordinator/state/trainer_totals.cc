@@ -21,6 +21,28 @@ void TrainerTotals::Sums::Add(const Sums& other) {
   steps_waited_seconds += other.steps_waited_seconds;
 }
 
+TrainerTotals::Counters TrainerTotals::CountersOf(Nanos now, const v1::ReportSessionRequest& report) {
+  const v1::SessionTimes& times = report.times();
+  Counters counters;
+  counters.rows = report.rows();
+  counters.bytes = times.bytes_received();
+  counters.steps = times.steps();
+  counters.waited_seconds = times.waited_seconds();
+  counters.copy_seconds = times.copy_seconds() + times.seal_seconds();
+  counters.reported = now;
+  return counters;
+}
+
+TrainerTotals::Counters& TrainerTotals::LastOf(const SessionEntry& session, Rank* rank) {
+  const auto own = rank->sessions.find(session.id);
+  if (own != rank->sessions.end()) return own->second;
+  // The counters of a session that resumes another one continue those of the other one.
+  auto resumed = rank->sessions.extract(session.open.resumes());
+  if (resumed.empty()) return rank->sessions[session.id];
+  resumed.key() = session.id;
+  return rank->sessions.insert(std::move(resumed)).position->second;
+}
+
 void TrainerTotals::Add(Nanos now, const SessionEntry& session, const v1::ReportSessionRequest& report) {
   const Key key(session.open.job(), session.open.rank());
   auto found = ranks_.find(key);
@@ -32,18 +54,16 @@ void TrainerTotals::Add(Nanos now, const SessionEntry& session, const v1::Report
   Rank& rank = found->second;
   rank.world_size = session.open.world_size();
   rank.last_report = now;
-  // The first report of a session that resumes another one repeats what the other one has reported.
-  if (session.reports == 0 && !session.open.resumes().empty()) return;
-  const v1::SessionTimes& then = session.last.times();
-  const v1::SessionTimes& times = report.times();
-  const double waited = CounterGrowth(then.waited_seconds(), times.waited_seconds());
-  const uint64_t steps = CounterGrowth(then.steps(), times.steps());
+  Counters& last = LastOf(session, &rank);
+  const Counters counters = CountersOf(now, report);
+  const Counters then = std::exchange(last, counters);
+  const double waited = CounterGrowth(then.waited_seconds, counters.waited_seconds);
+  const uint64_t steps = CounterGrowth(then.steps, counters.steps);
   Sums& sums = rank.sums;
-  sums.rows += CounterGrowth(session.last.rows(), report.rows());
-  sums.bytes += CounterGrowth(then.bytes_received(), times.bytes_received());
+  sums.rows += CounterGrowth(then.rows, counters.rows);
+  sums.bytes += CounterGrowth(then.bytes, counters.bytes);
   sums.waited_seconds += waited;
-  const double copied = times.copy_seconds() + times.seal_seconds();
-  sums.copy_seconds += CounterGrowth(then.copy_seconds() + then.seal_seconds(), copied);
+  sums.copy_seconds += CounterGrowth(then.copy_seconds, counters.copy_seconds);
   rank.step_waited += waited;
   if (steps == 0) return;
   const double each = rank.step_waited / static_cast<double>(steps);
@@ -56,6 +76,9 @@ void TrainerTotals::Tick(Nanos now) {
   if (now < next_look_) return;
   next_look_ = now + kLookPause;
   std::erase_if(ranks_, [now](const auto& of) { return now - of.second.last_report > kKeep; });
+  for (auto& [key, rank] : ranks_) {
+    std::erase_if(rank.sessions, [now](const auto& of) { return now - of.second.reported > kKeep; });
+  }
 }
 
 }  // namespace penstock::coordinator

@@ -36,16 +36,28 @@ class TrainerTotals {
 
     void Add(const Sums& other);
   };
+  // The counters of a session's last report.
+  struct Counters {
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+    uint64_t steps = 0;
+    double waited_seconds = 0;
+    double copy_seconds = 0;
+    Nanos reported = 0;
+  };
   struct Rank {
     Sums sums;
+    std::map<std::string, Counters> sessions;  // by id; without the sessions that another one resumed
     uint32_t world_size = 1;
     Nanos last_report = 0;
     double step_waited = 0;  // wait for the next step so far
   };
   using Key = std::pair<std::string, uint32_t>;  // job, rank
 
-  // Adds the growth from the session's last report to `report`. Call it before the session's entry changes.
-  // Sessions of one job and rank, such as those of two runs, count together.
+  // Adds the growth from the session's last report to `report`. The first report of a session that resumes another one
+  // adds the growth from the last report of the other one. If that report is unknown, for example after a restart of
+  // the coordinator, it adds all that the session reports. Sessions of one job and rank, such as those of two runs,
+  // count together.
   void Add(Nanos now, const SessionEntry& session, const v1::ReportSessionRequest& report);
   // Forgets ranks without recent reports. Call it with each tick; most calls do nothing.
   void Tick(Nanos now);
@@ -53,6 +65,10 @@ class TrainerTotals {
   const std::map<Key, Rank>& ranks() const { return ranks_; }
 
  private:
+  static Counters CountersOf(Nanos now, const v1::ReportSessionRequest& report);
+  // Returns the counters of the last report of the session, or of the session that it resumes.
+  static Counters& LastOf(const SessionEntry& session, Rank* rank);
+
   std::map<Key, Rank> ranks_;
   Nanos next_look_ = 0;
 };

@@ -18,7 +18,8 @@ struct Trainer {
   SessionEntry session;
   TrainerTotals* totals;
 
-  explicit Trainer(TrainerTotals* sums, uint32_t rank = 0) : totals(sums) {
+  explicit Trainer(TrainerTotals* sums, uint32_t rank = 0, const std::string& id = "first") : totals(sums) {
+    session.id = id;
     session.open.set_job("train");
     session.open.set_rank(rank);
     session.open.set_world_size(8);
@@ -78,10 +79,10 @@ TEST(TrainerTotals, AWaitOverSeveralReportsCountsForItsStep) {
 TEST(TrainerTotals, ContinueWithTheNextSessionOfTheRank) {
   TrainerTotals totals;
   Trainer(&totals).Report(kSecond, 1, 10);
-  Trainer next(&totals);
-  next.Report(2 * kSecond, 0.5, 4);
-  next.Report(3 * kSecond, 0.5, 6);
-  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 160u);
+  Trainer next(&totals, 0, "next");
+  next.Report(2 * kSecond, 0.5, 14);
+  next.Report(3 * kSecond, 0.5, 16);
+  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 260u);
   EXPECT_DOUBLE_EQ(totals.ranks().at({"train", 0}).sums.waited_seconds, 1.5);
 }
 
@@ -89,11 +90,31 @@ TEST(TrainerTotals, DoNotCountTwiceWhatASessionReportedBeforeItResumed) {
   TrainerTotals totals;
   Trainer trainer(&totals);
   trainer.Report(kSecond, 1, 10);
+  // The table opens a session that resumes another one with one report.
+  const StateOptions options;
+  SessionTable table(options);
+  v1::OpenSessionRequest again = trainer.session.open;
+  again.set_resumes("first");
+  again.set_process(7);
+  const auto opening = table.Open(60 * kSecond, "second", again, {}, 1, 0);
+  ASSERT_TRUE(opening.ok()) << opening.status();
+  ASSERT_NE(opening->session, nullptr) << opening->wait;
   Trainer resumed(&totals);
-  resumed.session.open.set_resumes("the session above");
+  resumed.session = *opening->session;
   resumed.Report(60 * kSecond, 1.5, 15);
+  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 150u) << "the steps while no report arrived count";
   resumed.Report(61 * kSecond, 2, 17);
-  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 120u);
+  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 170u);
+  EXPECT_DOUBLE_EQ(totals.ranks().at({"train", 0}).sums.waited_seconds, 2);
+}
+
+TEST(TrainerTotals, CountAllOfAResumedSessionThatThisCoordinatorDoesNotKnow) {
+  TrainerTotals totals;
+  Trainer resumed(&totals, 0, "second");
+  resumed.session.open.set_resumes("first");
+  resumed.session.reports = 1;
+  resumed.Report(kSecond, 1.5, 15);
+  EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 150u);
 }
 
 TEST(TrainerTotals, ForgetRanksThatAreGoneWithinFiveMinutes) {
