@@ -17,41 +17,14 @@ import pytest
 
 import penstock
 from fixtures import BIN, Notices, ended, eventually
-
-
-class Served(str):
-    """An address that also has the daemon and the folder of the worker's sockets."""
-
-    sockets = ""
-    daemon = None
+from served import standalone
 
 
 @pytest.fixture(scope="module")
 def served(small_files, tmp_path_factory):
     """The address of a penstockd standalone that serves the job `small`."""
-    folder = tmp_path_factory.mktemp("served")
-    port = folder / "port"
-    with open(folder / "log", "w") as log:
-        daemon = subprocess.Popen(
-            [BIN / "penstockd", "standalone", "--listen", "127.0.0.1:0", "--port-file", port, "--state-dir",
-             folder / "state", "--data-root", small_files.data, "--socket-dir", folder / "sockets"],
-            stdout=log, stderr=log,
-        )
-    try:
-        def ready():
-            assert daemon.poll() is None, (folder / "log").read_text()
-            return port.exists()
-
-        assert eventually(ready, 60), (folder / "log").read_text()
-        address = Served(f"127.0.0.1:{port.read_text().strip()}")
-        address.sockets = str(folder / "sockets")
-        address.daemon = daemon
-        subprocess.run([BIN / "penstock", "submit", small_files.path, "--coordinator", address], check=True, timeout=60,
-                       stdout=subprocess.DEVNULL)
+    with standalone(small_files, tmp_path_factory.mktemp("served")) as address:
         yield address
-    finally:
-        daemon.send_signal(signal.SIGKILL)
-        daemon.wait()
 
 
 @pytest.fixture(params=["here", "served"])
