@@ -69,7 +69,10 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(loaded->format, BatchFormat::Create(schema, std::move(mix)));
   loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
   MutexLock lock(&mutex_);
-  loaded_[key] = loaded;
+  std::weak_ptr<const LoadedJob>& known = loaded_[key];
+  // Another thread may have loaded an equal job meanwhile.
+  if (std::shared_ptr<const LoadedJob> first = known.lock()) return first;
+  known = loaded;
   return loaded;
 }
 

@@ -70,8 +70,9 @@ class LocalJobs {
   // Returns the loader's statistics, or nullopt before its first use.
   std::optional<loader::LoaderStats> Stats();
 
-  // Stops the threads that read and that load shards. Returns false if one still hangs in storage at `deadline`. This
-  // object must then live until the process exits.
+  // Stops the threads that read records and the threads that load shards. Returns false if one still hangs in storage
+  // at `deadline`. This object must then live until the process exits. The loader's own threads, which read if
+  // read_threads is 0, do not stop.
   bool StopReadsBy(Nanos deadline);
 
  private:

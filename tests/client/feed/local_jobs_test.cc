@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -89,6 +90,22 @@ TEST(LocalJobs, ReadFromTheGivenStorage) {
   EXPECT_EQ(*jobs.Load(set.job, roots), *job);
   EXPECT_EQ(*jobs.host(), *jobs.host());
   EXPECT_TRUE(jobs.Stats().has_value());
+}
+
+TEST(LocalJobs, ConcurrentLoadsOfEqualJobsReturnOneObject) {
+  storage::MemoryStorage memory;
+  const support::TestDataset set = StoreDataset(&memory);
+  HoldingStorage storage(&memory);
+  LocalJobs jobs({.host = {.storage = &storage, .loader = {.threads = 1}}});
+  storage.Hold(true);
+  std::vector<absl::StatusOr<std::shared_ptr<const LoadedJob>>> loaded(2);
+  std::vector<std::thread> loads;
+  for (auto& job : loaded) loads.emplace_back([&] { job = jobs.Load(set.job, Roots()); });
+  storage.AwaitInside(2);  // each load opens one file at a time
+  storage.Hold(false);
+  for (std::thread& load : loads) load.join();
+  for (const auto& job : loaded) ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(*loaded[0], *loaded[1]);
 }
 
 TEST(LocalJobs, StopAfterTheLoadsOfShardsThatUseTheStorage) {
