@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,6 +35,29 @@ std::string TextOf(const std::vector<const v1::StoredView*>& views) {
 // The label shows a quarter of the id, so that the rest stays a secret of 48 bits.
 std::string TraceLabel(uint64_t id) { return absl::StrCat(absl::Hex(id >> 48, absl::kZeroPad4)); }
 
+void LogFact(const v1::StoreEvent& fact) {
+  if (fact.has_put_job()) {
+    const v1::Job& job = fact.put_job().job();
+    const v1::Job& next = fact.put_job().next();
+    if (next.state() == v1::FAILED) {
+      LogWarn({.job = job.name()}, "job {} continues unchanged; its replacement failed: {}", job.name(), next.error());
+    } else if (next.state() == v1::PREPARING) {
+      LogInfo({.job = job.name()}, "job {} continues until its replacement is ready", job.name());
+    } else if (job.state() == v1::FAILED) {
+      LogWarn({.job = job.name()}, "job {} failed: {}", job.name(), job.error());
+    } else {
+      LogInfo({.job = job.name()}, "job {} is {}", job.name(), v1::JobState_Name(job.state()));
+    }
+  } else if (fact.has_delete_job()) {
+    LogInfo({.job = fact.delete_job()}, "job {} is deleted", fact.delete_job());
+  } else if (fact.has_add_decisions()) {
+    const v1::StoredDecisions& decisions = fact.add_decisions();
+    LogWarn({.job = decisions.job()},
+            "job {}: every copy of {} records is damaged; the first is record {} of the snapshot", decisions.job(),
+            decisions.records_size(), decisions.records(0).record());
+  }
+}
+
 }  // namespace
 
 void LogMembersAndViews(const Effects& effects) {
@@ -52,24 +77,14 @@ void LogMembersAndViews(const Effects& effects) {
   }
 }
 
-void LogFact(const v1::StoreEvent& fact) {
-  if (fact.has_put_job()) {
-    const v1::Job& job = fact.put_job().job();
-    const v1::Job& next = fact.put_job().next();
-    if (next.state() == v1::FAILED) {
-      LogWarn({.job = job.name()}, "job {} continues unchanged; its replacement failed: {}", job.name(), next.error());
-    } else if (next.state() == v1::PREPARING) {
-      LogInfo({.job = job.name()}, "job {} continues until its replacement is ready", job.name());
-    } else if (job.state() == v1::FAILED) {
-      LogWarn({.job = job.name()}, "job {} failed: {}", job.name(), job.error());
-    } else {
-      LogInfo({.job = job.name()}, "job {} is {}", job.name(), v1::JobState_Name(job.state()));
-    }
-  } else if (fact.has_add_decisions()) {
-    const v1::StoredDecisions& decisions = fact.add_decisions();
-    LogWarn({.job = decisions.job()},
-            "job {}: every copy of {} records is damaged; the first is record {} of the snapshot", decisions.job(),
-            decisions.records_size(), decisions.records(0).record());
+void LogFacts(const std::vector<std::shared_ptr<const v1::StoreEvent>>& facts) {
+  std::set<std::string_view> stored;
+  for (const auto& fact : facts) {
+    if (fact->has_put_job()) stored.insert(fact->put_job().job().name());
+  }
+  for (const auto& fact : facts) {
+    const bool replaced = fact->has_delete_job() && stored.contains(fact->delete_job());
+    if (!replaced) LogFact(*fact);
   }
 }
 

@@ -269,7 +269,10 @@ void ControlLoop::Gather(Effects* effects) {
 
 void ControlLoop::EndChange(CommitQueue::Entry entry, const absl::Status& stored, Nanos now) {
   if (stored.ok()) {
-    for (const auto& fact : entry.facts) Note(*fact, now);
+    LogFacts(entry.facts);
+    for (const auto& fact : entry.facts) {
+      if (FreesMuch(*fact)) release_heap_at_ = now + kReleaseHeapAfter;
+    }
   }
   Effects effects = state_.End(now, *std::move(entry.change), stored.ok() ? stored : CannotStore(stored));
   Gather(&effects);
@@ -325,11 +328,6 @@ void ControlLoop::StopServing(const absl::Status& why) {
   FailWatches(superseded_);
   if (closed_ != nullptr) std::exchange(closed_, nullptr)();
   options_.on_superseded(why);
-}
-
-void ControlLoop::Note(const v1::StoreEvent& fact, Nanos now) {
-  LogFact(fact);
-  if (FreesMuch(fact)) release_heap_at_ = now + kReleaseHeapAfter;
 }
 
 void ControlLoop::ServeWatches(Nanos now) {

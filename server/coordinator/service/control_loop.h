@@ -162,7 +162,6 @@ class ControlLoop {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Rejects everything from now on, because another writer has changed the store.
   void StopServing(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  void Note(const v1::StoreEvent& fact, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void ServeWatches(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void LookAt(uint64_t id, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void EndEmpty(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);

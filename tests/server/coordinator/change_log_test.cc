@@ -19,6 +19,8 @@ using support::CapturedLog;
 using support::FieldOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<std::string> MessagesOf(const std::vector<nlohmann::json>& lines) {
   std::vector<std::string> messages;
@@ -120,6 +122,25 @@ TEST_F(LoggedControlLoopTest, AChangeOfAWorkerIsOneLineHoweverManyJobsItConcerns
   EXPECT_THAT(log.TakeLines(), ElementsAre());
   Beat("b", true);
   EXPECT_THAT(MessagesOf(log.TakeLines()), ElementsAre("worker second (b) at b.example:7071 is LEFT"));
+}
+
+TEST_F(LoggedControlLoopTest, ADeletedJobIsOneLine) {
+  CapturedLog log;
+  StartWithJobs(2);
+  log.TakeText();
+  v1::CancelRequest cancel;
+  cancel.set_job("job1");
+  ASSERT_TRUE(Apply(cancel).ok());
+  // A submission in place of an ended job is no deletion.
+  ASSERT_TRUE(Apply(SubmitOf(SimpleSpec("job1"))).ok());
+  EXPECT_THAT(MessagesOf(log.TakeLines()), Not(Contains(HasSubstr("deleted"))));
+  v1::DeleteRequest request;
+  request.set_job("job0");
+  request.set_running(true);
+  ASSERT_TRUE(Apply(request).ok());
+  const std::vector<nlohmann::json> lines = log.TakeLines();
+  EXPECT_THAT(MessagesOf(lines), ElementsAre("job job0 is deleted"));
+  EXPECT_EQ(FieldOf(lines.at(0), "job"), "job0");
 }
 
 TEST_F(LoggedControlLoopTest, ALostWorkerIsOneLine) {
