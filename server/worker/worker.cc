@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <array>
 #include <atomic>
 #include <optional>
 #include <stop_token>
@@ -28,7 +27,6 @@
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/host/loader_host.h"
-#include "pipeline/loader/dataset_reader.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
@@ -46,10 +44,12 @@
 #include "server/worker/link/identity.h"
 #include "server/worker/link/job_loads.h"
 #include "server/worker/link/load_meter.h"
+#include "server/worker/link/tuning_load.h"
 #include "server/worker/metrics/snapshot.h"
 #include "server/worker/metrics/stage_sums.h"
 #include "server/worker/metrics/worker_metrics.h"
 #include "server/worker/stream/session_acceptor.h"
+#include "server/worker/threads_needed.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/shared_memory/listener.h"
 #include "transport/shared_memory/local_address.h"
@@ -57,20 +57,11 @@
 namespace penstock::worker {
 namespace {
 
-// Threads for the strands of sessions and of the coordinator link, which never block.
-constexpr int kExecutorThreads = 4;
 // Pauses between attempts to fetch all indexes that may be needed.
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
 // Limit for the description of a memory budget's source that a worker sends to the coordinator.
 constexpr size_t kSourceBytes = 512;
-// Threads for the coordinator's tasks, which read and scan shards.
-constexpr int kTaskThreads = 2;
-// gRPC threads: executors, timers, completion queues. gRPC has up to 16 more, one for each CPU.
-constexpr int kGrpcThreads = 8;
-// Other threads of a worker: one each for index prefetch, tuning, the local socket, the disk cache and the drain, twice
-// 4 to open shards, and 4 to open files.
-constexpr int kOtherThreads = kExecutorThreads + kTaskThreads + 5 + 8 + 4;
 // Limit for running work when the worker stops. Storage calls that hang longer are abandoned.
 constexpr Nanos kStopWait = 5 * kSecond;
 // Limit for a client's message: a fetch of the largest size, a view of thousands of workers.
@@ -84,30 +75,11 @@ constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
 // Returns 0 if there are no reads to keep in flight.
 size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
 
-// Returns the threads of a worker that serves a job.
-int ThreadsNeeded(const WorkerOptions& options) {
-  const int grpc = kGrpcThreads + std::min(static_cast<int>(std::thread::hardware_concurrency()), 16);
-  return options.host.loader.threads + std::max(options.host.read_threads.value_or(0), 4) + kOtherThreads + grpc;
-}
-
 transport::LaneOptions LanesOf(uint32_t wire_connections) {
   transport::LaneOptions lanes;
   if (wire_connections > 0) lanes.most = wire_connections;
   lanes.all = wire_connections > 0;
   return lanes;
-}
-
-void AddTuning(const loader::SelfTuning& tuning, v1::Tuning* out) {
-  const loader::SelfTuning::Now now = tuning.Get();
-  out->set_threads(static_cast<uint32_t>(now.setting.threads));
-  out->set_most_threads(static_cast<uint32_t>(tuning.limits().most_threads));
-  out->set_threads_pinned(tuning.limits().threads_pinned);
-  out->set_read_threads(static_cast<uint32_t>(now.setting.read_threads));
-  if (now.setting.requests != tuning::TuningSetting().requests)
-    out->set_requests(static_cast<uint32_t>(now.setting.requests));
-  out->set_read_threads_pinned(tuning.limits().read_threads_pinned);
-  out->set_changes(now.changes);
-  out->set_last_change(now.last);
 }
 
 }  // namespace
@@ -366,9 +338,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
                                                       ? sources::IndexStore::BesideShards(storage)
                                                       : sources::IndexStore::InStateDir(storage, options.state_dir),
                                                   parts->link.get(), parts->id);
-  // Start their threads now, not with the first job, so that the start fails if the system refuses them.
+  // Start its threads now, not with the first job, so that the start fails if the system refuses them.
   storage::LocalFiles();
-  loader::SlowWorkThreads();
   const uint64_t budget_bytes = loader.memory_budget_bytes;
   parts->memory_budget_bytes = budget_bytes;
   options.host.rings = !options.socket_dir.empty();
@@ -453,6 +424,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   tools.indexes = parts->indexes.get();
   tools.link = parts->link.get();
   tools.jobs = parts->jobs.get();
+  tools.slow_work = parts->jobs->slow_work();
   Parts* self = parts.get();
   AgentHooks hooks;
   hooks.load = [self] { return self->Load(); };

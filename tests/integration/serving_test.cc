@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "base/version.h"
@@ -35,6 +38,25 @@ TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
       EXPECT_TRUE(support::EveryRecordOncePerEpoch(result, dataset_.records, 2));
     }
   }
+}
+
+// The number of this process's threads with this name.
+size_t ThreadsNamed(const std::string& name) {
+  size_t found = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::getline(std::ifstream(task.path() / "comm"), line);
+    found += line == name;
+  }
+  return found;
+}
+
+TEST_F(ServingTest, AWorkerHasOnePoolOfThreadsThatOpenShards) {
+  const size_t before = ThreadsNamed("ps-slow");
+  support::InProcessCluster cluster({.workers = 1}, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 1));
+  EXPECT_EQ(ThreadsNamed("ps-slow"), before + 4);
 }
 
 TEST_F(ServingTest, ReadThreadsGiveTheSameDigest) {

@@ -57,6 +57,8 @@ ServedJobs::~ServedJobs() {
 
 bool ServedJobs::StopBy(Nanos deadline) { return slow_->threads.StopBy(deadline); }
 
+Executor* ServedJobs::slow_work() const { return &slow_->threads; }
+
 void ServedJobs::Update(const net::JobChanges& changes) {
   MutexLock lock(&mutex_);
   for (const std::string& name : changes.removed) jobs_.erase(name);

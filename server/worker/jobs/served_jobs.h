@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
+#include "base/runtime/executor.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/augment/conformance.h"
@@ -60,6 +61,9 @@ class ServedJobs {
     return IsServed(job.name(), job.uid(), {job.view().term(), job.view().number()});
   }
   bool HasView(const net::WatchedJob& job) const { return IsServed(job.record.name(), job.record.uid(), IdOf(job)); }
+
+  // Returns the threads that load indexes and open files of all jobs.
+  Executor* slow_work() const;
 
   // Returns the errors of files of all jobs: FileErrors::Lines(), then DatasetReader::DamageLines().
   std::vector<std::string> FileErrorLines(size_t most, size_t bytes) const;

@@ -164,8 +164,10 @@ absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
 // type, then fails the submission and not a trainer.
 absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
+  loader::DatasetReader::Options options;
+  options.executor = tools.slow_work;
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<const loader::LoadJob> load,
-                      BuildLoadJob(tools.storage, job, tools.roots, tools.indexes->ProviderFor(job.spec())));
+                      BuildLoadJob(tools.storage, job, tools.roots, tools.indexes->ProviderFor(job.spec()), options));
   if (load->reader().snapshot().total_records() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/runtime/executor.h"
 #include "penstock/v1/control.pb.h"
 #include "pipeline/sources/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
@@ -21,6 +22,7 @@ struct TaskTools {
   ShardIndexes* indexes = nullptr;
   CoordinatorLink* link = nullptr;
   ServedJobs* jobs = nullptr;
+  Executor* slow_work = nullptr;  // opens shards; null: loader::SlowWorkThreads()
 };
 
 // Runs the task and returns the report, including `worker_id` and `task_id`. The report contains errors, which name the
