@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 from fixtures import Notices, eventually, labels
-from penstock import _stream
+from penstock import _ask
 
 
 @pytest.mark.parametrize("threads", [0, 2])
@@ -133,7 +133,7 @@ def asked_all_the_time(loader):
 def stalls(request, monkeypatch):
     """With 0.0, the time for threads that may have been interrupted is already over while others are suspended."""
     if request.param is not None:
-        monkeypatch.setattr(_stream, "_INTERRUPTED_AFTER", request.param)
+        monkeypatch.setattr(_ask, "_INTERRUPTED_AFTER", request.param)
 
 
 def test_stats_of_another_thread_do_not_disturb_a_loop_that_waits(fake, stalls):

@@ -16,8 +16,8 @@ ELSEWHERE = {
 }
 
 NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}  # public, although they begin with an underscore
-# Files that are longer than 400 lines. They may only shrink.
-LONG = {"_stream.py": 412}
+# Files that are longer than 400 lines, with their lines. They may only shrink.
+LONG = {}
 
 
 def is_private(name):

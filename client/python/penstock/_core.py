@@ -7,6 +7,7 @@ import os
 import weakref
 from typing import Any, Callable, Dict, Optional
 
+from ._ask import Late
 from ._batch import Batch
 from ._deadline import Deadline
 from ._description import Facts
@@ -14,7 +15,7 @@ from ._errors import ConfigurationError, PenstockError, TimeoutError
 from ._opening import Opening
 from ._settings import Settings
 from ._stats import LoopStats, feeder_numbers
-from ._stream import Late, Mark, Offer, Stream
+from ._stream import Mark, Offer, Stream
 from ._turns import Turns
 
 STATE_VERSION = 1

@@ -7,10 +7,11 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Iterator, Optional
 
+from ._ask import Late
 from ._core import Core
 from ._deadline import Deadline
 from ._errors import MachineError, TimeoutError
-from ._stream import Late, Offer, Stream
+from ._stream import Offer, Stream
 from ._tracebacks import shorten
 
 

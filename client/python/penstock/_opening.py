@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any, Dict, Optional
 
+from ._ask import Late
 from ._cpus import available_cpus
 from ._errors import MachineError, PenstockError, TimeoutError
 from ._feeder import FeederOptions, feeder_for
@@ -13,7 +14,7 @@ from ._notices import say_once
 from ._ranks import Place, find_place
 from ._request import refuse_data_loader_workers
 from ._settings import Settings
-from ._stream import Late, Stream
+from ._stream import Stream
 
 
 class Opening:

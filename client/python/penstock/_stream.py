@@ -12,13 +12,13 @@ import logging
 import os
 import select
 import socket
-import threading
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _interrupts
 from . import _protocol as protocol
 from ._arena import Hold, Owner
+from ._ask import Ask, Late
 from ._batch import Batch, Layout
 from ._deadline import PIECE, Deadline
 from ._errors import MachineError, PenstockError, TimeoutError, error_of
@@ -33,11 +33,6 @@ _SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
 _SEND_FLAGS = (_SEND,)
 _SHORT_PIECE = 0.02  # seconds between two checks of a wait while releases are pending
 _SWEEP_EVERY = 64  # batches
-_INTERRUPTED_AFTER = 30.0  # a longer ask of the main thread counts as interrupted
-
-
-class Late(Exception):
-    """The deadline has passed."""
 
 
 class Mark(NamedTuple):
@@ -82,33 +77,6 @@ class Offer:
         return until is not None and after.received and after.last and after.epoch >= until
 
 
-class _Ask:
-    """Marks a thread in Stream.ask. `over` is locked until the call ends."""
-
-    __slots__ = ("over", "thread")
-
-    def __init__(self) -> None:
-        self.over = threading.Lock()
-        self.over.acquire()
-        self.thread = threading.current_thread()
-
-    def let_end(self, deadline: Deadline) -> None:
-        """Waits until the call ends, so that this thread may read the socket. Raises Late at the deadline.
-
-        For a call of the main thread, waits for at most _INTERRUPTED_AFTER instead, and then assumes that Ctrl-C
-        interrupted the call.
-        """
-        while self.thread is not threading.current_thread() and self.thread.is_alive():
-            # Ctrl-C may interrupt the main thread before it records the end, but no other thread.
-            interruptible = self.thread is threading.main_thread()
-            left = _INTERRUPTED_AFTER if interruptible else deadline.left
-            if left <= 0:
-                raise Late
-            if self.over.acquire(timeout=left if interruptible else min(left, PIECE)) or interruptible:
-                return
-            _interrupts.check()
-
-
 def _start(stream: int, state: str, epoch: int, steps_left: int) -> Offer:
     """Returns the start of a stream, which has no batch yet."""
     mark = Mark(state, epoch, steps_left == 0, False)
@@ -123,7 +91,7 @@ class Stream:
         self._closed = False
         self._died_said = False
         self._busy = False  # a thread is in fetch or in seek
-        self._asks: List[_Ask] = []  # the first one continues, the others return None
+        self._asks: List[Ask] = []  # the first one continues, the others return None
         self._inbox: Deque[bytes] = deque()
         self._seeks: Deque[int] = deque()  # one entry for each sent SEEK
         self._wanted = (1, 0)  # stream, and the batch after the requested ones
@@ -220,7 +188,7 @@ class Stream:
 
         Raises an error if the request cannot be sent, or if the stream is closed meanwhile.
         """
-        asking = _Ask()
+        asking = Ask()
         try:
             # Fetch, seek and ask first record that they begin, and then check whether another one has begun.
             self._asks.append(asking)
@@ -252,7 +220,7 @@ class Stream:
             asking.let_end(deadline)
             self._forget(asking)
 
-    def _forget(self, asking: _Ask) -> None:
+    def _forget(self, asking: Ask) -> None:
         with contextlib.suppress(ValueError):
             self._asks.remove(asking)
 
