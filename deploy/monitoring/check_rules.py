@@ -24,11 +24,15 @@ def anchors(page):
     return found
 
 
-def queries():
-    """Returns the queries of the dashboard, with values for Grafana's variables."""
+def titled_queries():
+    """Returns (title of the panel, query) of the dashboard, with values for Grafana's variables."""
     panels = json.loads((HERE / "dashboard.json").read_text())["panels"]
-    found = [target["expr"] for panel in panels for target in panel.get("targets", [])]
-    return [query.replace("$__rate_interval", "1m").replace("$penstock_job", ".*") for query in found]
+    found = [(panel["title"], target["expr"]) for panel in panels for target in panel.get("targets", [])]
+    return [(title, query.replace("$__rate_interval", "1m").replace("$penstock_job", ".*")) for title, query in found]
+
+
+def queries():
+    return [query for _, query in titled_queries()]
 
 
 def print_queries():
@@ -66,9 +70,14 @@ def faults():
                 yield f"{name}: {page} has no heading #{anchor}"
 
 
-if sys.argv[1:] == ["--queries"]:
-    print_queries()
-else:
+def main():
+    if sys.argv[1:] == ["--queries"]:
+        print_queries()
+        return 0
     found = list(faults())
     print("\n".join(found) or "the pages, metrics and tests of all alerts exist, and the metrics of the dashboard")
-    sys.exit(bool(found))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
