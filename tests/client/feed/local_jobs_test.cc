@@ -96,7 +96,10 @@ TEST(LocalJobs, ConcurrentLoadsOfEqualJobsReturnOneObject) {
   storage::MemoryStorage memory;
   const support::TestDataset set = StoreDataset(&memory);
   HoldingStorage storage(&memory);
-  LocalJobs jobs({.host = {.storage = &storage, .loader = {.threads = 1}}});
+  LocalJobsOptions options;
+  options.host.storage = &storage;
+  options.host.loader.threads = 1;
+  LocalJobs jobs(options);
   storage.Hold(true);
   std::vector<absl::StatusOr<std::shared_ptr<const LoadedJob>>> loaded(2);
   std::vector<std::thread> loads;
