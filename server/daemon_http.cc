@@ -1,13 +1,17 @@
 #include "server/daemon_http.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "net/message_json.h"
+#include "net/tls/live_certificates.h"
 #include "penstock/v1/control.pb.h"
 #include "server/http/health_pages.h"
 #include "server/http/http_message.h"
@@ -56,11 +60,18 @@ std::string_view RoleOf(const DaemonParts& parts) {
   return parts.coordinator == nullptr ? "worker" : "standalone";
 }
 
+// Returns nullopt without certificates.
+std::optional<CertificateState> StateOf(const net::LiveCertificates* certificates) {
+  if (certificates == nullptr) return std::nullopt;
+  return CertificateState{static_cast<double>(absl::ToUnixSeconds(certificates->current()->expires)),
+                          !certificates->fault().ok()};
+}
+
 // The metrics of the process and of its parts.
-PageSource MetricsOf(const DaemonParts& parts) {
+PageSource MetricsOf(const DaemonParts& parts, std::shared_ptr<const net::LiveCertificates> certificates) {
   // Runs on the pool's thread, which may block.
-  const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker] {
-    return absl::StrCat(ProcessMetricsText(role), worker == nullptr ? "" : worker->Metrics());
+  const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker, certificates = std::move(certificates)] {
+    return absl::StrCat(ProcessMetricsText(role, StateOf(certificates.get())), worker == nullptr ? "" : worker->Metrics());
   };
   if (parts.coordinator == nullptr) return [own](const PageDone& done) { done(PageText(own)); };
   return [own, coordinator = parts.coordinator](const PageDone& done) {
@@ -80,7 +91,7 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions&
   if (parts.coordinator != nullptr) {
     AddSharedPage("/api/v1/status", "application/json", StatusOf(parts.coordinator), pages, &routes);
   }
-  AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts), pages, &routes);
+  AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts, options.certificates), pages, &routes);
   PS_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server, HttpServer::Start(options, std::move(routes)));
   return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), std::move(server)));
 }

@@ -17,7 +17,7 @@ BUSY = {
     "worker": ["penstock_worker_rows_total", "penstock_worker_sent_bytes_total"],
     "standalone": ["penstock_trainer_rows_total", "penstock_worker_rows_total"],
 }
-EVERY = ["penstock_build_info"]
+EVERY = ["penstock_build_info", "penstock_tls_certificate_expires_timestamp_seconds"]
 
 
 def has(text, name):

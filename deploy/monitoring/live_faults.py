@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -81,6 +82,16 @@ def fill_disk(cluster):
     return filler.unlink
 
 
+def shorten_certificate(cluster):
+    cluster.certificates.sign("worker", 10)
+    return lambda: cluster.certificates.sign("worker", 90)
+
+
+def damage_certificate(cluster):
+    (cluster.certificates.folder / "worker.pem").write_text("no certificate\n")
+    return lambda: cluster.certificates.sign("worker", 90)
+
+
 def mix_releases(cluster):
     """Starts a worker with another release number in its program: the same protocols, as in an upgrade."""
     program = (BIN / "penstockd").read_bytes()
@@ -98,6 +109,24 @@ def mix_releases(cluster):
     return fix
 
 
+def call_without_certificate(cluster):
+    ended = threading.Event()
+
+    def call():
+        while not ended.is_set():
+            cluster.penstock("status", own=False, check=False)
+            ended.wait(1)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+
+    def fix():
+        ended.set()
+        thread.join()
+
+    return fix
+
+
 FAULTS = [
     Fault("killed worker", ["PenstockWorkerLost"], kill_worker),
     Fault("no worker", ["PenstockNoWorker"], stop_all_workers),
@@ -107,5 +136,8 @@ FAULTS = [
     Fault("slow storage", ["PenstockTrainerStarved"], starve_trainer),
     Fault("lagging rank", ["PenstockRankLags"], delay_rank),
     Fault("full disk", ["PenstockDiskFull"], fill_disk),
+    Fault("short certificate", ["PenstockCertificateExpires"], shorten_certificate),
+    Fault("damaged certificate", ["PenstockCertificateFault"], damage_certificate),
     Fault("mixed releases", ["PenstockReleasesMixed"], mix_releases),
+    Fault("rejected calls", ["PenstockCallsRejected"], call_without_certificate, resolves_within=120),
 ]

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "transport/grpc/grpc_peer.h"
 
 namespace penstock::server {
@@ -46,16 +45,26 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 
+// Returns the status of a rule, and counts it if it rejects.
+absl::Status Counted(absl::Status status, const std::shared_ptr<Rejections>& rejections) {
+  if (!status.ok() && rejections != nullptr) rejections->Add(ReasonOf(status));
+  return status;
+}
+
 }  // namespace
 
 std::span<const RpcLine> RpcTable() { return kRpcTable; }
 
 absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context) const {
   const transport::Peer peer = transport::PeerOf(context);
-  PS_RETURN_IF_ERROR(CommonProtocol(absl::StrCat("the caller at ", peer.ToString()),
-                                    net::ReleaseIn(context.client_metadata()), "the coordinator")
-                         .status());
-  return rule_ == nullptr ? absl::OkStatus() : rule_(LineOf(rpc), peer);
+  absl::Status status = CommonProtocol(absl::StrCat("the caller at ", peer.ToString()),
+                                       net::ReleaseIn(context.client_metadata()), "the coordinator")
+                            .status();
+  if (!status.ok()) {
+    if (rejections_ != nullptr) rejections_->Add(RejectionReason::kProtocol);
+    return status;
+  }
+  return rule_ == nullptr ? absl::OkStatus() : Counted(rule_(LineOf(rpc), peer), rejections_);
 }
 
 RpcRule RequireCertificate() {
@@ -71,7 +80,9 @@ RpcRule RequireCertificate() {
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   if (rule_ == nullptr) return nullptr;
-  return [rule = rule_, line = LineOf(rpc)](const transport::Peer& peer) { return rule(line, peer); };
+  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](const transport::Peer& peer) {
+    return Counted(rule(line, peer), rejections);
+  };
 }
 
 }  // namespace penstock::server

@@ -6,6 +6,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/version.h"
 #include "net/call_release.h"
 #include "net/grpc_status.h"
+#include "server/common/rejections.h"
 #include "transport/peer.h"
 
 namespace penstock::server {
@@ -75,7 +77,9 @@ RpcRule RequireCertificate();
 // (v1::Open), because shared memory carries no metadata.
 class RpcGate {
  public:
-  explicit RpcGate(RpcRule rule = nullptr) : rule_(std::move(rule)) {}
+  // Counts rejected calls in `rejections`, unless that is null.
+  explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr)
+      : rule_(std::move(rule)), rejections_(std::move(rejections)) {}
 
   // Checks a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler` returns. Ends
   // a rejected call: with FailedPrecondition without a common protocol, else with the status of the rule.
@@ -89,7 +93,7 @@ class RpcGate {
     return reactor;
   }
 
-  // Returns the rule for the streams of an RPC, or an unset function.
+  // Returns the rule for the streams of an RPC, which also counts, or an unset function.
   transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
@@ -97,6 +101,7 @@ class RpcGate {
   static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }
 
   const RpcRule rule_;
+  const std::shared_ptr<Rejections> rejections_;
 };
 
 }  // namespace penstock::server

@@ -99,9 +99,15 @@ void AddProcess(const ProcessUse& use, std::string_view role, MetricSet* out) {
   out->Add(Metric::kProcessOpenFilesLimit, use.open_files_limit);
 }
 
-std::string ProcessMetricsText(std::string_view role) {
+void AddCertificate(const CertificateState& certificate, MetricSet* out) {
+  out->Add(Metric::kTlsCertificateExpires, certificate.expires);
+  out->Add(Metric::kTlsFilesFault, certificate.files_fault ? 1.0 : 0.0);
+}
+
+std::string ProcessMetricsText(std::string_view role, const std::optional<CertificateState>& certificate) {
   MetricSet metrics;
   AddProcess(ReadProcessUse(), role, &metrics);
+  if (certificate.has_value()) AddCertificate(*certificate, &metrics);
   return std::move(metrics).TakeText();
 }
 

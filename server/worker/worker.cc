@@ -244,7 +244,7 @@ struct Worker::Parts {
       listener.files = host->shared_row_files();
       listener.rings_bytes = host->memory().rings;
       listener.ring_bytes = host->memory().ring;
-      listener.admit = server::RpcGate(options.rule).ForStreams(server::Rpc::kStream);
+      listener.admit = server::RpcGate(options.rule, shared.rejections).ForStreams(server::Rpc::kStream);
       auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);
@@ -382,7 +382,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
       transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
-                                       server::RpcGate(options.rule).ForStreams(server::Rpc::kStream));
+                                       server::RpcGate(options.rule, parts->shared.rejections).ForStreams(server::Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows,
                                                        kMaxClientMessageBytes, options.certificates));
   parts->options = options;

@@ -22,10 +22,10 @@ namespace penstock::coordinator {
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
-  // server. `rule` decides about each call.
-  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcRule rule,
+  // server. `gate` decides about each call.
+  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
                      server::ControlCallEnded control_call_ended = nullptr)
-      : gate_(std::move(rule)),
+      : gate_(std::move(gate)),
         control_call_ended_(std::move(control_call_ended)),
         loop_(loop),
         clock_(clock),

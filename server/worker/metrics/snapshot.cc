@@ -59,6 +59,8 @@ WorkerSnapshot TakeSnapshot(const SnapshotParts& parts) {
   snapshot.jobs = parts.host->loader()->Jobs();
   AddSettings(parts.host->tuning(), &snapshot);
   AddStreams(parts.shared->sent.Get(), &snapshot.streams);
+  snapshot.streams.rejections = parts.shared->rejections->Get();
+  snapshot.streams.failed_streams = parts.shared->failed_streams.load();
   const ThreadPool::Load reads = parts.host->files().load();
   snapshot.busy_read_threads = static_cast<uint64_t>(reads.busy);
   snapshot.queued_calls = reads.waiting;

@@ -10,6 +10,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/loader_stats.h"
+#include "server/common/rejections.h"
 #include "server/metrics/metric_set.h"
 #include "server/worker/metrics/stage_sums.h"
 
@@ -32,6 +33,8 @@ struct StreamCounts {
   uint64_t granted_rows = 0, fetched_rows = 0;
   uint64_t shared_memory_streams = 0, grpc_streams = 0, other_streams = 0;
   uint64_t connections = 0;  // streams over gRPC have one or more
+  server::Rejections::Counts rejections = {};
+  uint64_t failed_streams = 0;
 };
 
 // A folder's disk. Both numbers are 0 if they are unknown.

@@ -55,6 +55,7 @@ std::shared_ptr<transport::StreamEvents> SessionAcceptor::Accept(std::shared_ptr
     }
   }
   if (session == nullptr) {
+    shared_->rejections->Add(server::ReasonOf(refusal));
     stream->Close(std::move(refusal));
     return std::make_shared<Refused>();
   }

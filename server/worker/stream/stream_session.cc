@@ -93,11 +93,11 @@ void StreamSession::OnWritten() {
   });
 }
 
-void StreamSession::OnClosed(const absl::Status&) {
-  strand_.Post([self = shared_from_this()] {
+void StreamSession::OnClosed(const absl::Status& status) {
+  strand_.Post([self = shared_from_this(), status] {
     self->strand_.AssertHere();
     self->closed_ = true;
-    self->EndHere(absl::OkStatus());
+    self->EndHere(status);
     self->Leave();
   });
 }
@@ -117,6 +117,7 @@ void StreamSession::End(absl::Status status) {
 
 void StreamSession::EndHere(absl::Status status) {
   if (std::exchange(over_, true)) return;
+  if (accepted_ && !status.ok()) shared_->failed_streams.fetch_add(1, std::memory_order_relaxed);
   open_timer_.Cancel();
   flush_timer_.Cancel();
   hoard_timer_.Cancel();

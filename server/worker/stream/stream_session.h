@@ -27,6 +27,7 @@
 #include "base/runtime/strand.h"
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/loader.h"
+#include "server/common/rejections.h"
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/record_reports.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -74,6 +75,8 @@ struct SessionShared {
   std::atomic<uint64_t> bytes_sent{0};
   SentCounts sent;
   std::atomic<uint32_t> open_sessions{0};
+  const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();  // of streams
+  std::atomic<uint64_t> failed_streams{0};  // streams with a job that ended with an error
 };
 
 // Thread-safe.

@@ -77,6 +77,8 @@ void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
     }
   }
   if (!status.ok()) {
+    const bool common = ProtocolFor(*open, shared_->worker_id).ok();
+    shared_->rejections->Add(common ? server::ReasonOf(status) : server::RejectionReason::kProtocol);
     EndHere(std::move(status));
     return;
   }

@@ -95,7 +95,7 @@ class RpcGateTest : public ::testing::Test {
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
     service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {},
-                                                server::RpcGate(rule).ForStreams(server::Rpc::kStream));
+                                                server::RpcGate(rule, rejections_).ForStreams(server::Rpc::kStream));
     absl::StatusOr<net::RunningServer> worker =
         net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
     EXPECT_TRUE(worker.ok()) << worker.status();
@@ -145,6 +145,7 @@ class RpcGateTest : public ::testing::Test {
   std::string state_dir_;
   std::unique_ptr<Coordinator> coordinator_;
   CountingAcceptor acceptor_;
+  const std::shared_ptr<server::Rejections> rejections_ = std::make_shared<server::Rejections>();  // of the worker
   ThreadPool executor_{1, "timers"};
   std::unique_ptr<grpc::Service> service_;
   net::RunningServer worker_;
@@ -176,6 +177,26 @@ TEST_F(RpcGateTest, EndsEachCallWithoutACommonProtocolAndNamesBothReleases) {
   }
   EXPECT_TRUE(TakeSeen().empty());
   EXPECT_TRUE(Call("penstock.v1.Coordinator/GetStatus", "", absl::StrCat(kProtocols.newest, "-1001")).ok());
+}
+
+TEST_F(RpcGateTest, CountsRejectedCallsByReason) {
+  Call("penstock.v1.Coordinator/GetStatus", "");
+  Call("penstock.v1.Coordinator/GetStatus", "", "1000-1001");
+  Call("penstock.v1.Worker/Stream", "");
+  EXPECT_EQ(rejections_->Get()[static_cast<size_t>(server::RejectionReason::kForbidden)], 1u);
+  SetRejects(false);
+  Call("penstock.v1.Coordinator/GetStatus", "");
+  Call("penstock.v1.Worker/Stream", "");
+  EXPECT_EQ(rejections_->Get()[static_cast<size_t>(server::RejectionReason::kForbidden)], 1u);
+  std::promise<std::string> taken;
+  coordinator_->CollectMetrics([&taken](const absl::StatusOr<Coordinator::MetricsText>& text) {
+    taken.set_value(text.ok() ? (*text)() : text.status().ToString());
+  });
+  const std::string text = taken.get_future().get();
+  const std::string name = "\npenstock_coordinator_rejected_calls_total{reason=";
+  EXPECT_THAT(text, HasSubstr(absl::StrCat(name, "\"forbidden\"} 1\n")));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat(name, "\"protocol\"} 1\n")));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat(name, "\"unauthenticated\"} 0\n")));
 }
 
 TEST_F(RpcGateTest, NamesTheCoordinatorsProtocolsInItsReplies) {

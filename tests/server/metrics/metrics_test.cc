@@ -127,8 +127,11 @@ TEST(ProcessMetrics, HaveEachMetricOfAProcess) {
   use.throttling = CpuThrottling{100, 3, 1.5};
   MetricSet metrics;
   AddProcess(use, "worker", &metrics);
+  AddCertificate({.expires = 2e9, .files_fault = true}, &metrics);
   const MetricsText text(std::move(metrics).TakeText());
   ExpectAllOf(MetricOwner::kEvery, text);
+  EXPECT_EQ(text.Value("penstock_tls_certificate_expires_timestamp_seconds"), 2e9);
+  EXPECT_EQ(text.Value("penstock_tls_files_fault"), 1);
   EXPECT_EQ(text.Value(absl::StrCat("penstock_build_info{version=\"", std::string(Version()), "\",role=\"worker\"}")),
             1);
   EXPECT_EQ(text.Value("penstock_process_cpu_throttled_seconds_total"), 1.5);
@@ -146,6 +149,7 @@ TEST(ProcessMetrics, AreThoseOfThisProcess) {
   EXPECT_GE(use.cpus, 1);
   const MetricsText text(ProcessMetricsText("coordinator"));
   EXPECT_GT(text.Value("penstock_process_resident_memory_bytes"), 1 << 20);
+  EXPECT_FALSE(text.Has("penstock_tls_files_fault")) << "without a certificate";
 }
 
 TEST(DiskRoom, OfAFolderThatDoesNotExistIsUnknown) {

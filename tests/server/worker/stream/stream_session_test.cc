@@ -124,6 +124,10 @@ TEST_F(StreamSessionTest, RefusesWhatItCannotServe) {
   const absl::Status full = refusal([](v1::Open*) {});
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("max_sessions"));
+  const server::Rejections::Counts counts = shared_.rejections->Get();
+  EXPECT_EQ(counts[static_cast<size_t>(server::RejectionReason::kLimit)], 1u);
+  EXPECT_EQ(counts[static_cast<size_t>(server::RejectionReason::kOther)], 6u);
+  EXPECT_EQ(shared_.failed_streams.load(), 0u) << "they never opened";
 }
 
 TEST_F(StreamSessionTest, RefusesASessionThatDoesNotFitTheBudgetWithTheNumbers) {
@@ -163,6 +167,7 @@ TEST_F(StreamSessionTest, AcceptsTheHighestCommonProtocolAndNamesBothRangesWitho
   const Client old = NewClient();
   old.stream->Send(message);
   EXPECT_EQ(old.stream->WaitUntilFinished().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(shared_.rejections->Get()[static_cast<size_t>(server::RejectionReason::kProtocol)], 2u);
 }
 
 TEST_F(StreamSessionTest, HostileMessagesEndTheStream) {

@@ -101,6 +101,7 @@ TEST_F(SessionOnVirtualTime, AFetchThatTheBudgetHasNoRoomForEndsTheSessionWithTh
   ASSERT_TRUE(client.stream->finished());
   EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("15872"));
+  EXPECT_EQ(shared_.failed_streams.load(), 1u);
 }
 
 TEST_F(SessionOnVirtualTime, RowsAreMadeAheadOfTheStreamByTheirBytesAndAllOfThemComeAsTheClientReads) {
