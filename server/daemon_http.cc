@@ -71,7 +71,8 @@ std::optional<CertificateState> StateOf(const net::LiveCertificates* certificate
 PageSource MetricsOf(const DaemonParts& parts, std::shared_ptr<const net::LiveCertificates> certificates) {
   // Runs on the pool's thread, which may block.
   const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker, certificates = std::move(certificates)] {
-    return absl::StrCat(ProcessMetricsText(role, StateOf(certificates.get())), worker == nullptr ? "" : worker->Metrics());
+    return absl::StrCat(ProcessMetricsText(role, StateOf(certificates.get())),
+                        worker == nullptr ? "" : worker->Metrics());
   };
   if (parts.coordinator == nullptr) return [own](const PageDone& done) { done(PageText(own)); };
   return [own, coordinator = parts.coordinator](const PageDone& done) {
@@ -91,7 +92,8 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions&
   if (parts.coordinator != nullptr) {
     AddSharedPage("/api/v1/status", "application/json", StatusOf(parts.coordinator), pages, &routes);
   }
-  AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts, options.certificates), pages, &routes);
+  AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts, options.certificates), pages,
+                &routes);
   PS_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server, HttpServer::Start(options, std::move(routes)));
   return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), std::move(server)));
 }

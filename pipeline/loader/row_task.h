@@ -13,9 +13,9 @@
 // before the read begins: kReading, then kAwaitsShard. A session that closes destroys its rows in any state but
 // kMaking.
 //
-// A task resumes where it stopped. Its place in the plan is computed once. A retry does not repeat a lookup that missed,
-// unless the entry was added since. A row that waits for memory does not keep an entry that it found, because no budget
-// counts pinned entries.
+// A task resumes where it stopped. Its place in the plan is computed once. A retry does not repeat a lookup that
+// missed, unless the entry was added since. A row that waits for memory does not keep an entry that it found, because
+// no budget counts pinned entries.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_TASK_H_
 

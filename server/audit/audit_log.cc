@@ -92,7 +92,8 @@ void AuditLog::Record(const transport::Peer& peer, const RpcLine& rpc, std::stri
   if (line.empty()) return;
   if (writer_.TryPost([this, line = std::move(line)] { Write(line); }, kMostWaiting)) return;
   MutexLock lock(&failed_mutex_);
-  if (std::exchange(failed_, "full") != "full") spdlog::error("audit log {}: the disk is too slow; lines are lost", path_);
+  if (std::exchange(failed_, "full") != "full")
+    spdlog::error("audit log {}: the disk is too slow; lines are lost", path_);
 }
 
 RpcRule AuditLog::Audited(RpcRule rule) {

@@ -66,7 +66,8 @@ class AuditLog {
   // Adds the line of a call. Drops it if 4096 lines wait, as on a disk that hangs, and then logs a warning.
   void Record(const transport::Peer& peer, const RpcLine& rpc, std::string_view object, const absl::Status& outcome);
 
-  // Returns `rule` with a line for each call that it rejects. An unset rule rejects none. The log must outlive the rule.
+  // Returns `rule` with a line for each call that it rejects. An unset rule rejects none. The log must outlive the
+  // rule.
   RpcRule Audited(RpcRule rule);
 
  private:

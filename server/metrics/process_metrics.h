@@ -24,7 +24,7 @@ struct ProcessUse {
 
 // The certificate of a process that serves TLS.
 struct CertificateState {
-  double expires = 0;         // seconds since 1970
+  double expires = 0;        // seconds since 1970
   bool files_fault = false;  // the files have changed, or the certificate has expired, and new files are not in use
 };
 
@@ -37,7 +37,8 @@ void AddCertificate(const CertificateState& certificate, MetricSet* out);
 
 // Returns the metrics of this process in Prometheus' text format. They follow or precede the text of its coordinator
 // and of its worker. `certificate` is nullopt without TLS. Thread-safe.
-std::string ProcessMetricsText(std::string_view role, const std::optional<CertificateState>& certificate = std::nullopt);
+std::string ProcessMetricsText(std::string_view role,
+                               const std::optional<CertificateState>& certificate = std::nullopt);
 
 }  // namespace penstock::server
 

@@ -380,9 +380,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.ahead.parked_rows = RowsForReads(tuning::TuningSetting().requests, threads);
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
-  parts->service =
-      transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
-                                       server::RpcGate(options.rule, parts->shared.rejections).ForStreams(server::Rpc::kStream));
+  parts->service = transport::MakeGrpcStreamService(
+      parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
+      server::RpcGate(options.rule, parts->shared.rejections).ForStreams(server::Rpc::kStream));
   PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows,
                                                        kMaxClientMessageBytes, options.certificates));
   parts->options = options;

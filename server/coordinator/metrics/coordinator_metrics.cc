@@ -118,7 +118,8 @@ void AddService(const CoordinatorSnapshot& snapshot, MetricSet* out) {
   out->Add(Metric::kCoordinatorRequests, service.handled);
   out->Add(Metric::kCoordinatorRejectedRequests, service.rejected);
   for (size_t i = 0; i < service.rejections.size(); ++i) {
-    out->Add(Metric::kCoordinatorRejectedCalls, service.rejections[i], {server::NameOf(static_cast<server::RejectionReason>(i))});
+    out->Add(Metric::kCoordinatorRejectedCalls, service.rejections[i],
+             {server::NameOf(static_cast<server::RejectionReason>(i))});
   }
   out->Add(Metric::kCoordinatorQueuedRequests, service.queued);
   out->Add(Metric::kCoordinatorUnstoredRequests, service.unstored);

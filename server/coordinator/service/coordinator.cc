@@ -118,10 +118,9 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), stored.revision() + 1,
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
-  parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
-                                                        parts->files.get(),
-                                                        server::RpcGate(options.rule, parts->rejections),
-                                                        options.control_call_ended);
+  parts->service = std::make_unique<CoordinatorService>(
+      parts->loop.get(), parts->control->clock(), parts->blobs.get(), parts->files.get(),
+      server::RpcGate(options.rule, parts->rejections), options.control_call_ended);
   PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kCalls,
                                                        net::kMaxMessageBytes, options.certificates));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
@@ -136,18 +135,18 @@ std::shared_ptr<grpc::Channel> Coordinator::ChannelInProcess() const { return ne
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
 
 void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)> done) {
-  coordinator::CollectMetrics(parts_->loop.get(), [done = std::move(done), rooms = parts_->rooms,
-                                                       rejections = parts_->rejections](
-                                                      absl::StatusOr<std::shared_ptr<CoordinatorSnapshot>> snapshot) {
-    if (!snapshot.ok()) return done(snapshot.status());
-    done([rooms, rejections, snapshot = *std::move(snapshot)] {
-      const server::DiskRoom disk = rooms->Last()[0];
-      snapshot->service.disk_free_bytes = disk.free_bytes;
-      snapshot->service.disk_bytes = disk.size_bytes;
-      snapshot->service.rejections = rejections->Get();
-      return CoordinatorMetricsText(*snapshot);
-    });
-  });
+  coordinator::CollectMetrics(parts_->loop.get(),
+                              [done = std::move(done), rooms = parts_->rooms, rejections = parts_->rejections](
+                                  absl::StatusOr<std::shared_ptr<CoordinatorSnapshot>> snapshot) {
+                                if (!snapshot.ok()) return done(snapshot.status());
+                                done([rooms, rejections, snapshot = *std::move(snapshot)] {
+                                  const server::DiskRoom disk = rooms->Last()[0];
+                                  snapshot->service.disk_free_bytes = disk.free_bytes;
+                                  snapshot->service.disk_bytes = disk.size_bytes;
+                                  snapshot->service.rejections = rejections->Get();
+                                  return CoordinatorMetricsText(*snapshot);
+                                });
+                              });
 }
 
 void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_->loop->CheckServing(std::move(done)); }

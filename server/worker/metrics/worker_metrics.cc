@@ -121,7 +121,8 @@ void AddStreams(const WorkerSnapshot& snapshot, MetricSet* out) {
   out->Add(Metric::kWorkerSentBytes, streams.other_bytes, {"other"});
   out->Add(Metric::kWorkerCompressedRowBytes, streams.compressed_row_bytes);
   for (size_t i = 0; i < streams.rejections.size(); ++i) {
-    out->Add(Metric::kWorkerRejectedStreams, streams.rejections[i], {server::NameOf(static_cast<server::RejectionReason>(i))});
+    out->Add(Metric::kWorkerRejectedStreams, streams.rejections[i],
+             {server::NameOf(static_cast<server::RejectionReason>(i))});
   }
   out->Add(Metric::kWorkerFailedStreams, streams.failed_streams);
 }

@@ -41,8 +41,8 @@ TEST(AuditLines, HaveThePeerItsNameTheObjectAndTheOutcome) {
 // A job's name and the message of an error are the client's choice.
 TEST(AuditLines, AreOneLineOfJsonWhateverTheClientSends) {
   AuditLines lines;
-  for (const std::string& hostile :
-       {std::string("a\n{\"rpc\": \"forged\"}"), std::string("\"}\r\n"), std::string(100'000, 'x'), std::string("\xff\0\x1b", 3)}) {
+  for (const std::string& hostile : {std::string("a\n{\"rpc\": \"forged\"}"), std::string("\"}\r\n"),
+                                     std::string(100'000, 'x'), std::string("\xff\0\x1b", 3)}) {
     const std::string line = lines.LineOf(Peer::Network("10.0.0.7:1"), LineOf(Rpc::kSubmit), hostile,
                                           absl::InvalidArgumentError(hostile), 0, kTime);
     EXPECT_EQ(line.find('\n'), std::string::npos);
