@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Causes faults in a real cluster. Checks that each one's alert reaches a webhook within 60 s and resolves after the fix, that
+"""Causes faults in a real cluster. Checks that the alert of each fault reaches a webhook within 60 s and resolves after the fix, that
 minutes without a fault raise no alert, and that each query of the dashboard returns data. Takes about 30 minutes.
 
 live_alerts.py [--quiet MINUTES] [--only NAME,...] [--list]

@@ -21,7 +21,7 @@ class Notice:
     name: str
     labels: dict
     annotations: dict
-    time: float  # of its arrival, time.monotonic()
+    time: float  # arrival, by time.monotonic()
 
 
 class Webhook:

@@ -120,7 +120,9 @@ void AddStreams(const WorkerSnapshot& snapshot, MetricSet* out) {
   out->Add(Metric::kWorkerSentBytes, streams.zstd_bytes, {"grpc_zstd"});
   out->Add(Metric::kWorkerSentBytes, streams.other_bytes, {"other"});
   out->Add(Metric::kWorkerCompressedRowBytes, streams.compressed_row_bytes);
+  // Each series counts 100 times in a fleet, so a reason has one only once it has occurred.
   for (size_t i = 0; i < streams.rejections.size(); ++i) {
+    if (streams.rejections[i] == 0) continue;
     out->Add(Metric::kWorkerRejectedStreams, streams.rejections[i],
              {server::NameOf(static_cast<server::RejectionReason>(i))});
   }

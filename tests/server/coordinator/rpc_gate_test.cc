@@ -145,7 +145,7 @@ class RpcGateTest : public ::testing::Test {
   std::string state_dir_;
   std::unique_ptr<Coordinator> coordinator_;
   CountingAcceptor acceptor_;
-  const std::shared_ptr<server::Rejections> rejections_ = std::make_shared<server::Rejections>();  // of the worker
+  const std::shared_ptr<server::Rejections> rejections_ = std::make_shared<server::Rejections>();  // the worker's
   ThreadPool executor_{1, "timers"};
   std::unique_ptr<grpc::Service> service_;
   net::RunningServer worker_;
