@@ -37,7 +37,10 @@ TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
   snapshot.threads = {4, true};
   snapshot.folders = {{"state", 10, 100}, {"disk_cache", 0, 0}};
   snapshot.coordinator_age = 3 * kSecond / 2;
+  snapshot.streams.rejections[1] = 5;
   const MetricsText text(WorkerMetricsText(snapshot));
+  EXPECT_EQ(text.Value("penstock_worker_rejected_streams_total{reason=\"unauthenticated\"}"), 5);
+  EXPECT_FALSE(text.Has("penstock_worker_rejected_streams_total{reason=\"limit\"}")) << "none occurred";
   ExpectAllOf(MetricOwner::kWorker, text);
   EXPECT_EQ(text.Value("penstock_worker_rows_total"), 70);
   EXPECT_EQ(text.Value("penstock_worker_job_rows_total{job=\"train\"}"), 70);
