@@ -144,7 +144,7 @@ class ProbeConnection {
   }
 
  private:
-  // Waits until an operation of OpenSSL that returned `done` can go on, or returns its error.
+  // Waits until an operation of OpenSSL that returned `done` can continue, or returns its error.
   absl::Status Await(int done, std::string_view what) {
     const int why = SSL_get_error(ssl_.get(), done);
     if (why == SSL_ERROR_WANT_READ) return WaitFor(fd_.get(), POLLIN, deadline_);

@@ -46,7 +46,7 @@ class HttpWire {
   void Handshake(Handler handler) {
     stream_->async_handshake(boost::asio::ssl::stream_base::server, std::move(handler));
   }
-  // Only with TLS: notifies the client that no more bytes follow.
+  // Only with TLS: ends the stream of bytes to the client.
   template <typename Handler>
   void SendEnd(Handler handler) {
     stream_->async_shutdown(std::move(handler));

@@ -138,7 +138,7 @@ TEST_F(TlsTest, ChangedFilesAreUsedForNewConnectionsAndLeaveOpenOnes) {
   TestAuthority next;
   server_side_.Write(next, next.Issue());
   server_certificates_->Refresh();
-  EXPECT_EQ(*Call(open), "none");  // goes on over its connection
+  EXPECT_EQ(*Call(open), "none");  // continues over its connection
   EXPECT_EQ(Call(Channel(client_side_.only_ca())).status().code(), absl::StatusCode::kUnavailable);
   client_side_.Write(next, next.Issue({.names = {"DNS:trainer-8"}}));
   EXPECT_EQ(*Call(Channel(client_side_.server())), "trainer-8");
