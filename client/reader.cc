@@ -155,7 +155,7 @@ class ReaderImpl final : public Reader {
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& connect, const ReaderOptions& options) {
   PS_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress(connect));
   PS_ASSIGN_OR_RETURN(const net::ClientSecurity security,
-                      net::OpenClientSecurity({connect.tls_cert, connect.tls_key, connect.tls_ca}));
+                      net::OpenClientSecurity({connect.tls_cert, connect.tls_key, connect.tls_ca}, connect.token_file));
   auto coordinator = std::make_shared<client::GrpcCoordinatorClient>(address, security);
   auto threads =
       std::make_unique<Threads>(options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4));

@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/version.h"
 #include "net/call_release.h"
+#include "net/call_token.h"
 #include "net/grpc_status.h"
 #include "net/tls/handshake_fault.h"
 
@@ -45,6 +46,9 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
 
   // Calls one address. The call may end before this function returns.
   void Attempt(const std::shared_ptr<Call>& call) {
+    const absl::StatusOr<std::string> token = security.TokenFor(AddressOf(call->address));
+    if (!token.ok()) return Ended(call, ToGrpc(token.status()));
+    AddToken(call->context.get(), *token);
     call->stub = StubFor(call->address);
     call->send(call->stub->async(), call->context.get(),
                [self = shared_from_this(), call](const grpc::Status& status) { self->Ended(call, status); });

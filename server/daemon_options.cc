@@ -24,7 +24,7 @@ const std::vector<std::string>& RoleNames() {
 struct Given {
   std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
-  std::string audit, tls_cert, tls_key, tls_ca, tls_clients, tls_name;
+  std::string audit, tls_cert, tls_key, tls_ca, tls_clients, tls_name, tokens, token_file;
   bool insecure = false, log_json = false, core_dumps = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
            disk_cache_size = 0;
@@ -55,6 +55,12 @@ void AddFlags(Given* given, config::Flags* flags) {
                    "whether clients need a certificate; auto: if --tls-ca is a file (auto)");
   flags->AddString("tls-name", &given->tls_name, "NAME",
                    "worker: the name in its certificate, which clients verify (the host of --advertise)");
+  flags->AddString(
+      "tokens", &given->tokens, "FILE",
+      "names, roles and tokens of callers; a caller without a line is rejected. `penstock token` makes lines, and "
+      "a changed file takes effect without a restart (every caller may do everything)");
+  flags->AddString("token-file", &given->token_file, "FILE",
+                   "worker: the file of its own token, where the coordinator has --tokens ($PENSTOCK_TOKEN_FILE)");
   flags->AddString("coordinator", &given->coordinator, "HOST:PORT",
                    "worker: the coordinator; the worker keeps trying to register (localhost:7070)");
   flags->AddStrings(
@@ -122,6 +128,8 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
     }
     tls->set_clients(clients);
   }
+  if (flags.Given("tokens")) config->set_tokens(given.tokens);
+  if (flags.Given("token-file")) config->set_token_file(given.token_file);
   if (flags.Given("insecure")) config->set_insecure(given.insecure);
   if (flags.Given("audit")) config->set_audit(given.audit);
   if (flags.Given("core-dumps")) config->set_core_dumps(given.core_dumps);

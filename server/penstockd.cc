@@ -19,7 +19,10 @@
 #include "base/open_files.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
+#include "net/access/access_list.h"
+#include "net/access/token.h"
 #include "net/grpc_log.h"
+#include "net/tls/client_security.h"
 #include "net/tls/live_certificates.h"
 #include "pipeline/storage/files.h"
 #include "server/audit/audit_log.h"
@@ -27,6 +30,8 @@
 #include "server/common/core_dumps.h"
 #include "server/common/library_logs.h"
 #include "server/common/logging.h"
+#include "server/common/rpc_gate.h"
+#include "server/common/rpc_roles.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
 #include "server/coordinator/service/coordinator.h"
@@ -108,24 +113,57 @@ absl::StatusOr<CertificatesPtr> OpenCertificates(const v1::TlsConfig& tls) {
   return certificates;
 }
 
+// Reads the file of --tokens, and follows it. Returns null without one.
+absl::StatusOr<std::shared_ptr<const LiveAccessList>> OpenAccessList(const std::string& path) {
+  if (path.empty()) return nullptr;
+  const auto on_change = [path](const LiveAccessList::Change& change) {
+    if (change.replaced) spdlog::info("tokens file {}: {} lines are in use", path, change.current->size());
+    if (!change.fault.ok()) {
+      spdlog::error("{}. The lines from before are in use", std::string(change.fault.message()));
+    } else if (!change.replaced) {
+      spdlog::info("tokens file {} is valid again", path);
+    }
+  };
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<LiveAccessList> list,
+                      LiveAccessList::Load([path] { return net::ReadAccessList(path); }, on_change));
+  list->Watch("tokens-file");
+  return list;
+}
+
 // What all parts of the daemon share.
 struct Shared {
-  CertificatesPtr certificates;  // null: plaintext
-  AuditLog* audit = nullptr;     // null: none
+  CertificatesPtr certificates;                  // null: plaintext
+  std::shared_ptr<const LiveAccessList> access;  // null: no roles
+  std::shared_ptr<const net::LiveToken> token;   // token of a worker; null: none
+  AuditLog* audit = nullptr;                     // null: none
 };
 
-// Returns the rule for the calls of clients.
-RpcRule RuleOf(const v1::TlsConfig& tls, AuditLog* audit) {
+// Returns the rule for the calls of clients, or an unset one.
+RpcRule UnauditedRuleOf(const v1::TlsConfig& tls, const Shared& shared) {
   const bool own_ca = !tls.ca().empty() && tls.ca() != "system";
-  RpcRule rule = own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
-  return audit == nullptr ? rule : audit->Audited(std::move(rule));
+  if (shared.access == nullptr) {
+    return own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
+  }
+  RpcRule role = RequireRole(shared.access);
+  if (tls.clients() != v1::TLS_CLIENTS_CERTIFICATE) return role;
+  return [shown = RequireCertificate(), role = std::move(role)](const RpcLine& rpc, std::string_view token,
+                                                                transport::Peer* peer) -> absl::Status {
+    PS_RETURN_IF_ERROR(shown(rpc, token, peer));
+    return role(rpc, token, peer);
+  };
+}
+
+RpcRule RuleOf(const v1::TlsConfig& tls, const Shared& shared) {
+  RpcRule rule = UnauditedRuleOf(tls, shared);
+  return shared.audit == nullptr ? rule : shared.audit->Audited(std::move(rule));
 }
 
 coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const Shared& shared,
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
   out.certificates = shared.certificates;
-  out.rule = RuleOf(options.config.tls(), shared.audit);
+  out.rule = RuleOf(options.config.tls(), shared);
+  out.tokens = shared.access != nullptr;
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
@@ -152,7 +190,9 @@ worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const Shared
   out.coordinator = options.config.coordinator();
   out.certificates = shared.certificates;
   out.tls_name = options.config.tls().worker_name();
-  out.rule = RuleOf(options.config.tls(), shared.audit);
+  out.rule = RuleOf(options.config.tls(), shared);
+  out.tokens = shared.access != nullptr;
+  out.token = shared.token;
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
@@ -204,6 +244,7 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& optio
   http.listen = options.config.http();
   http.insecure = options.config.insecure();
   http.certificates = shared.certificates;
+  if (shared.access != nullptr) http.admit = RequireViewer(shared.access);
   return DaemonHttp::Start(http, parts);
 }
 
@@ -294,8 +335,14 @@ absl::Status Run(const DaemonOptions& options, Ending* ending) {
   // Before the store is opened, so that these mistakes change nothing.
   Shared shared;
   PS_ASSIGN_OR_RETURN(shared.certificates, OpenCertificates(options.config.tls()));
+  PS_ASSIGN_OR_RETURN(shared.access, OpenAccessList(options.config.tokens()));
+  if (options.role == config::DaemonRole::kWorker) {
+    if (const std::string path = net::TokenFileOr(options.config.token_file()); !path.empty()) {
+      PS_ASSIGN_OR_RETURN(shared.token, net::OpenToken(path));
+    }
+  }
   if (const std::string& http = options.config.http(); !http.empty() && shared.certificates == nullptr) {
-    PS_RETURN_IF_ERROR(CheckPlaintextBind(http, options.config.insecure()));
+    PS_RETURN_IF_ERROR(CheckPlaintextBind(http, {options.config.insecure(), shared.access != nullptr}));
   }
   if (!options.config.audit().empty()) {
     // Never destroyed: its disk may hang.

@@ -23,6 +23,8 @@ std::string NameOf(Act act, std::string_view id) {
       return absl::StrCat("trace ", label);
     case Act::kAddLane:
       return absl::StrCat("stream ", label);
+    case Act::kServe:
+      return absl::StrCat("worker ", label);
   }
   return label;
 }
@@ -40,13 +42,22 @@ std::string MissingBecause(Act act) {
              "trace` again";
     case Act::kAddLane:
       return "it has ended, or the worker has restarted. Open the stream again";
+    case Act::kServe:
+      return "it has not registered since the coordinator started. Register it again";
   }
   return "";
 }
 
-// Returns false if the peers cannot be the same. The kernel reports the user of a process on this host; pids are not
-// compared, because a restarted process has another one. Other peers have no reliable name.
+// Returns "alice at 10.0.0.7:5123", or the peer's text if it has no name.
+std::string TextOf(const Peer& peer) {
+  return peer.name.empty() ? peer.ToString() : absl::StrCat(peer.name, " at ", peer.ToString());
+}
+
+// Returns false if the peers cannot be the same. A name is proved by a token or a certificate. The kernel reports the
+// user of a process on this host; pids are not compared, because a restarted process has another one. Other peers have
+// no reliable name.
 bool MayBeSame(const Peer& owner, const Peer& caller) {
+  if (owner.name != caller.name) return false;
   if (owner.kind == Peer::Kind::kHost && caller.kind == Peer::Kind::kHost) return owner.uid == caller.uid;
   return true;
 }
@@ -65,9 +76,9 @@ absl::Status MayActFor(const Claim& claim, const Ownership* owned) {
   // A process that adds its part to a trace has not opened the trace.
   if (claim.act == Act::kAddPart) return absl::OkStatus();
   if (!MayBeSame(owned->owner, claim.caller)) {
-    return absl::PermissionDeniedError(absl::StrCat(NameOf(claim.act, claim.id), " belongs to ",
-                                                    owned->owner.ToString(), ", and this request comes from ",
-                                                    claim.caller.ToString(), ": act as the user that opened it"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        NameOf(claim.act, claim.id), " belongs to ", TextOf(owned->owner), ", and this request comes from ",
+        TextOf(claim.caller), ": act as the ", owned->owner.name.empty() ? "user" : "name", " that opened it"));
   }
   return absl::OkStatus();
 }

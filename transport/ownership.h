@@ -1,5 +1,5 @@
-// Decides whether a peer may act for a session, a trace or a stream that a peer opened before. Every such request is
-// checked here, and no other code compares peers.
+// Decides whether a peer may act for a session, a trace, a stream or a worker that a peer opened before. Every such
+// request is checked here, and no other code compares peers.
 #ifndef PENSTOCK_TRANSPORT_OWNERSHIP_H_
 #define PENSTOCK_TRANSPORT_OWNERSHIP_H_
 
@@ -22,29 +22,32 @@ enum class Act {
   kFetch,    // fetches the recordings
   // For a stream.
   kAddLane,  // joins with a further connection
+  // For a worker.
+  kServe,  // registers again, sends heartbeats, reports, or builds an index for it
 };
 
-// A request to act for a session, a trace or a stream. A view: its id and its caller must outlive it.
+// A request to act for a session, a trace, a stream or a worker. A view: its id and its caller must outlive it.
 struct Claim {
   Act act;
   std::string_view id;  // the id that the request names
   const Peer& caller;
 };
 
-// A session, a trace or a stream, with its owner. A view, like Claim.
+// A session, a trace, a stream or a worker, with its owner. A view, like Claim.
 struct Ownership {
   std::string_view id;
   const Peer& owner;  // the peer that opened it
 };
 
-// Returns OK if the claim's caller may act for `owned`. Otherwise the error names the session, trace or stream, the
-// reason and the remedy:
+// Returns OK if the claim's caller may act for `owned`. Otherwise the error names the session, trace, stream or worker,
+// the reason and the remedy:
 //   NotFound          `owned` is null, because nothing has the claim's id
 //   InvalidArgument   `owned` has another id
-//   PermissionDenied  the caller is another user than the owner
-// An id is a secret of 64 or more random bits. A caller that names it is therefore accepted, unless the caller and the
-// owner are processes of this host with different users. Addresses do not count, because a client may reconnect from
-// another port or through NAT. For kAddPart, every caller that names the id is accepted.
+//   PermissionDenied  the caller has another name than the owner, or is another user
+// A name counts if this process asks for names (Peer::name). Otherwise an id is a secret of 64 or more random bits. A
+// caller that names it is therefore accepted, unless the caller and the owner are processes of this host with different
+// users. Addresses do not count, because a client may reconnect from another port or through NAT. For kAddPart, every
+// caller that names the id is accepted.
 absl::Status MayActFor(const Claim& claim, const Ownership* owned);
 
 // MayActFor, or the rule of a test. Called on any thread. It must not block.

@@ -1,7 +1,11 @@
 #include "transport/peer.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/glob.h"
 
 namespace penstock::transport {
 
@@ -10,6 +14,14 @@ Peer Peer::Grpc(std::string_view uri) {
   if (uri.substr(0, scheme) == "inproc") return InProcess();
   const std::string address(uri.substr(scheme == std::string_view::npos ? 0 : scheme + 1));
   return Network(absl::StrReplaceAll(address, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}));
+}
+
+absl::Status Peer::MayRead(std::string_view job) const {
+  const auto matches = [job](const std::string& glob) { return MatchesGlob(glob, job); };
+  if (jobs.empty() || std::any_of(jobs.begin(), jobs.end(), matches)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "'", name, "' may not read ", job.empty() ? "all jobs" : absl::StrCat("job '", std::string(job), "'"), ", only ",
+      absl::StrJoin(jobs, ", "), "; an operator changes that in the file of --tokens"));
 }
 
 std::string Peer::ToString() const {

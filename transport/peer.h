@@ -31,8 +31,11 @@ struct Peer {
   static Peer InProcess() { return {Kind::kInProcess}; }
   static Peer Simulated(std::string host) { return {Kind::kSimulated, std::move(host)}; }
 
-  // Returns a short text for messages: "10.0.0.7:5123", "user 1000, process 77", "this process".
+  // Returns a short text without the name, for messages: "10.0.0.7:5123", "user 1000, process 77", "this process".
   std::string ToString() const;
+  // Returns OK if one of the globs in `jobs` matches the job ("": all jobs, which only "*" matches), or if `jobs` is
+  // empty. Otherwise returns PermissionDenied, which has the peer's name and the remedy.
+  absl::Status MayRead(std::string_view job) const;
   bool operator==(const Peer&) const = default;
 
   Kind kind = Kind::kUnknown;
@@ -42,12 +45,15 @@ struct Peer {
   // Whether the peer has proved in a TLS handshake that it owns a certificate that this process's CA signs.
   bool has_certificate = false;
   std::vector<std::string> certificate_names = {};  // URIs, then DNS names of that certificate
+  // The name that the peer has proved by a token or a certificate; "": this process asks for no names.
+  std::string name = {};
+  std::vector<std::string> jobs = {};  // globs of the jobs that it may read; empty: all
 };
 
-// Decides whether a peer may open a stream. Returns OK, or the stream's final status, which the shared-memory carrier
-// does not send. Unset: every peer may. Called for each connection before its first event, on threads of the carrier.
-// It must not block.
-using AdmitPeer = std::function<absl::Status(const Peer&)>;
+// Decides whether a peer that shows `token` ("": none) may open a stream, and sets its name and its jobs. Returns OK,
+// or the stream's final status, which the shared-memory carrier does not send. Unset: every peer may. Called for each
+// connection before its first event, on threads of the carrier. It must not block.
+using AdmitPeer = std::function<absl::Status(std::string_view token, Peer* peer)>;
 
 }  // namespace penstock::transport
 

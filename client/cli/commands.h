@@ -24,6 +24,7 @@ std::unique_ptr<Command> NewBake(storage::Storage* storage);
 std::unique_ptr<Command> NewPack(storage::Storage* storage);
 std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();
+std::unique_ptr<Command> NewToken();
 // For trainers in other languages, not for direct use.
 std::unique_ptr<Command> NewFeed(storage::Storage* storage);
 // Commands that call the coordinator.

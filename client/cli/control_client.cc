@@ -49,6 +49,9 @@ void CoordinatorFlags::AddTo(config::Flags* flags) {
   flags->AddString("tls-cert", &tls_.cert, "FILE",
                    "certificate of this client in PEM, where servers require one ($PENSTOCK_TLS_CERT)");
   flags->AddString("tls-key", &tls_.key, "FILE", "private key of that certificate ($PENSTOCK_TLS_KEY)");
+  flags->AddString("token-file", &token_file_, "FILE",
+                   "the token of this client, where servers ask for one; sent only by TLS or within this host "
+                   "($PENSTOCK_TOKEN_FILE)");
 }
 
 std::string CoordinatorFlags::address() const {
@@ -64,7 +67,8 @@ ControlClient::ControlClient(const CoordinatorFlags& coordinator, absl::Duration
     unusable_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
     return;
   }
-  const absl::StatusOr<net::ClientSecurity> security = net::OpenClientSecurity(coordinator.tls());
+  const absl::StatusOr<net::ClientSecurity> security =
+      net::OpenClientSecurity(coordinator.tls(), coordinator.token_file());
   unusable_ = security.status();
   if (security.ok()) calls_.emplace(std::vector<std::string>{parsed->ToString()}, &ErrorOfCommand, *security);
 }

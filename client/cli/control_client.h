@@ -15,18 +15,20 @@
 
 namespace penstock::cli {
 
-// The flags --coordinator, --tls-ca, --tls-cert and --tls-key. Their defaults are the environment's
-// PENSTOCK_COORDINATOR, otherwise localhost:7070, and PENSTOCK_TLS_CA, PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY.
+// The flags --coordinator, --tls-ca, --tls-cert, --tls-key and --token-file. Their defaults are the environment's
+// PENSTOCK_COORDINATOR, otherwise localhost:7070, and PENSTOCK_TLS_CA, _CERT, _KEY and PENSTOCK_TOKEN_FILE.
 class CoordinatorFlags {
  public:
   void AddTo(config::Flags* flags);
   std::string address() const;
-  // Returns the flags' paths, without the environment's.
+  // Return the flags' paths, without the environment's.
   const net::TlsFiles& tls() const { return tls_; }
+  const std::string& token_file() const { return token_file_; }
 
  private:
   std::string address_;
   net::TlsFiles tls_;
+  std::string token_file_;
 };
 
 // Blocking calls. The errors Unavailable and DeadlineExceeded name the address and the remedy.

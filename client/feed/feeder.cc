@@ -58,6 +58,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, Rea
     connect.tls_ca = open.tls_ca();
     connect.tls_cert = open.tls_cert();
     connect.tls_key = open.tls_key();
+    connect.token_file = open.token_file();
     connect.open_timeout = absl::Nanoseconds(std::min(left, kOpenPiece));
     absl::StatusOr<std::unique_ptr<Reader>> reader = Reader::Open(connect, options);
     if (reader.ok() || stop.load()) return reader;

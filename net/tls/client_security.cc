@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "net/address.h"
 
 namespace penstock::net {
 namespace {
@@ -23,9 +24,33 @@ TlsFiles WithEnvironment(TlsFiles given) {
   return given;
 }
 
-absl::StatusOr<ClientSecurity> OpenClientSecurity(const TlsFiles& given) {
+std::string TokenFileOr(const std::string& given) {
+  std::string path = given;
+  FillFromVariable("PENSTOCK_TOKEN_FILE", &path);
+  return path;
+}
+
+absl::StatusOr<std::string> ClientSecurity::TokenFor(const std::string& address) const {
+  if (token == nullptr) return std::string();
+  if (!tls()) {
+    const absl::StatusOr<Address> parsed = ParseAddress(address);
+    if (!parsed.ok() || !parsed->IsLoopback()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the token is not sent to ", address,
+                       " in plaintext: use TLS with --tls-ca (PENSTOCK_TLS_CA, tls_ca= in "
+                       "Python), or omit the token file"));
+    }
+  }
+  return *token->current();
+}
+
+absl::StatusOr<ClientSecurity> OpenClientSecurity(const TlsFiles& given, const std::string& token_file) {
+  ClientSecurity security;
+  if (const std::string path = TokenFileOr(token_file); !path.empty()) {
+    PS_ASSIGN_OR_RETURN(security.token, OpenToken(path));
+  }
   const TlsFiles files = WithEnvironment(given);
-  if (files.empty()) return ClientSecurity();
+  if (files.empty()) return security;
   if (files.ca.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("certificate ", files.cert.empty() ? files.key : files.cert,
@@ -34,7 +59,8 @@ absl::StatusOr<ClientSecurity> OpenClientSecurity(const TlsFiles& given) {
   }
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<LiveCertificates> certificates, LiveCertificates::Load(files));
   certificates->Watch();
-  return ClientSecurity{certificates};
+  security.certificates = certificates;
+  return security;
 }
 
 }  // namespace penstock::net

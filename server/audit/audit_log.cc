@@ -58,7 +58,11 @@ std::string AuditLines::LineOf(const transport::Peer& peer, const RpcLine& rpc, 
   Json json;
   json.Field("time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()));
   json.Field("rpc", MethodOf(rpc)).Field("peer", peer.ToString());
-  if (!peer.certificate_names.empty()) json.Field("name", TruncatedUtf8(peer.certificate_names[0], kMostTextBytes));
+  if (!peer.name.empty()) {
+    json.Field("name", peer.name);
+  } else if (!peer.certificate_names.empty()) {
+    json.Field("name", TruncatedUtf8(peer.certificate_names[0], kMostTextBytes));
+  }
   if (!object.empty()) json.Field("object", TruncatedUtf8(object, kMostTextBytes));
   json.Field("outcome", absl::StatusCodeToString(outcome.code()));
   if (!outcome.ok()) json.Field("message", TruncatedUtf8(std::string(outcome.message()), kMostTextBytes));
@@ -98,9 +102,9 @@ void AuditLog::Record(const transport::Peer& peer, const RpcLine& rpc, std::stri
 
 RpcRule AuditLog::Audited(RpcRule rule) {
   if (rule == nullptr) return nullptr;
-  return [this, rule = std::move(rule)](const RpcLine& rpc, const transport::Peer& peer) {
-    absl::Status status = rule(rpc, peer);
-    if (!status.ok()) Record(peer, rpc, "", status);
+  return [this, rule = std::move(rule)](const RpcLine& rpc, std::string_view token, transport::Peer* peer) {
+    absl::Status status = rule(rpc, token, peer);
+    if (!status.ok()) Record(*peer, rpc, "", status);
     return status;
   };
 }

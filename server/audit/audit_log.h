@@ -34,8 +34,9 @@ class AuditLines {
   // Returns the line of a call, without a line break, or "" if the peer has used up its limit:
   //   {"time": "2026-11-27T00:39:07.536Z", "rpc": "Coordinator/Cancel", "peer": "10.0.0.7:5123", "name": "trainer-7",
   //    "object": "imagenet", "outcome": "OK"}
-  // `name` is the first name in the peer's certificate, and `object` a job or worker; both may be absent. A call that
-  // failed has "message", and "left_out" counts lines. `now` is monotonic, and `time` is for display.
+  // `name` is the peer's authenticated name, otherwise the first name in its certificate, and `object` a job or worker;
+  // both may be absent. A call that failed has "message", and "left_out" counts lines. `now` is monotonic, and `time`
+  // is for display.
   std::string LineOf(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
                      const absl::Status& outcome, Nanos now, absl::Time time);
 

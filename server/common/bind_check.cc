@@ -6,9 +6,17 @@
 
 namespace penstock::server {
 
-absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
+absl::Status CheckPlaintextBind(const std::string& listen, const PlaintextRules& rules) {
   PS_ASSIGN_OR_RETURN(const net::Address address, net::ParseAddress(listen));
-  if (insecure || address.IsLoopback()) return absl::OkStatus();
+  if (address.IsLoopback()) return absl::OkStatus();
+  if (rules.tokens) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("listening on ", listen,
+                     " would let callers send their tokens in plaintext, which --insecure does not allow; "
+                     "serve TLS with --tls-cert and --tls-key, or listen on 127.0.0.1:",
+                     address.port));
+  }
+  if (rules.insecure) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "listening on ", listen,
       " would let the network read and command this daemon in plaintext; encrypt it with "

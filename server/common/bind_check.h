@@ -8,9 +8,14 @@
 
 namespace penstock::server {
 
-// Returns OK if `listen` is a loopback address, or if `insecure`. Otherwise returns FailedPrecondition, which names the
-// address and the remedies. Returns InvalidArgument if `listen` is not an address.
-absl::Status CheckPlaintextBind(const std::string& listen, bool insecure);
+struct PlaintextRules {
+  bool insecure = false;  // allow it on other addresses than loopback
+  bool tokens = false;    // callers send tokens, so `insecure` does not count
+};
+
+// Returns OK if `listen` is a loopback address, or if the rules allow plaintext there. Otherwise returns
+// FailedPrecondition, which names the address and the remedies. Returns InvalidArgument if `listen` is not an address.
+absl::Status CheckPlaintextBind(const std::string& listen, const PlaintextRules& rules);
 
 }  // namespace penstock::server
 

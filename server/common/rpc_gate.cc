@@ -4,37 +4,42 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "net/access/access_list.h"
+#include "net/call_token.h"
 #include "transport/grpc/grpc_peer.h"
 
 namespace penstock::server {
 namespace {
 
 constexpr unsigned kByCommand = RpcLine::kCommand, kByTrainer = RpcLine::kTrainer, kByWorker = RpcLine::kWorker;
+constexpr unsigned kNoRole = 0, kViewer = static_cast<unsigned>(net::Role::kViewer),
+                   kTrainer = static_cast<unsigned>(net::Role::kTrainer),
+                   kWorker = static_cast<unsigned>(net::Role::kWorker);
 
 constexpr RpcLine kRpcTable[] = {
-    {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand},
-    {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand},
-    {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand},
-    {Rpc::kGetStatus, "penstock.v1.Coordinator/GetStatus", kByCommand},
-    {Rpc::kListShards, "penstock.v1.Coordinator/ListShards", kByCommand},
-    {Rpc::kGetQuarantine, "penstock.v1.Coordinator/GetQuarantine", kByCommand},
-    {Rpc::kExplain, "penstock.v1.Coordinator/Explain", kByCommand | kByTrainer},
-    {Rpc::kStartTrace, "penstock.v1.Coordinator/StartTrace", kByCommand},
-    {Rpc::kGetTrace, "penstock.v1.Coordinator/GetTrace", kByCommand},
-    {Rpc::kDrain, "penstock.v1.Coordinator/Drain", kByCommand},
-    {Rpc::kWatch, "penstock.v1.Coordinator/Watch", kByCommand | kByTrainer | kByWorker},
-    {Rpc::kRegisterWorker, "penstock.v1.Coordinator/RegisterWorker", kByWorker},
-    {Rpc::kHeartbeat, "penstock.v1.Coordinator/Heartbeat", kByWorker},
-    {Rpc::kReportTask, "penstock.v1.Coordinator/ReportTask", kByWorker},
-    {Rpc::kReportRecords, "penstock.v1.Coordinator/ReportRecords", kByWorker},
-    {Rpc::kPutIndex, "penstock.v1.Coordinator/PutIndex", kByWorker},
-    {Rpc::kGetIndex, "penstock.v1.Coordinator/GetIndex", kByWorker},
-    {Rpc::kPutTrace, "penstock.v1.Coordinator/PutTrace", kByTrainer | kByWorker},
-    {Rpc::kOpenSession, "penstock.v1.Coordinator/OpenSession", kByTrainer},
-    {Rpc::kReportSession, "penstock.v1.Coordinator/ReportSession", kByTrainer},
-    {Rpc::kCloseSession, "penstock.v1.Coordinator/CloseSession", kByTrainer},
-    {Rpc::kJudgeRecords, "penstock.v1.Coordinator/JudgeRecords", kByTrainer},
-    {Rpc::kStream, "penstock.v1.Worker/Stream", kByTrainer},
+    {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand, kNoRole},
+    {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand, kNoRole},
+    {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand, kNoRole},
+    {Rpc::kGetStatus, "penstock.v1.Coordinator/GetStatus", kByCommand, kViewer | kTrainer},
+    {Rpc::kListShards, "penstock.v1.Coordinator/ListShards", kByCommand, kViewer},
+    {Rpc::kGetQuarantine, "penstock.v1.Coordinator/GetQuarantine", kByCommand, kViewer},
+    {Rpc::kExplain, "penstock.v1.Coordinator/Explain", kByCommand | kByTrainer, kViewer | kTrainer},
+    {Rpc::kStartTrace, "penstock.v1.Coordinator/StartTrace", kByCommand, kNoRole},
+    {Rpc::kGetTrace, "penstock.v1.Coordinator/GetTrace", kByCommand, kViewer},
+    {Rpc::kDrain, "penstock.v1.Coordinator/Drain", kByCommand, kNoRole},
+    {Rpc::kWatch, "penstock.v1.Coordinator/Watch", kByCommand | kByTrainer | kByWorker, kViewer | kTrainer | kWorker},
+    {Rpc::kRegisterWorker, "penstock.v1.Coordinator/RegisterWorker", kByWorker, kWorker},
+    {Rpc::kHeartbeat, "penstock.v1.Coordinator/Heartbeat", kByWorker, kWorker},
+    {Rpc::kReportTask, "penstock.v1.Coordinator/ReportTask", kByWorker, kWorker},
+    {Rpc::kReportRecords, "penstock.v1.Coordinator/ReportRecords", kByWorker, kWorker},
+    {Rpc::kPutIndex, "penstock.v1.Coordinator/PutIndex", kByWorker, kWorker},
+    {Rpc::kGetIndex, "penstock.v1.Coordinator/GetIndex", kByWorker, kWorker},
+    {Rpc::kPutTrace, "penstock.v1.Coordinator/PutTrace", kByTrainer | kByWorker, kTrainer | kWorker},
+    {Rpc::kOpenSession, "penstock.v1.Coordinator/OpenSession", kByTrainer, kTrainer},
+    {Rpc::kReportSession, "penstock.v1.Coordinator/ReportSession", kByTrainer, kTrainer},
+    {Rpc::kCloseSession, "penstock.v1.Coordinator/CloseSession", kByTrainer, kTrainer},
+    {Rpc::kJudgeRecords, "penstock.v1.Coordinator/JudgeRecords", kByTrainer, kTrainer},
+    {Rpc::kStream, "penstock.v1.Worker/Stream", kByTrainer, kTrainer},
 };
 
 constexpr bool IsInOrder() {
@@ -55,33 +60,35 @@ absl::Status Counted(absl::Status status, const std::shared_ptr<Rejections>& rej
 
 std::span<const RpcLine> RpcTable() { return kRpcTable; }
 
-absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context) const {
-  const transport::Peer peer = transport::PeerOf(context);
-  absl::Status status = CommonProtocol(absl::StrCat("the caller at ", peer.ToString()),
+std::string_view DaemonOf(const RpcLine& rpc) { return rpc.rpc == Rpc::kStream ? "this worker" : "this coordinator"; }
+
+absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context, transport::Peer* peer) const {
+  *peer = transport::PeerOf(context);
+  absl::Status status = CommonProtocol(absl::StrCat("the caller at ", peer->ToString()),
                                        net::ReleaseIn(context.client_metadata()), "the coordinator")
                             .status();
   if (!status.ok()) {
     if (rejections_ != nullptr) rejections_->Add(RejectionReason::kProtocol);
     return status;
   }
-  return rule_ == nullptr ? absl::OkStatus() : Counted(rule_(LineOf(rpc), peer), rejections_);
+  if (rule_ == nullptr) return absl::OkStatus();
+  return Counted(rule_(LineOf(rpc), net::TokenIn(context.client_metadata()), peer), rejections_);
 }
 
 RpcRule RequireCertificate() {
-  return [](const RpcLine& rpc, const transport::Peer& peer) {
-    if (peer.kind != transport::Peer::Kind::kNetwork || peer.has_certificate) return absl::OkStatus();
-    const bool to_worker = rpc.rpc == Rpc::kStream;
-    return absl::UnauthenticatedError(absl::StrCat(
-        to_worker ? "this worker" : "this coordinator",
-        " accepts only clients with a certificate that its CA signs. Name yours with --tls-cert and --tls-key "
-        "(PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY, tls_cert= and tls_key= in Python)"));
+  return [](const RpcLine& rpc, std::string_view, transport::Peer* peer) {
+    if (peer->kind != transport::Peer::Kind::kNetwork || peer->has_certificate) return absl::OkStatus();
+    return absl::UnauthenticatedError(
+        absl::StrCat(std::string(DaemonOf(rpc)),
+                     " accepts only clients with a certificate that its CA signs. Name yours with --tls-cert and "
+                     "--tls-key (PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY, tls_cert= and tls_key= in Python)"));
   };
 }
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   if (rule_ == nullptr) return nullptr;
-  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](const transport::Peer& peer) {
-    return Counted(rule(line, peer), rejections);
+  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](std::string_view token, transport::Peer* peer) {
+    return Counted(rule(line, token, peer), rejections);
   };
 }
 

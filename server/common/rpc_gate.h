@@ -55,14 +55,19 @@ struct RpcLine {
   Rpc rpc;
   std::string_view method;  // service and method, as in the path of a call: "penstock.v1.Coordinator/Submit"
   unsigned callers;         // bits of Callers
+  unsigned roles;           // bits of net::Role that may call it, besides operators
 };
 
 // Returns the table. The value of an Rpc is the index of its line.
 std::span<const RpcLine> RpcTable();
 
-// Decides whether `peer` may make a call: OK, or the status with which the call ends. May be called on any thread. Must
-// not block. If it is unset, the gate accepts every call.
-using RpcRule = std::function<absl::Status(const RpcLine& rpc, const transport::Peer& peer)>;
+// Returns the name of the RPC's daemon in messages: "this worker" or "this coordinator".
+std::string_view DaemonOf(const RpcLine& rpc);
+
+// Decides whether `peer`, which shows `token` ("": none), may make a call: OK, or the status with which the call ends.
+// May set the peer's name and jobs. May be called on any thread. Must not block. If it is unset, the gate accepts every
+// call.
+using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view token, transport::Peer* peer)>;
 
 // Called when a control call (Submit, Cancel, Delete, StartTrace, Drain) has ended. `object` is the job or the worker.
 // Called on any thread. Must not block.
@@ -81,13 +86,15 @@ class RpcGate {
   explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr)
       : rule_(std::move(rule)), rejections_(std::move(rejections)) {}
 
-  // Checks a unary call. Every handler of a unary RPC starts with it. Returns the reactor that `handler` returns. Ends
-  // a rejected call: with FailedPrecondition without a common protocol, else with the status of the rule.
+  // Checks a unary call. Every handler of a unary RPC starts with it. Calls handler(peer), where `peer` is the caller
+  // with its name, and returns the reactor that it returns. Ends a rejected call: with FailedPrecondition without a
+  // common protocol, else with the status of the rule.
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
     net::AddRelease(context);
-    const absl::Status status = Check(rpc, *context);
-    if (status.ok()) return handler();
+    transport::Peer peer;
+    const absl::Status status = Check(rpc, *context, &peer);
+    if (status.ok()) return handler(peer);
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(net::ToGrpc(status));
     return reactor;
@@ -97,7 +104,7 @@ class RpcGate {
   transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
-  absl::Status Check(Rpc rpc, const grpc::CallbackServerContext& context) const;
+  absl::Status Check(Rpc rpc, const grpc::CallbackServerContext& context, transport::Peer* peer) const;
   static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }
 
   const RpcRule rule_;

@@ -35,6 +35,7 @@ struct HttpRoute {
   // Without a reply in this time, the server answers 503 with the text `late`.
   std::chrono::milliseconds timeout = std::chrono::seconds(5);
   std::string late = "the daemon did not answer in time; try again";
+  bool open = false;  // serves clients without a token, even if the server asks for tokens
 };
 
 // The handlers of a server by path.

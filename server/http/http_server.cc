@@ -33,6 +33,7 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/address.h"
+#include "net/call_token.h"
 #include "server/common/bind_check.h"
 #include "server/http/http_wire.h"
 
@@ -97,6 +98,7 @@ class Connection;
 struct Shared {
   HttpLimits limits;
   HttpRoutes routes;
+  std::function<absl::Status(std::string_view)> admit;
   std::optional<HttpTls> tls;  // set at the start
   // Replies that outlive the server keep it alive.
   std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
@@ -188,6 +190,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     HttpRequest request;
     request.method = std::string(head.method_string());
     const std::string target(head.target());
+    const auto authorization = head[http::field::authorization];
+    const std::string token(net::TokenInField({authorization.data(), authorization.size()}));
     const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
     const bool has_host = head.version() < 11 || head.count(http::field::host) == 1;
     keep_alive_ = parser_->keep_alive() && !has_body;
@@ -207,6 +211,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (route_ == nullptr) {
       return Send(TextAnswer(404, absl::StrCat("there is nothing at this path; there is:\n",
                                                absl::StrJoin(shared_->routes.Paths(), "\n"))));
+    }
+    if (shared_->admit != nullptr && !route_->open) {
+      const absl::Status may = shared_->admit(token);
+      if (!may.ok()) return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
     }
     EndBy(since_ + route_->timeout);
     route_->handler(request, Reply());
@@ -240,7 +248,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                          "\r\nDate: ", absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()),
                          "\r\nContent-Type: ", answer.content_type, "\r\nContent-Length: ", answer.body.size(),
                          "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
-                         answer.status == 405 ? "Allow: GET, HEAD\r\n" : "",
+                         answer.status == 405   ? "Allow: GET, HEAD\r\n"
+                         : answer.status == 401 ? "WWW-Authenticate: Bearer\r\n"
+                                                : "",
                          keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
     body_ = head_only_ ? std::string() : std::move(answer.body);
     sending_ = body_.size();
@@ -447,10 +457,12 @@ HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
 HttpServer::~HttpServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions& options, HttpRoutes routes) {
-  if (options.certificates == nullptr) PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
+  if (options.certificates == nullptr)
+    PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, {options.insecure, options.admit != nullptr}));
   PS_ASSIGN_OR_RETURN(const net::Address wanted, net::ParseAddress(options.listen));
   auto parts = std::make_unique<Parts>();
   parts->shared.limits = options.limits;
+  parts->shared.admit = options.admit;
   parts->shared.routes = std::move(routes);
   parts->shared.tls.emplace(options.certificates);
   PS_RETURN_IF_ERROR(parts->ListenAt(wanted));

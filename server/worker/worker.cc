@@ -315,7 +315,7 @@ Worker::~Worker() {
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   if (options.certificates == nullptr) {
-    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, {options.insecure, options.tokens}));
   }
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(net::ParseAddress(options.advertise).status());
@@ -332,7 +332,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir, RandomSource::Real()));
   parts->link = options.coordinator_channel != nullptr
                     ? LinkToCoordinator(options.coordinator_channel, options.coordinator)
-                    : ConnectToCoordinator(options.coordinator, {options.certificates});
+                    : ConnectToCoordinator(options.coordinator, {options.certificates, options.token});
   storage::Storage* const storage = options.host.storage;
   parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
                                                       ? sources::IndexStore::BesideShards(storage)

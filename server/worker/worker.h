@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "net/access/token.h"
 #include "net/tls/live_certificates.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/loader/loader_stats.h"
@@ -47,6 +48,8 @@ struct WorkerOptions {
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
   server::RpcRule rule = nullptr;  // decides about each stream
+  bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
+  std::shared_ptr<const net::LiveToken> token;  // the worker's own token, for the coordinator; null: none
 };
 
 // Thread-safe.

@@ -7,19 +7,25 @@
 namespace penstock::transport {
 namespace {
 
-constexpr Act kAll[] = {Act::kReport,  Act::kJudge, Act::kClose,  Act::kTakeOver,
-                        Act::kAddPart, Act::kFetch, Act::kAddLane};
+constexpr Act kAll[] = {Act::kReport,  Act::kJudge, Act::kClose,   Act::kTakeOver,
+                        Act::kAddPart, Act::kFetch, Act::kAddLane, Act::kServe};
 constexpr char kId[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOther[] = "fedcba9876543210fedcba9876543210";
 
 std::string Text(const Claim& claim, const Ownership* owned) { return std::string(MayActFor(claim, owned).message()); }
+
+Peer Named(const std::string& name, const std::string& address) {
+  Peer peer = Peer::Network(address);
+  peer.name = name;
+  return peer;
+}
 
 struct Case {
   Peer owner, caller;
   bool may;
 };
 
-TEST(OwnershipTest, OnlyPeersKnownToTheKernelAreCompared) {
+TEST(OwnershipTest, OnlyNamesAndPeersKnownToTheKernelAreCompared) {
   const Case cases[] = {
       {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:5123"), true},
       {Peer::Network("10.0.0.7:5123"), Peer::Network("10.0.0.7:6001"), true},  // reconnected
@@ -30,6 +36,10 @@ TEST(OwnershipTest, OnlyPeersKnownToTheKernelAreCompared) {
       {Peer::InProcess(), Peer::InProcess(), true},
       {Peer::Host(1000, 77), Peer::Host(1000, 78), true},  // restarted
       {Peer::Host(1000, 77), Peer::Host(1001, 78), false},
+      {Named("alice", "10.0.0.7:5123"), Named("alice", "192.0.2.1:443"), true},
+      {Named("alice", "10.0.0.7:5123"), Named("bob", "10.0.0.7:5123"), false},
+      {Named("alice", "10.0.0.7:5123"), Peer::Network("10.0.0.7:5123"), false},
+      {Peer::Network("10.0.0.7:5123"), Named("alice", "10.0.0.7:5123"), false},
   };
   for (const Case& c : cases) {
     const Ownership owned{kId, c.owner};
@@ -58,12 +68,27 @@ TEST(OwnershipTest, ActsOnAnotherIdAreInvalidArguments) {
   }
 }
 
+TEST(PeerTest, MayReadTheJobsThatItsGlobsMatch) {
+  Peer peer = Peer::Network("10.0.0.7:5123");
+  EXPECT_TRUE(peer.MayRead("any").ok());
+  peer.jobs = {"imagenet-*", "coco"};
+  EXPECT_TRUE(peer.MayRead("imagenet-1k").ok());
+  EXPECT_TRUE(peer.MayRead("coco").ok());
+  EXPECT_FALSE(peer.MayRead("coco-eval").ok());
+  EXPECT_FALSE(peer.MayRead("").ok());
+}
+
 TEST(OwnershipTest, ErrorsNameTheThingTheReasonAndTheRemedy) {
   const Peer owner = Peer::Host(1000, 77), caller = Peer::Host(1001, 78);
   const Ownership owned{kId, owner};
   EXPECT_EQ(Text({Act::kClose, kId, caller}, &owned),
             "session 01234567 belongs to user 1000, process 77, and this request comes from user 1001, process 78: act "
             "as the user that opened it");
+  const Peer alice = Named("alice", "10.0.0.7:5123"), bob = Named("bob", "10.0.0.8:443");
+  const Ownership of_alice{kId, alice};
+  EXPECT_EQ(Text({Act::kReport, kId, bob}, &of_alice),
+            "session 01234567 belongs to alice at 10.0.0.7:5123, and this request comes from bob at 10.0.0.8:443: act "
+            "as the name that opened it");
   EXPECT_EQ(Text({Act::kReport, kOther, caller}, &owned),
             "a request for session 01234567 names session fedcba98: it must name the same one");
   EXPECT_EQ(Text({Act::kReport, kId, caller}, nullptr),

@@ -128,8 +128,9 @@ TEST_F(OtherWay, AUserThatTheWorkerDoesNotServeUsesTheNetwork) {
 }
 
 TEST_F(OtherWay, AProcessThatTheWorkerDoesNotAdmitUsesTheNetwork) {
-  Start({}, [](const Peer& peer) {
-    EXPECT_EQ(peer, Peer::Host(geteuid(), getpid()));
+  Start({}, [](std::string_view token, const Peer* peer) {
+    EXPECT_EQ(token, "");
+    EXPECT_EQ(*peer, Peer::Host(geteuid(), getpid()));
     return absl::PermissionDeniedError("not admitted");
   });
   EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "net/call_token.h"
 #include "net/grpc_status.h"
 #include "penstock/v1/data.grpc.pb.h"
 #include "transport/grpc/byte_buffer.h"
@@ -26,8 +27,8 @@ class GrpcServerStream final : public MessageStream,
                                public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcServerStream> {
  public:
-  GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor)
-      : executor_(executor), peer_(PeerOf(*context)), context_(context) {}
+  GrpcServerStream(grpc::CallbackServerContext* context, Peer peer, Executor* executor)
+      : executor_(executor), peer_(std::move(peer)), context_(context) {}
 
   void Accept(LaneAcceptor* acceptor, const std::optional<LaneCall>& call) {
     {
@@ -205,11 +206,12 @@ class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<
       : acceptor_(acceptor, executor, lanes), executor_(executor), admit_(std::move(admit)) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
+    Peer peer = PeerOf(*context);
     if (admit_ != nullptr) {
-      const absl::Status status = admit_(PeerOf(*context));
+      const absl::Status status = admit_(net::TokenIn(context->client_metadata()), &peer);
       if (!status.ok()) return new RejectedStream(status);
     }
-    auto stream = std::make_shared<GrpcServerStream>(context, executor_);
+    auto stream = std::make_shared<GrpcServerStream>(context, std::move(peer), executor_);
     stream->Accept(&acceptor_, LaneCallOf(*context));
     return stream.get();  // the stream keeps itself alive until OnDone
   }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "net/call_token.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/tls/handshake_fault.h"
@@ -26,9 +27,9 @@ namespace {
 
 constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
 
-// Returns an error if only one of client and worker uses TLS.
+// Returns an error if only one of client and worker uses TLS, or if the connection would expose the token.
 absl::Status SecurityFault(const WorkerAddress& worker, const net::ClientSecurity& security) {
-  if (security.tls() == !worker.tls_name.empty()) return absl::OkStatus();
+  if (security.tls() == !worker.tls_name.empty()) return security.TokenFor(worker.network).status();
   return absl::FailedPreconditionError(
       security.tls()
           ? absl::StrCat("the worker at ", worker.network, " serves plaintext, and this client has a CA (",
@@ -57,6 +58,7 @@ class GrpcClientStream final : public MessageStream,
                              : grpc::CreateChannel(worker.network, nullptr)),  // a channel whose calls fail
         stub_(channel_) {
     context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
+    if (fault_.ok()) net::AddToken(&context_, security.TokenFor(worker.network).value_or(""));
   }
 
   void Start() {

@@ -88,10 +88,10 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
         if (errno != EAGAIN && errno != EWOULDBLOCK) Pause();
         return;
       }
-      const std::optional<Peer> peer = PeerOf(fd);
+      std::optional<Peer> peer = PeerOf(fd);
       const bool served = peer.has_value() && (options_.serves != nullptr ? options_.serves(peer->uid)
                                                                           : peer->uid == geteuid() || peer->uid == 0);
-      if (!served || (options_.admit != nullptr && !options_.admit(*peer).ok())) continue;
+      if (!served || (options_.admit != nullptr && !options_.admit("", &*peer).ok())) continue;
       GrowBuffer(fd);
       Welcome(std::move(fd), *peer);
     }

@@ -121,6 +121,7 @@ class Read final : public Command {
     connect.coordinator = coordinator_.address();
     connect.open_timeout = Timeout();
     connect.tls_ca = coordinator_.tls().ca;
+    connect.token_file = coordinator_.token_file();
     connect.tls_cert = coordinator_.tls().cert;
     connect.tls_key = coordinator_.tls().key;
     return connect;

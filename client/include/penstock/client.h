@@ -47,6 +47,10 @@ struct ConnectOptions {
   std::string tls_ca = {};    // authorities that sign the servers' certificates; "system": those that this host trusts
   std::string tls_cert = {};  // certificate of this client, with its intermediates, where servers require one
   std::string tls_key = {};   // private key of tls_cert, without a password
+  // File with the token that proves this client's name, where servers ask for one. It is read again when it changes.
+  // Default: the environment's PENSTOCK_TOKEN_FILE, otherwise none. The token is sent only by TLS or within this host:
+  // Open returns FailedPrecondition for another connection to the coordinator.
+  std::string token_file = {};
 };
 
 struct ReaderOptions {

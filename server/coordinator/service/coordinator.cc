@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                    "), which must be positive"));
   }
   if (options.certificates == nullptr) {
-    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, options.insecure));
+    PS_RETURN_IF_ERROR(server::CheckPlaintextBind(options.listen, {options.insecure, options.tokens}));
   }
   PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
   PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));

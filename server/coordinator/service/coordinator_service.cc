@@ -1,12 +1,15 @@
 #include "server/coordinator/service/coordinator_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "net/grpc_status.h"
-#include "transport/grpc/grpc_peer.h"
+#include "transport/peer.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -36,12 +39,35 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
   const uint64_t id_;
 };
 
+// Returns PermissionDenied if the caller may not read the job that the request names. The requests of other RPCs name
+// no job, or their callers are not limited to jobs.
+template <typename Request>
+absl::Status MayUseJob(const transport::Peer& caller, const Request& request) {
+  constexpr bool names_job = std::is_same_v<Request, v1::OpenSessionRequest> ||
+                             std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
+  if constexpr (names_job) {
+    return caller.MayRead(request.job());
+  } else {
+    return absl::OkStatus();
+  }
+}
+
+// Removes the jobs that the caller may not read.
+void OmitOtherJobs(const transport::Peer& caller, v1::StatusReply* status) {
+  if (caller.jobs.empty()) return;
+  auto* const jobs = status->mutable_jobs();
+  jobs->erase(std::remove_if(jobs->begin(), jobs->end(),
+                             [&](const v1::StatusReply::JobStatus& job) { return !caller.MayRead(job.name()).ok(); }),
+              jobs->end());
+}
+
 }  // namespace
 
 // A call that waits for file work. It is finished in any case, because file work may be dropped before its turn.
 class CoordinatorService::FileCall {
  public:
-  FileCall(grpc::ServerUnaryReactor* reactor, Nanos deadline) : reactor_(reactor), deadline_(deadline) {}
+  FileCall(grpc::ServerUnaryReactor* reactor, Nanos deadline, transport::Peer caller)
+      : reactor_(reactor), deadline_(deadline), caller_(std::move(caller)) {}
   FileCall(const FileCall&) = delete;
   FileCall& operator=(const FileCall&) = delete;
   ~FileCall() {
@@ -49,10 +75,12 @@ class CoordinatorService::FileCall {
   }
   void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(net::ToGrpc(status)); }
   Nanos deadline() const { return deadline_; }
+  const transport::Peer& caller() const { return caller_; }
 
  private:
   grpc::ServerUnaryReactor* reactor_;
   const Nanos deadline_;
+  const transport::Peer caller_;
 };
 
 Nanos CoordinatorService::DeadlineOf(const Context& context) const {
@@ -65,13 +93,17 @@ Nanos CoordinatorService::DeadlineOf(const Context& context) const {
 template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Context* context, const Req* request,
                                                            Rep* reply) {
-  return gate_.Enter(rpc, context, [&] {
+  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
+    if (const absl::Status may = MayUseJob(caller, *request); !may.ok()) {
+      reactor->Finish(net::ToGrpc(may));
+      return reactor;
+    }
     const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, transport::PeerOf(*context));
+    loop_->Apply(*request, DeadlineOf(*context), done, caller);
     return reactor;
   });
 }
@@ -79,9 +111,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Cont
 template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply,
                                                       const std::string& object) {
-  return gate_.Enter(rpc, context, [&] {
+  return gate_.Enter(rpc, context, [&](const transport::Peer& peer) {
     Reactor* reactor = context->DefaultReactor();
-    const transport::Peer peer = transport::PeerOf(*context);
     const auto done = [this, reactor, reply, rpc, peer, object](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       if (control_call_ended_ != nullptr) {
@@ -96,10 +127,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* 
 
 template <typename Ask>
 grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context* context, Ask ask) {
-  return gate_.Enter(rpc, context, [&] {
+  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
-    const bool queued = loop_->Read(
-        [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(net::ToGrpc(ask(state, now))); });
+    const bool queued = loop_->Read([reactor, ask, caller](const CoordinatorState& state, Nanos now) {
+      reactor->Finish(net::ToGrpc(ask(state, now, caller)));
+    });
     if (!queued) reactor->Finish(net::ToGrpc(Busy()));
     return reactor;
   });
@@ -107,9 +139,9 @@ grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context
 
 template <typename Work>
 grpc::ServerUnaryReactor* CoordinatorService::WithFiles(server::Rpc rpc, Context* context, Work work) {
-  return gate_.Enter(rpc, context, [&] {
+  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
-    auto call = std::make_shared<FileCall>(reactor, DeadlineOf(*context));
+    auto call = std::make_shared<FileCall>(reactor, DeadlineOf(*context), caller);
     files_->TryPost([call = std::move(call), work]() mutable { work(std::move(call)); }, kMaxWaitingFileWork);
     return reactor;
   });
@@ -132,37 +164,43 @@ grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1:
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
-  return ReadState(server::Rpc::kGetStatus, context, [reply](const CoordinatorState& state, Nanos now) {
-    *reply = state.Status(now);
-    return absl::OkStatus();
-  });
+  return ReadState(server::Rpc::kGetStatus, context,
+                   [reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                     *reply = state.Status(now);
+                     OmitOtherJobs(caller, reply);
+                     return absl::OkStatus();
+                   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const v1::ListShardsRequest* request,
                                                          v1::ListShardsReply* reply) {
-  return ReadState(server::Rpc::kListShards, context, [request, reply](const CoordinatorState& state, Nanos) {
-    absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
-    if (shards.ok()) *reply = *std::move(shards);
-    return shards.status();
-  });
+  return ReadState(server::Rpc::kListShards, context,
+                   [request, reply](const CoordinatorState& state, Nanos, const transport::Peer&) {
+                     absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
+                     if (shards.ok()) *reply = *std::move(shards);
+                     return shards.status();
+                   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, const v1::QuarantineRequest* request,
                                                             v1::QuarantineReply* reply) {
-  return ReadState(server::Rpc::kGetQuarantine, context, [request, reply](const CoordinatorState& state, Nanos) {
-    absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
-    if (quarantine.ok()) *reply = *std::move(quarantine);
-    return quarantine.status();
-  });
+  return ReadState(server::Rpc::kGetQuarantine, context,
+                   [request, reply](const CoordinatorState& state, Nanos, const transport::Peer&) {
+                     absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
+                     if (quarantine.ok()) *reply = *std::move(quarantine);
+                     return quarantine.status();
+                   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
                                                       v1::ExplainReply* reply) {
-  return ReadState(server::Rpc::kExplain, context, [request, reply](const CoordinatorState& state, Nanos now) {
-    absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
-    if (explained.ok()) *reply = *std::move(explained);
-    return explained.status();
-  });
+  return ReadState(server::Rpc::kExplain, context,
+                   [request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                     PS_RETURN_IF_ERROR(MayUseJob(caller, *request));
+                     absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
+                     if (explained.ok()) *reply = *std::move(explained);
+                     return explained.status();
+                   });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
@@ -178,7 +216,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v
 // The times in the reply are those of receipt and sending, which include the time in the queue of the loop.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
-  return gate_.Enter(server::Rpc::kPutTrace, context, [&] {
+  return gate_.Enter(server::Rpc::kPutTrace, context, [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     const Nanos received = clock_->Now();
     const auto done = [this, reactor, reply, received](const absl::Status& status, Reply*) {
@@ -186,7 +224,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
       reply->set_sent(clock_->Now());
       reactor->Finish(net::ToGrpc(status));
     };
-    loop_->Apply(*request, DeadlineOf(*context), done, transport::PeerOf(*context));
+    loop_->Apply(*request, DeadlineOf(*context), done, caller);
     return reactor;
   });
 }
@@ -198,13 +236,17 @@ grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::
 
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
-  return gate_.Enter(server::Rpc::kWatch, context, [&]() -> Reactor* {
+  return gate_.Enter(server::Rpc::kWatch, context, [&](const transport::Peer& caller) -> Reactor* {
     const uint64_t id = next_watch_.fetch_add(1);
     Reactor* reactor = new WatchReactor(loop_, id);
     v1::WatchRequest asked;
     grpc::ByteBuffer bytes(*request);  // a copy, because parsing consumes it
     if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
       reactor->Finish(net::ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
+      return reactor;
+    }
+    if (const absl::Status may = MayUseJob(caller, asked); !may.ok()) {
+      reactor->Finish(net::ToGrpc(may));
       return reactor;
     }
     loop_->Watch(id, asked, [reactor, reply](absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
@@ -268,16 +310,19 @@ void CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIn
   if (!absl::IsNotFound(blob.status()) || !request.has_file()) return call->Finish(blob.status());
   if (request.give_up()) return EndTurn({key, request.worker_id()}, absl::OkStatus(), std::move(call));
   const Nanos deadline = call->deadline();
-  loop_->Apply(AskIndexTurn{key, request.worker_id(), file.size}, deadline,
-               [reply, call = std::move(call)](const absl::Status& status, Reply* made) {
-                 if (status.ok()) {
-                   const auto& turn = std::get<IndexTurns::Answer>(*made);
-                   reply->set_build(turn.build);
-                   reply->set_ask_again_ms(static_cast<uint32_t>(turn.ask_again / kMillisecond));
-                   reply->set_builder(turn.builder);
-                 }
-                 call->Finish(status);
-               });
+  transport::Peer caller = call->caller();
+  loop_->Apply(
+      AskIndexTurn{key, request.worker_id(), file.size}, deadline,
+      [reply, call = std::move(call)](const absl::Status& status, Reply* made) {
+        if (status.ok()) {
+          const auto& turn = std::get<IndexTurns::Answer>(*made);
+          reply->set_build(turn.build);
+          reply->set_ask_again_ms(static_cast<uint32_t>(turn.ask_again / kMillisecond));
+          reply->set_builder(turn.builder);
+        }
+        call->Finish(status);
+      },
+      std::move(caller));
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,

@@ -148,6 +148,15 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   return state;
 }
 
+const std::string* ServingWorkerOf(const Request& request) {
+  if (const auto* hello = std::get_if<v1::RegisterWorkerRequest>(&request)) return &hello->id();
+  if (const auto* beat = std::get_if<v1::HeartbeatRequest>(&request)) return &beat->id();
+  if (const auto* report = std::get_if<v1::ReportTaskRequest>(&request)) return &report->worker_id();
+  if (const auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) return &records->worker_id();
+  if (const auto* turn = std::get_if<AskIndexTurn>(&request)) return &turn->worker;
+  return nullptr;
+}
+
 Effects CoordinatorState::Apply(const Event& event) {
   Consequences out;
   Effects effects = Dispatch(event, &out);
@@ -190,6 +199,11 @@ Effects CoordinatorState::Settle(Nanos now, Effects effects, Consequences* out) 
 Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   Effects effects;
   const Nanos now = event.now;
+  if (const std::string* const worker = ServingWorkerOf(event.request)) {
+    const bool registers = std::holds_alternative<v1::RegisterWorkerRequest>(event.request);
+    effects.status = workers_.MayServe(*worker, event.caller, registers);
+    if (!effects.status.ok()) return effects;
+  }
   if (std::holds_alternative<Tick>(event.request)) {
     for (const std::string& died : workers_.Tick(now, sessions_.AnyWaits(now), out)) sessions_.ForgetVotes(died);
     sessions_.Tick(now);
@@ -223,6 +237,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       effects.status = std::move(registered).status();
       return effects;
     }
+    workers_.SetOwner(hello->id(), event.caller);
     if (registered->restarted && board_.ReleaseWorker(hello->id()) > 0) out->wake_workers = true;
     if (registered->restarted) sessions_.ForgetVotes(hello->id());
     v1::RegisterWorkerReply reply;

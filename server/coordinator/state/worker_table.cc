@@ -175,6 +175,18 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   return result;
 }
 
+absl::Status WorkerRegister::MayServe(const std::string& id, const transport::Peer& caller, bool registers) const {
+  const auto found = workers_.find(id);
+  if (found == workers_.end() || !found->second.owner.has_value()) return absl::OkStatus();
+  if (registers && !found->second.Beats()) return absl::OkStatus();
+  const transport::Ownership owned{id, *found->second.owner};
+  return options_.may_act({transport::Act::kServe, id, caller}, &owned);
+}
+
+void WorkerRegister::SetOwner(const std::string& id, const transport::Peer& owner) {
+  if (const auto found = workers_.find(id); found != workers_.end()) found->second.owner = owner;
+}
+
 WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out) {
   auto found = workers_.find(request.id());
   if (found == workers_.end()) return nullptr;

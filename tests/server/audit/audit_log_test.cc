@@ -106,8 +106,9 @@ TEST(AuditLog, RecordsWhatARuleRejects) {
   const RpcRule rule = (*log)->Audited(RequireCertificate());
   Peer known = Peer::Network("10.0.0.8:1");
   known.has_certificate = true;
-  EXPECT_TRUE(rule(LineOf(Rpc::kGetStatus), known).ok());
-  EXPECT_TRUE(absl::IsUnauthenticated(rule(LineOf(Rpc::kGetStatus), Peer::Network("10.0.0.9:1"))));
+  Peer unknown = Peer::Network("10.0.0.9:1");
+  EXPECT_TRUE(rule(LineOf(Rpc::kGetStatus), "", &known).ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(rule(LineOf(Rpc::kGetStatus), "", &unknown)));
   (*log)->Flush(std::chrono::minutes(1));
   const std::string text = ReadWholeFile(folder.File("audit.json")).value();
   EXPECT_THAT(text, HasSubstr(R"("rpc": "Coordinator/GetStatus", "peer": "10.0.0.9:1", "outcome": "UNAUTHENTICATED")"));

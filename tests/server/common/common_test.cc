@@ -167,14 +167,14 @@ TEST(Logging, LevelsHaveNames) {
 
 TEST(BindCheck, AllowsPlaintextOnlyOnLoopbackUnlessInsecureIsSet) {
   for (const char* address : {"127.0.0.1:7070", "localhost:0", "[::1]:7070"}) {
-    EXPECT_TRUE(CheckPlaintextBind(address, false).ok()) << address;
+    EXPECT_TRUE(CheckPlaintextBind(address, {}).ok()) << address;
   }
-  const absl::Status status = CheckPlaintextBind("0.0.0.0:7070", false);
+  const absl::Status status = CheckPlaintextBind("0.0.0.0:7070", {});
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("0.0.0.0:7070"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--insecure"));
-  EXPECT_TRUE(CheckPlaintextBind("0.0.0.0:7070", true).ok());
-  EXPECT_EQ(CheckPlaintextBind("nonsense", true).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(CheckPlaintextBind("0.0.0.0:7070", {.insecure = true}).ok());
+  EXPECT_EQ(CheckPlaintextBind("nonsense", {.insecure = true}).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -79,11 +79,11 @@ class CountingAcceptor final : public transport::StreamAcceptor {
 class RpcGateTest : public ::testing::Test {
  protected:
   RpcGateTest() {
-    const server::RpcRule rule = [this](const server::RpcLine& line, const transport::Peer& peer) {
+    const server::RpcRule rule = [this](const server::RpcLine& line, std::string_view, const transport::Peer* peer) {
       MutexLock lock(&mutex_);
       seen_.emplace_back(line.method);
-      EXPECT_EQ(peer.kind, transport::Peer::Kind::kNetwork);
-      EXPECT_EQ(peer.address.find("127.0.0.1:"), 0u) << peer.address;
+      EXPECT_EQ(peer->kind, transport::Peer::Kind::kNetwork);
+      EXPECT_EQ(peer->address.find("127.0.0.1:"), 0u) << peer->address;
       return rejects_ ? absl::PermissionDeniedError("no call is allowed") : absl::OkStatus();
     };
     state_dir_ = (std::filesystem::path(::testing::TempDir()) / absl::StrCat("rpc_gate_", getpid())).string();

@@ -170,5 +170,52 @@ TEST_F(StateOwnershipTest, TheRuleIsAskedAboutMissingSessionsAndTracesToo) {
   for (const Asked& each : asked) EXPECT_FALSE(each.exists);
 }
 
+// Workers belong to the name that registered them.
+class WorkerOwnershipTest : public ::testing::Test {
+ protected:
+  static transport::Peer Named(const std::string& name) {
+    transport::Peer peer = transport::Peer::Network("10.0.0.7:5123");
+    peer.name = name;
+    return peer;
+  }
+  // Returns the result of each request that acts for worker a.
+  std::vector<absl::Status> ActsForA() {
+    v1::ReportTaskRequest report;
+    report.set_worker_id("a");
+    v1::ReportRecordsRequest records;
+    records.set_worker_id("a");
+    return {h.StatusOf(WorkerCalled("a")), h.StatusOf(BeatOf("a")), h.StatusOf(report), h.StatusOf(records),
+            h.StatusOf(AskIndexTurn{7, "a", 100})};
+  }
+
+  StateHarness h;
+};
+
+TEST_F(WorkerOwnershipTest, NoOtherNameActsForAWorker) {
+  h.caller = Named("workers");
+  h.Register("a");
+  h.caller = Named("impostor");
+  for (const absl::Status& status : ActsForA()) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_THAT(Text(status), HasSubstr("worker a belongs to workers at 10.0.0.7:5123"));
+  }
+  h.Register("b");  // its own worker
+  h.caller = Named("workers");
+  for (const absl::Status& status : ActsForA()) EXPECT_NE(status.code(), absl::StatusCode::kPermissionDenied) << status;
+}
+
+TEST_F(WorkerOwnershipTest, AWorkerThatIsDeadOrKnownFromTheStoreGetsANewOwner) {
+  h.caller = Named("old");
+  h.Register("a");
+  h.Pass(10 * kSecond, {});
+  h.caller = Named("new");
+  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
+  h.Restart();
+  h.caller = Named("newer");
+  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
+  h.caller = Named("new");
+  EXPECT_EQ(h.StatusOf(WorkerCalled("a")).code(), absl::StatusCode::kPermissionDenied);
+}
+
 }  // namespace
 }  // namespace penstock::coordinator

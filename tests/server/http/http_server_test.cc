@@ -6,14 +6,17 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/open_files.h"
@@ -74,7 +77,9 @@ class HttpServerTest : public ::testing::Test {
  protected:
   void Start(const HttpLimits& limits = {}, std::optional<milliseconds> timeout = std::nullopt) {
     HttpRoutes routes;
-    routes.Add("/healthz", Saying("ok\n"));
+    HttpRoute health = Saying("ok\n");
+    health.open = true;
+    routes.Add("/healthz", std::move(health));
     routes.Add("/large", Saying(std::string(size_t{8} << 20, 'x')));
     HttpRoute echo;
     echo.handler = [](const HttpRequest& request, const HttpReply& reply) {
@@ -92,6 +97,7 @@ class HttpServerTest : public ::testing::Test {
     HttpOptions options;
     options.listen = "127.0.0.1:0";
     options.limits = limits;
+    options.admit = admit_;
     auto server = HttpServer::Start(options, std::move(routes));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -110,6 +116,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   KeptReplies kept_;
+  std::function<absl::Status(std::string_view)> admit_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -117,6 +124,25 @@ HttpAnswer Text(std::string text) {
   HttpAnswer answer;
   answer.body = std::move(text);
   return answer;
+}
+
+TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
+  admit_ = [](std::string_view token) {
+    if (token.empty()) return absl::UnauthenticatedError("no token");
+    return token == "good" ? absl::OkStatus() : absl::PermissionDeniedError("wrong token");
+  };
+  Start();
+  const auto ask = [this](const std::string& path, const std::string& field) {
+    return Ask(absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: here\r\nConnection: close\r\n", field, "\r\n"));
+  };
+  EXPECT_THAT(ask("/healthz", ""), StartsWith("HTTP/1.1 200 OK\r\n"));
+  const std::string none = ask("/echo", "");
+  EXPECT_THAT(none, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(none, HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"));
+  EXPECT_THAT(none, HasSubstr("no token"));
+  EXPECT_THAT(ask("/echo", "Authorization: Bearer bad\r\n"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(ask("/echo", "Authorization: Basic good\r\n"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(ask("/echo", "authorization: bearer good\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(HttpServerTest, AnswersHaveTheirTypeAndLengthAndAreNotCached) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/status_macros.h"
+#include "net/call_token.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
@@ -11,11 +12,17 @@ namespace penstock::support {
 
 Control::Control(const std::string& address, const net::ClientSecurity& security)
     : address_(address),
+      security_(security),
       stub_(v1::Coordinator::NewStub(net::MakeChannel(address, net::ChannelUse::kCalls, security))) {}
+
+void Control::Prepare(grpc::ClientContext* context, absl::Duration timeout) const {
+  net::PrepareCall(context, timeout);
+  net::AddToken(context, security_.TokenFor(address_).value_or(""));
+}
 
 absl::StatusOr<v1::StatusReply> Control::Status() {
   grpc::ClientContext context;
-  net::PrepareCall(&context, absl::Seconds(5));
+  Prepare(&context, absl::Seconds(5));
   v1::StatusReply reply;
   const grpc::Status status = stub_->GetStatus(&context, {}, &reply);
   if (!status.ok()) return net::FromGrpc(status, address_);
@@ -24,7 +31,7 @@ absl::StatusOr<v1::StatusReply> Control::Status() {
 
 absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   grpc::ClientContext context;
-  net::PrepareCall(&context, absl::Seconds(5));
+  Prepare(&context, absl::Seconds(5));
   net::JobMirror watched(name);
   v1::WatchReply reply;
   const grpc::Status status = stub_->Watch(&context, watched.NextRequest(1000), &reply);
@@ -41,7 +48,7 @@ absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace)
   *request.mutable_spec() = job;
   request.set_replace(replace);
   grpc::ClientContext context;
-  net::PrepareCall(&context, absl::Seconds(5));
+  Prepare(&context, absl::Seconds(5));
   v1::SubmitReply reply;
   const grpc::Status status = stub_->Submit(&context, request, &reply);
   if (!status.ok()) return net::FromGrpc(status, address_);
@@ -70,7 +77,7 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
 
 absl::Status Control::Drain(const std::string& worker) {
   grpc::ClientContext context;
-  net::PrepareCall(&context, absl::Seconds(5));
+  Prepare(&context, absl::Seconds(5));
   v1::DrainRequest request;
   request.set_worker(worker);
   v1::DrainReply reply;
@@ -79,7 +86,7 @@ absl::Status Control::Drain(const std::string& worker) {
 
 absl::Status Control::Cancel(const std::string& job) {
   grpc::ClientContext context;
-  net::PrepareCall(&context, absl::Seconds(5));
+  Prepare(&context, absl::Seconds(5));
   v1::CancelRequest request;
   request.set_job(job);
   v1::CancelReply reply;

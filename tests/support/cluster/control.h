@@ -35,7 +35,11 @@ class Control {
   bool WaitForState(const std::string& worker, v1::WorkerStatus::State state);
 
  private:
+  // Prepares a call, with the token of `security`.
+  void Prepare(grpc::ClientContext* context, absl::Duration timeout) const;
+
   const std::string address_;
+  const net::ClientSecurity security_;
   std::unique_ptr<v1::Coordinator::Stub> stub_;
 };
 

@@ -77,7 +77,7 @@ uint64_t Process::Memory(const std::string& which) const {
 ProcessCluster::ProcessCluster(const ProcessClusterOptions& options, std::vector<sources::DataRoot> roots)
     : options_(options), roots_(std::move(roots)) {
   StartCoordinator("127.0.0.1:0");
-  const absl::StatusOr<net::ClientSecurity> security = net::OpenClientSecurity(options_.tls);
+  const absl::StatusOr<net::ClientSecurity> security = net::OpenClientSecurity(options_.tls, options_.token_file);
   PS_CHECK(security.ok());
   control_ = std::make_unique<Control>(address_, *security);
   for (int i = 0; i < options_.workers; ++i) AddWorker();

@@ -1,0 +1,39 @@
+// The rule of a daemon with --tokens: which role each RPC needs.
+#ifndef PENSTOCK_SERVER_COMMON_RPC_ROLES_H_
+#define PENSTOCK_SERVER_COMMON_RPC_ROLES_H_
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/runtime/followed_file.h"
+#include "net/access/access_list.h"
+#include "server/common/rpc_gate.h"
+#include "transport/peer.h"
+
+namespace penstock::server {
+
+// The access list of a daemon, which follows its file.
+using LiveAccessList = FollowedFile<net::AccessList>;
+
+// Returns the principal of a peer, whose token is `token` ("": none), otherwise of its certificate. Unauthenticated:
+// the token is unknown, or there is no token and the certificate has no line; the message names the remedy. `daemon`
+// stands for this process in messages: "this worker". A token that is unknown is rejected in any case.
+absl::StatusOr<net::Principal> PrincipalOf(const net::AccessList& list, std::string_view token,
+                                           const transport::Peer& peer, std::string_view daemon);
+
+// Returns a rule for callers over the network. It sets the peer's name and jobs.
+//   Unauthenticated    as PrincipalOf
+//   PermissionDenied   the role may not call the RPC; the message has the name, its role and the roles that may
+// Callers in this process and callers that the kernel identifies, which the carrier has checked, pass without a name.
+RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list);
+
+// Returns a rule for the tokens of HTTP requests: viewers and operators may read all pages. Its errors are those of
+// RequireRole.
+std::function<absl::Status(std::string_view token)> RequireViewer(std::shared_ptr<const LiveAccessList> list);
+
+}  // namespace penstock::server
+
+#endif  // PENSTOCK_SERVER_COMMON_RPC_ROLES_H_

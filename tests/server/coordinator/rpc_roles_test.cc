@@ -1,0 +1,232 @@
+// Every role calls every RPC over real gRPC.
+#include "server/common/rpc_roles.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/runtime/thread_pool.h"
+#include "net/access/access_list.h"
+#include "net/access/token.h"
+#include "net/call_token.h"
+#include "net/channel.h"
+#include "net/coordinator_calls.h"
+#include "penstock/v1/control.grpc.pb.h"
+#include "server/common/rpc_gate.h"
+#include "server/coordinator/service/coordinator.h"
+#include "transport/grpc/grpc_acceptor.h"
+#include "transport/message_stream.h"
+
+namespace penstock::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+using Rpcs = net::CoordinatorCalls::Rpcs;
+
+// Methods of each role. Operators may call all.
+const std::map<std::string, std::set<std::string>>& Allowed() {
+  static const auto* const allowed = new std::map<std::string, std::set<std::string>>{
+      {"viewer", {"GetStatus", "ListShards", "GetQuarantine", "Explain", "GetTrace", "Watch"}},
+      {"trainer",
+       {"GetStatus", "Explain", "Watch", "PutTrace", "OpenSession", "ReportSession", "CloseSession", "JudgeRecords",
+        "Stream"}},
+      {"worker",
+       {"Watch", "RegisterWorker", "Heartbeat", "ReportTask", "ReportRecords", "PutIndex", "GetIndex", "PutTrace"}},
+  };
+  return *allowed;
+}
+
+class ClosingAcceptor final : public transport::StreamAcceptor {
+ public:
+  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override {
+    class Ignored final : public transport::StreamEvents {
+      void OnMessage(transport::SliceList) override {}
+      void OnWritten() override {}
+      void OnClosed(const absl::Status&) override {}
+    };
+    stream->Close(absl::OkStatus());
+    return std::make_shared<Ignored>();
+  }
+};
+
+class RpcRolesTest : public ::testing::Test {
+ protected:
+  RpcRolesTest() {
+    for (const char* role : {"viewer", "trainer", "worker", "operator"}) Add(absl::StrCat("a-", role), role, "*");
+    Add("narrow", "trainer", "imagenet-*");
+    list_ = *server::LiveAccessList::Load([this] { return net::AccessList::Parse(text_, "tokens"); });
+    CoordinatorOptions options;
+    options.listen = "127.0.0.1:0";
+    options.state_dir = state_dir_;
+    options.rule = server::RequireRole(list_);
+    options.tokens = true;
+    absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
+    EXPECT_TRUE(coordinator.ok()) << coordinator.status();
+    coordinator_ = *std::move(coordinator);
+    service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {},
+                                                server::RpcGate(options.rule).ForStreams(server::Rpc::kStream));
+    absl::StatusOr<net::RunningServer> worker =
+        net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
+    EXPECT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+  }
+  ~RpcRolesTest() override {
+    worker_.server->Shutdown();
+    worker_.server->Wait();
+    coordinator_.reset();
+    std::filesystem::remove_all(state_dir_);
+  }
+
+  // The token of a name is its name.
+  void Add(const std::string& name, const std::string& role, const std::string& jobs) {
+    text_ += net::TokenLineOf({name, *net::ParseRole(role), net::SplitJobs(jobs)}, net::DigestOf(name)) + "\n";
+  }
+
+  // Calls the method with an empty message, or `message`.
+  grpc::Status Call(std::string_view method, const std::string& token, const std::string& message = "") {
+    const bool of_worker = method.find(".Worker/") != std::string_view::npos;
+    grpc::GenericStub stub(net::MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
+    grpc::ClientContext context;
+    net::PrepareCall(&context, absl::Seconds(60));
+    net::AddToken(&context, token);
+    const grpc::Slice slice(message);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer reply;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, absl::StrCat("/", std::string(method)), {}, &request, &reply,
+                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+  template <typename Request>
+  grpc::Status CallFor(const std::string& rpc, const std::string& token, const std::string& job) {
+    Request request;
+    request.set_job(job);
+    return Call(absl::StrCat("penstock.v1.Coordinator/", rpc), token, request.SerializeAsString());
+  }
+
+  const std::string state_dir_ =
+      (std::filesystem::path(::testing::TempDir()) / absl::StrCat("rpc_roles_", getpid())).string();
+  std::string text_;
+  std::shared_ptr<server::LiveAccessList> list_;
+  std::unique_ptr<Coordinator> coordinator_;
+  ClosingAcceptor acceptor_;
+  ThreadPool executor_{1, "timers"};
+  std::unique_ptr<grpc::Service> service_;
+  net::RunningServer worker_;
+};
+
+TEST_F(RpcRolesTest, EachRoleMayCallItsRpcsAndNoOthers) {
+  for (const server::RpcLine& line : server::RpcTable()) {
+    const std::string method(line.method.substr(line.method.rfind('/') + 1));
+    for (const std::string role : {"viewer", "trainer", "worker", "operator"}) {
+      const grpc::Status status = Call(line.method, absl::StrCat("a-", role));
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method << ": " << status.error_message();
+      if (role == "operator" || Allowed().at(role).contains(method)) {
+        EXPECT_NE(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << method << ": " << status.error_message();
+      } else {
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << role << " " << method;
+        EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("'a-", role, "' has the role ", role, ", and ",
+                                                                   method, " needs the role ")));
+      }
+    }
+  }
+}
+
+TEST_F(RpcRolesTest, EachRpcNeedsAKnownToken) {
+  for (const server::RpcLine& line : server::RpcTable()) {
+    for (const char* token : {"", "pst_unknown"}) {
+      const grpc::Status status = Call(line.method, token);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED)
+          << line.method << ": " << status.error_message();
+      EXPECT_THAT(status.error_message(), HasSubstr(*token == '\0' ? "--token-file" : "does not know"));
+      EXPECT_EQ(status.error_message().find("pst_"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(RpcRolesTest, ATrainerReachesOnlyItsJobs) {
+  for (const auto& [job, may] : std::map<std::string, bool>{{"imagenet-1k", true}, {"coco", false}, {"", false}}) {
+    for (const grpc::Status& status :
+         {CallFor<v1::OpenSessionRequest>("OpenSession", "narrow", job),
+          CallFor<v1::ExplainRequest>("Explain", "narrow", job), CallFor<v1::WatchRequest>("Watch", "narrow", job)}) {
+      EXPECT_EQ(status.error_code() != grpc::StatusCode::PERMISSION_DENIED, may)
+          << job << ": " << status.error_message();
+      if (may) continue;
+      EXPECT_THAT(status.error_message(), HasSubstr("only imagenet-*"));
+    }
+  }
+}
+
+TEST_F(RpcRolesTest, TheStatusOfATrainerHasOnlyItsJobs) {
+  net::ClientSecurity security;
+  const auto status_of = [&](const std::string& token) {
+    security.token = *net::LiveToken::Load([&]() -> absl::StatusOr<std::string> { return token; });
+    net::CoordinatorCalls calls({coordinator_->address()}, &net::CoordinatorCalls::NamedError, security);
+    return calls.Wait(&Rpcs::GetStatus, v1::StatusRequest(), absl::Seconds(60));
+  };
+  v1::SubmitRequest submit;
+  v1::JobSpec* const spec = submit.mutable_spec();
+  for (const char* name : {"imagenet-1k", "coco"}) {
+    spec->set_name(name);
+    Call("penstock.v1.Coordinator/Submit", "a-operator", submit.SerializeAsString());
+  }
+  ASSERT_TRUE(status_of("a-viewer").ok());
+  for (const v1::StatusReply::JobStatus& job : status_of("narrow")->jobs()) EXPECT_EQ(job.name(), "imagenet-1k");
+}
+
+TEST_F(RpcRolesTest, AChangedListAppliesToTheNextCall) {
+  Add("later", "viewer", "*");
+  EXPECT_EQ(Call("penstock.v1.Coordinator/GetStatus", "later").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  list_->Refresh();
+  EXPECT_TRUE(Call("penstock.v1.Coordinator/GetStatus", "later").ok());
+  text_ = text_.substr(text_.find('\n') + 1);  // without a-viewer
+  list_->Refresh();
+  EXPECT_EQ(Call("penstock.v1.Coordinator/GetStatus", "a-viewer").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(RpcRolesTest, AWorkerBelongsToTheNameThatRegisteredIt) {
+  v1::RegisterWorkerRequest worker;
+  worker.set_id("w1");
+  worker.set_address("127.0.0.1:1");
+  EXPECT_TRUE(Call("penstock.v1.Coordinator/RegisterWorker", "a-worker", worker.SerializeAsString()).ok());
+  v1::HeartbeatRequest beat;
+  beat.set_id("w1");
+  const grpc::Status status = Call("penstock.v1.Coordinator/Heartbeat", "a-operator", beat.SerializeAsString());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("worker w1 belongs to a-worker at 127.0.0.1:"));
+}
+
+TEST_F(RpcRolesTest, ACallerInThisProcessNeedsNoToken) {
+  net::CoordinatorCalls calls(coordinator_->ChannelInProcess(), "here");
+  EXPECT_TRUE(calls.Wait(&Rpcs::GetStatus, v1::StatusRequest(), absl::Seconds(60)).ok());
+}
+
+TEST(TokenPathTest, ATokenIsNotSentInPlaintextBeyondThisHost) {
+  net::ClientSecurity security;
+  security.token = *net::LiveToken::Load([]() -> absl::StatusOr<std::string> { return "pst_secret"; });
+  for (const char* address : {"192.0.2.1:7070", "coordinator.example:7070"}) {
+    net::CoordinatorCalls calls({address}, &net::CoordinatorCalls::NamedError, security);
+    const absl::Status status = calls.Wait(&Rpcs::GetStatus, v1::StatusRequest(), absl::Seconds(60)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the token is not sent to"));
+  }
+  for (const char* address : {"127.0.0.1:7070", "localhost:7070", "[::1]:7070"}) {
+    EXPECT_EQ(security.TokenFor(address).value_or(""), "pst_secret") << address;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::coordinator
