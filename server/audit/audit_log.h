@@ -64,7 +64,7 @@ class AuditLog {
   // Blocks until all lines so far are written, or until `within` has passed.
   void Flush(std::chrono::nanoseconds within);
 
-  // Adds the line of a call. Drops it if 4096 lines wait, as on a disk that hangs, and then logs a warning.
+  // Adds the line of a call. Drops it if 4096 lines wait, as on a disk that hangs, and then logs an error.
   void Record(const transport::Peer& peer, const RpcLine& rpc, std::string_view object, const absl::Status& outcome);
 
   // Returns `rule` with a line for each call that it rejects. An unset rule rejects none. The log must outlive the
