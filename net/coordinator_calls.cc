@@ -27,8 +27,9 @@ struct CoordinatorCalls::Call {
 struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls::Shared> {
   struct Peer {
     std::string address;
-    std::shared_ptr<v1::Coordinator::Stub> stub;
-    std::shared_ptr<const Certificates> certificates;  // certificates of its channel; null: plaintext
+    std::shared_ptr<v1::Coordinator::Stub> stub = nullptr;
+    std::shared_ptr<const Certificates> certificates = nullptr;  // certificates of its channel; null: plaintext
+    bool answered = false;  // a call has succeeded, so later losses are no failed handshakes
   };
 
   // Returns the stub for an address. It has a new channel if the certificates have changed; calls in flight continue on
@@ -56,9 +57,8 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
 
   void Ended(const std::shared_ptr<Call>& call, const grpc::Status& status) {
     if (Repeats(call.get(), status)) return Attempt(call);
-    std::move(call->end)(status.ok()
-                             ? absl::OkStatus()
-                             : error_of(ExplainHandshake(FromGrpc(status), security), AddressOf(call->address)));
+    std::move(call->end)(status.ok() ? absl::OkStatus()
+                                     : error_of(Explained(call->address, FromGrpc(status)), AddressOf(call->address)));
     call->end = nullptr;  // destroys its captures before Stop returns
     MutexLock lock(&mutex);
     calls.erase(call);
@@ -70,6 +70,7 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
     MutexLock lock(&mutex);
     if (status.ok()) {
       first = call->address;
+      peers[first].answered = true;
       protocol = CommonProtocol("the coordinator", ReleaseIn(call->context->GetServerInitialMetadata()), "this process")
                      .value_or(0);
     }
@@ -90,6 +91,11 @@ struct CoordinatorCalls::Shared : std::enable_shared_from_this<CoordinatorCalls:
       call->cancelled = true;
       if (call->context != nullptr) call->context->TryCancel();  // only posts the cancellation
     }
+  }
+
+  absl::Status Explained(size_t address, absl::Status error) ABSL_LOCKS_EXCLUDED(mutex) {
+    MutexLock lock(&mutex);
+    return peers[address].answered ? error : ExplainHandshake(std::move(error), security);
   }
 
   std::string AddressOf(size_t address) ABSL_LOCKS_EXCLUDED(mutex) {
@@ -118,7 +124,7 @@ CoordinatorCalls::CoordinatorCalls(const std::vector<std::string>& addresses, Er
   shared_->security = std::move(security);
   shared_->error_of = error_of;
   MutexLock lock(&shared_->mutex);
-  for (const std::string& address : addresses) shared_->peers.push_back({address, nullptr, nullptr});
+  for (const std::string& address : addresses) shared_->peers.push_back({.address = address});
 }
 
 CoordinatorCalls::CoordinatorCalls(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
@@ -126,7 +132,7 @@ CoordinatorCalls::CoordinatorCalls(const std::shared_ptr<grpc::Channel>& channel
     : shared_(std::make_shared<Shared>()) {
   shared_->error_of = error_of;
   MutexLock lock(&shared_->mutex);
-  shared_->peers.push_back({name, v1::Coordinator::NewStub(channel), nullptr});
+  shared_->peers.push_back({.address = name, .stub = v1::Coordinator::NewStub(channel)});
 }
 
 CoordinatorCalls::~CoordinatorCalls() { Cancel(); }

@@ -170,8 +170,8 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   out.heartbeat_ms = options.config.coordinator_settings().heartbeat_ms();
   out.dead_after_ms = options.config.coordinator_settings().dead_after_ms();
   if (shared.audit != nullptr) {
-    out.control_call_ended = [audit = shared.audit](const transport::Peer& peer, const RpcLine& rpc,
-                                                    std::string_view object, const absl::Status& outcome) {
+    out.record_call = [audit = shared.audit](const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+                                             const absl::Status& outcome) {
       audit->Record(peer, rpc, object, outcome);
     };
   }

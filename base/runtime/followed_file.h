@@ -1,4 +1,4 @@
-// The parsed content of a file that a process follows: a changed file takes effect without a restart.
+// The parsed content of a file, or of several, that a process follows: a change takes effect without a restart.
 #ifndef PENSTOCK_BASE_RUNTIME_FOLLOWED_FILE_H_
 #define PENSTOCK_BASE_RUNTIME_FOLLOWED_FILE_H_
 
@@ -46,7 +46,8 @@ class FollowedFile {
   }
 
   // Reads the file and uses its content if it is valid. Otherwise keeps the current content. A file may be read while
-  // it is written, so a fault counts only if two looks in succession find it. Blocks for the read.
+  // it is written, and files are replaced one by one, so a fault counts only if two looks in succession find it. Blocks
+  // for the read.
   void Refresh() {
     MutexLock refreshing(&refreshing_);
     absl::StatusOr<Content> read = read_();

@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <ctime>
 #include <memory>
+#include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -113,8 +115,7 @@ absl::StatusOr<std::string> ReadIfNamed(std::string_view what, const std::string
                       absl::StrCat(std::string(what), " ", std::string(content.status().message())));
 }
 
-}  // namespace
-
+// Checks which files are configured.
 absl::Status CheckTlsFiles(const TlsFiles& files) {
   if (files.cert.empty() != files.key.empty()) {
     return absl::InvalidArgumentError(
@@ -124,6 +125,7 @@ absl::Status CheckTlsFiles(const TlsFiles& files) {
   return absl::OkStatus();
 }
 
+// Checks contents that have been read, and sets the names and the end.
 absl::Status CheckCertificates(const TlsFiles& files, absl::Time now, Certificates* certificates) {
   if (!files.cert.empty()) {
     const std::vector<X509Ptr> chain = ParsePem(certificates->cert);
@@ -152,6 +154,8 @@ absl::Status CheckCertificates(const TlsFiles& files, absl::Time now, Certificat
   }
   return absl::OkStatus();
 }
+
+}  // namespace
 
 absl::StatusOr<Certificates> ReadCertificates(const TlsFiles& files, absl::Time now) {
   PS_RETURN_IF_ERROR(CheckTlsFiles(files));

@@ -3,10 +3,8 @@
 #define PENSTOCK_NET_TLS_CERTIFICATES_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -33,17 +31,9 @@ struct Certificates {
   bool operator==(const Certificates&) const = default;
 };
 
-// Checks contents that have been read.
-//   OK                 each configured file has valid PEM, the certificate is valid at `now`, and the key belongs to it
-//   InvalidArgument    the message names the file, the fault and the remedy
-absl::Status CheckCertificates(const TlsFiles& files, absl::Time now, Certificates* certificates);
-
-// Checks which files are configured: returns InvalidArgument for a certificate without a key, or a key without a
-// certificate.
-absl::Status CheckTlsFiles(const TlsFiles& files);
-
-// Reads and checks the files. Blocks for the reads. Errors are those of CheckTlsFiles and CheckCertificates, and of
-// ReadWholeFile for a file that cannot be read.
+// Reads the files, and checks that each has valid PEM, that the certificate is valid at `now`, and that the key belongs
+// to it. Blocks for the reads. InvalidArgument names the file, the fault and the remedy; it also reports a certificate
+// without a key, or a key without a certificate. Other errors are those of ReadWholeFile.
 absl::StatusOr<Certificates> ReadCertificates(const TlsFiles& files, absl::Time now);
 
 // Returns whether the certificate is for `host`, a DNS name or an IP address, by the rules of TLS: wildcards cover one

@@ -10,7 +10,7 @@
 namespace penstock::net {
 
 // Sets the certificate with its intermediates, the key, and the CA as the authorities that sign the other side's
-// certificates. Leaves what is "". Returns InvalidArgument for contents that CheckCertificates rejects.
+// certificates. Leaves what is "". Returns InvalidArgument for contents that ReadCertificates rejects.
 absl::Status UseCertificates(const Certificates& certificates, SSL_CTX* context);
 
 }  // namespace penstock::net

@@ -69,10 +69,10 @@ std::string_view DaemonOf(const RpcLine& rpc);
 // call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view token, transport::Peer* peer)>;
 
-// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain) has ended. `object` is the job or the worker.
-// Called on any thread. Must not block.
-using ControlCallEnded = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
-                                            const absl::Status& outcome)>;
+// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain) has ended, and when a caller is denied a job.
+// `object` is the job or the worker. Called on any thread. Must not block.
+using RecordCall = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+                                      const absl::Status& outcome)>;
 
 // Returns a rule that ends each call over the network with Unauthenticated unless its peer has shown a certificate.
 RpcRule RequireCertificate();

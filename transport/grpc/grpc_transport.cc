@@ -7,6 +7,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -102,6 +103,7 @@ class GrpcClientStream final : public MessageStream,
       End();
       return;
     }
+    received_one_ = true;
     grpc::ByteBuffer buffer;
     buffer.Swap(&received_);
     absl::StatusOr<SliceList> message = FromByteBuffer(buffer);
@@ -131,7 +133,10 @@ class GrpcClientStream final : public MessageStream,
       MutexLock lock(&mutex_);
       self = std::move(self_);
     }
-    events_->OnClosed(fault_.ok() ? net::ExplainHandshake(net::FromGrpc(status), security_) : fault_);
+    absl::Status end = fault_.ok() ? net::FromGrpc(status) : fault_;
+    // Without TLS at both ends there was no handshake, and after a message it had succeeded.
+    if (security_.tls() && !received_one_) end = net::ExplainHandshake(std::move(end), security_);
+    events_->OnClosed(end);
     events_.reset();
   }
 
@@ -178,7 +183,8 @@ class GrpcClientStream final : public MessageStream,
   std::shared_ptr<grpc::Channel> channel_;
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
   grpc::ByteBuffer received_;  // buffer of the current read
-  grpc::ByteBuffer sending_;   // buffer of the current write
+  std::atomic<bool> received_one_{false};
+  grpc::ByteBuffer sending_;  // buffer of the current write
 
   Mutex mutex_;
   std::shared_ptr<GrpcClientStream> self_ ABSL_GUARDED_BY(mutex_);

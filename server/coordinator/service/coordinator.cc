@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service = std::make_unique<CoordinatorService>(
       parts->loop.get(), parts->control->clock(), parts->blobs.get(), parts->files.get(),
-      server::RpcGate(options.rule, parts->rejections), options.control_call_ended);
+      server::RpcGate(options.rule, parts->rejections), options.record_call);
   PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kCalls,
                                                        net::kMaxMessageBytes, options.certificates));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),

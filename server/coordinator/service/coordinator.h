@@ -29,7 +29,7 @@ struct CoordinatorOptions {
   uint32_t dead_after_ms = 3000;   // at least twice heartbeat_ms
   server::RpcRule rule = nullptr;  // decides about each call
   bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
-  server::ControlCallEnded control_call_ended = nullptr;    // called for each control call, such as by the audit log
+  server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
   // all calls, and the owner must shut it down. Must not block or call the coordinator.

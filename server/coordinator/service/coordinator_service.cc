@@ -39,18 +39,11 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
   const uint64_t id_;
 };
 
-// Returns PermissionDenied if the caller may not read the job that the request names. The requests of other RPCs name
-// no job, or their callers are not limited to jobs.
+// Requests that name a job that the caller must be allowed to read. The requests of other RPCs name no job, or their
+// callers are not limited to jobs.
 template <typename Request>
-absl::Status MayUseJob(const transport::Peer& caller, const Request& request) {
-  constexpr bool names_job = std::is_same_v<Request, v1::OpenSessionRequest> ||
-                             std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
-  if constexpr (names_job) {
-    return caller.MayRead(request.job());
-  } else {
-    return absl::OkStatus();
-  }
-}
+constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
+                           std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
 
 // Removes the jobs that the caller may not read.
 void OmitOtherJobs(const transport::Peer& caller, v1::StatusReply* status) {
@@ -89,13 +82,30 @@ Nanos CoordinatorService::DeadlineOf(const Context& context) const {
   return clock_->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
 }
 
+void CoordinatorService::Record(server::Rpc rpc, const transport::Peer& caller, const std::string& object,
+                                const absl::Status& outcome) const {
+  if (record_call_ != nullptr) record_call_(caller, server::RpcTable()[static_cast<size_t>(rpc)], object, outcome);
+}
+
+template <typename Request>
+absl::Status CoordinatorService::CheckJob(server::Rpc rpc, const transport::Peer& caller,
+                                          const Request& request) const {
+  if constexpr (kNamesJob<Request>) {
+    absl::Status may = caller.MayRead(request.job());
+    if (!may.ok()) Record(rpc, caller, request.job(), may);
+    return may;
+  } else {
+    return absl::OkStatus();
+  }
+}
+
 // Request and reply live until the reactor is finished.
 template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Context* context, const Req* request,
                                                            Rep* reply) {
   return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
-    if (const absl::Status may = MayUseJob(caller, *request); !may.ok()) {
+    if (const absl::Status may = CheckJob(rpc, caller, *request); !may.ok()) {
       reactor->Finish(net::ToGrpc(may));
       return reactor;
     }
@@ -115,9 +125,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* 
     Reactor* reactor = context->DefaultReactor();
     const auto done = [this, reactor, reply, rpc, peer, object](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
-      if (control_call_ended_ != nullptr) {
-        control_call_ended_(peer, server::RpcTable()[static_cast<size_t>(rpc)], object, status);
-      }
+      Record(rpc, peer, object, status);
       reactor->Finish(net::ToGrpc(status));
     };
     loop_->Apply(*request, DeadlineOf(*context), done, peer);
@@ -195,8 +203,8 @@ grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, co
 grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
                                                       v1::ExplainReply* reply) {
   return ReadState(server::Rpc::kExplain, context,
-                   [request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
-                     PS_RETURN_IF_ERROR(MayUseJob(caller, *request));
+                   [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                     PS_RETURN_IF_ERROR(CheckJob(server::Rpc::kExplain, caller, *request));
                      absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
                      if (explained.ok()) *reply = *std::move(explained);
                      return explained.status();
@@ -245,7 +253,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc
       reactor->Finish(net::ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
       return reactor;
     }
-    if (const absl::Status may = MayUseJob(caller, asked); !may.ok()) {
+    if (const absl::Status may = CheckJob(server::Rpc::kWatch, caller, asked); !may.ok()) {
       reactor->Finish(net::ToGrpc(may));
       return reactor;
     }

@@ -24,9 +24,9 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
   // server. `gate` decides about each call.
   CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
-                     server::ControlCallEnded control_call_ended = nullptr)
+                     server::RecordCall record_call = nullptr)
       : gate_(std::move(gate)),
-        control_call_ended_(std::move(control_call_ended)),
+        record_call_(std::move(record_call)),
         loop_(loop),
         clock_(clock),
         blobs_(blobs),
@@ -67,6 +67,12 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   template <typename Ask>
   Reactor* ReadState(server::Rpc rpc, Context* context, Ask ask);
   // Runs `work` on the thread for files, and passes it the call, which `work` must finish.
+  // Records a control call or a denied job.
+  void Record(server::Rpc rpc, const transport::Peer& caller, const std::string& object,
+              const absl::Status& outcome) const;
+  // Returns PermissionDenied, and records it, if the caller may not read the job that the request names.
+  template <typename Request>
+  absl::Status CheckJob(server::Rpc rpc, const transport::Peer& caller, const Request& request) const;
   template <typename Work>
   Reactor* WithFiles(server::Rpc rpc, Context* context, Work work);
   class FileCall;
@@ -78,7 +84,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Nanos DeadlineOf(const Context& context) const;
 
   const server::RpcGate gate_;
-  const server::ControlCallEnded control_call_ended_;
+  const server::RecordCall record_call_;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;

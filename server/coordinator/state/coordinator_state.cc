@@ -54,6 +54,16 @@ void SetReply(absl::Status status, Effects* effects) {
   effects->reply = T();
 }
 
+// Returns the id of the worker in whose name the request acts, or null.
+const std::string* ServingWorkerOf(const Request& request) {
+  if (const auto* hello = std::get_if<v1::RegisterWorkerRequest>(&request)) return &hello->id();
+  if (const auto* beat = std::get_if<v1::HeartbeatRequest>(&request)) return &beat->id();
+  if (const auto* report = std::get_if<v1::ReportTaskRequest>(&request)) return &report->worker_id();
+  if (const auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) return &records->worker_id();
+  if (const auto* turn = std::get_if<AskIndexTurn>(&request)) return &turn->worker;
+  return nullptr;
+}
+
 }  // namespace
 
 CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint64_t term, bool restarted)
@@ -146,15 +156,6 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
     entry.job.set_waiting(state.WhatItWaitsFor(entry));
   }
   return state;
-}
-
-const std::string* ServingWorkerOf(const Request& request) {
-  if (const auto* hello = std::get_if<v1::RegisterWorkerRequest>(&request)) return &hello->id();
-  if (const auto* beat = std::get_if<v1::HeartbeatRequest>(&request)) return &beat->id();
-  if (const auto* report = std::get_if<v1::ReportTaskRequest>(&request)) return &report->worker_id();
-  if (const auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) return &records->worker_id();
-  if (const auto* turn = std::get_if<AskIndexTurn>(&request)) return &turn->worker;
-  return nullptr;
 }
 
 Effects CoordinatorState::Apply(const Event& event) {

@@ -48,9 +48,6 @@ inline bool NeedsNewId(const Request& request) {
          std::holds_alternative<v1::StartTraceRequest>(request);
 }
 
-// Returns the id of the worker in whose name the request acts, or null.
-const std::string* ServingWorkerOf(const Request& request);
-
 struct Event {
   Nanos now = 0;  // never less than in the previous event
   Request request;

@@ -164,6 +164,21 @@ TEST_F(TlsTest, AServerWithoutACaAsksForNoCertificate) {
   EXPECT_EQ(*Call(channel), "none");
 }
 
+// A lost coordinator is no failed handshake.
+TEST_F(TlsTest, ACallerThatHadAnAnswerGetsNoAdviceAboutFlags) {
+  NameService service;
+  absl::StatusOr<RunningServer> running = StartServer({"127.0.0.1", 0}, {&service});
+  ASSERT_TRUE(running.ok()) << running.status();
+  CoordinatorCalls calls({running->address.ToString()}, [](const absl::Status& error, const std::string&) {
+    EXPECT_FALSE(HasMark(error, kHandshakeFault)) << error;
+    return error;
+  });
+  EXPECT_EQ(*Call(&calls), "none");
+  running->server->Shutdown();
+  running->server->Wait();
+  EXPECT_EQ(Call(&calls).status().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(TlsTest, ACallInTheSameProcessNeedsNoCertificate) { EXPECT_EQ(*Call(ChannelInProcess(running_)), "none"); }
 
 }  // namespace

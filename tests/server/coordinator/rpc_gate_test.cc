@@ -3,14 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/support/byte_buffer.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -27,6 +24,7 @@
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/data.pb.h"
 #include "server/coordinator/service/coordinator.h"
+#include "tests/server/coordinator/raw_call.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/message_stream.h"
 #include "transport/peer.h"
@@ -60,21 +58,6 @@ TEST(RpcTableTest, HasOneLineForEachRpc) {
   const std::set<std::string> declared = DeclaredRpcs();
   EXPECT_EQ(lines, std::multiset<std::string>(declared.begin(), declared.end()));
 }
-
-class CountingAcceptor final : public transport::StreamAcceptor {
- public:
-  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override {
-    class Ignored final : public transport::StreamEvents {
-      void OnMessage(transport::SliceList) override {}
-      void OnWritten() override {}
-      void OnClosed(const absl::Status&) override {}
-    };
-    ++streams;
-    stream->Close(absl::OkStatus());
-    return std::make_shared<Ignored>();
-  }
-  std::atomic<int> streams = 0;
-};
 
 class RpcGateTest : public ::testing::Test {
  protected:
@@ -112,8 +95,6 @@ class RpcGateTest : public ::testing::Test {
   // place of this release's; "": none.
   grpc::Status Call(const std::string& method, const std::string& message,
                     const std::optional<std::string>& range = std::nullopt) {
-    const bool of_worker = method.find(".Worker/") != std::string::npos;
-    grpc::GenericStub stub(net::MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
     grpc::ClientContext context;
     if (!range.has_value()) {
       net::PrepareCall(&context, absl::Seconds(60));
@@ -121,13 +102,8 @@ class RpcGateTest : public ::testing::Test {
       context.AddMetadata("penstock-release", "9.9.9");
       context.AddMetadata("penstock-protocols", *range);
     }
-    const grpc::Slice slice(message);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer reply;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(&context, absl::StrCat("/", method), {}, &request, &reply,
-                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
+    return RawCall(IsOfWorker(method) ? worker_.address.ToString() : coordinator_->address(), method, message,
+                   &context);
   }
 
   void SetRejects(bool rejects) {
@@ -144,7 +120,7 @@ class RpcGateTest : public ::testing::Test {
   std::vector<std::string> seen_ ABSL_GUARDED_BY(mutex_);
   std::string state_dir_;
   std::unique_ptr<Coordinator> coordinator_;
-  CountingAcceptor acceptor_;
+  ClosingAcceptor acceptor_;
   const std::shared_ptr<server::Rejections> rejections_ = std::make_shared<server::Rejections>();  // the worker's
   ThreadPool executor_{1, "timers"};
   std::unique_ptr<grpc::Service> service_;

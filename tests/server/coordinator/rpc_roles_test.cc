@@ -2,14 +2,11 @@
 #include "server/common/rpc_roles.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/support/byte_buffer.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
 #include "net/access/access_list.h"
 #include "net/access/token.h"
@@ -27,6 +25,7 @@
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/common/rpc_gate.h"
 #include "server/coordinator/service/coordinator.h"
+#include "tests/server/coordinator/raw_call.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/message_stream.h"
 
@@ -49,19 +48,6 @@ const std::map<std::string, std::set<std::string>>& Allowed() {
   return *allowed;
 }
 
-class ClosingAcceptor final : public transport::StreamAcceptor {
- public:
-  std::shared_ptr<transport::StreamEvents> Accept(std::shared_ptr<transport::MessageStream> stream) override {
-    class Ignored final : public transport::StreamEvents {
-      void OnMessage(transport::SliceList) override {}
-      void OnWritten() override {}
-      void OnClosed(const absl::Status&) override {}
-    };
-    stream->Close(absl::OkStatus());
-    return std::make_shared<Ignored>();
-  }
-};
-
 class RpcRolesTest : public ::testing::Test {
  protected:
   RpcRolesTest() {
@@ -73,6 +59,13 @@ class RpcRolesTest : public ::testing::Test {
     options.state_dir = state_dir_;
     options.rule = server::RequireRole(list_);
     options.tokens = true;
+    options.record_call = [this](const transport::Peer& peer, const server::RpcLine& rpc, std::string_view object,
+                                 const absl::Status& outcome) {
+      MutexLock lock(&mutex_);
+      if (absl::IsPermissionDenied(outcome)) {
+        denied_.insert(absl::StrCat(peer.name, " ", std::string(rpc.method), " ", std::string(object)));
+      }
+    };
     absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
@@ -97,18 +90,11 @@ class RpcRolesTest : public ::testing::Test {
 
   // Calls the method with an empty message, or `message`.
   grpc::Status Call(std::string_view method, const std::string& token, const std::string& message = "") {
-    const bool of_worker = method.find(".Worker/") != std::string_view::npos;
-    grpc::GenericStub stub(net::MakeChannel(of_worker ? worker_.address.ToString() : coordinator_->address()));
     grpc::ClientContext context;
     net::PrepareCall(&context, absl::Seconds(60));
     net::AddToken(&context, token);
-    const grpc::Slice slice(message);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer reply;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(&context, absl::StrCat("/", std::string(method)), {}, &request, &reply,
-                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
+    return RawCall(IsOfWorker(method) ? worker_.address.ToString() : coordinator_->address(), method, message,
+                   &context);
   }
   template <typename Request>
   grpc::Status CallFor(const std::string& rpc, const std::string& token, const std::string& job) {
@@ -120,6 +106,8 @@ class RpcRolesTest : public ::testing::Test {
   const std::string state_dir_ =
       (std::filesystem::path(::testing::TempDir()) / absl::StrCat("rpc_roles_", getpid())).string();
   std::string text_;
+  Mutex mutex_;
+  std::set<std::string> denied_ ABSL_GUARDED_BY(mutex_);  // recorded calls: name, RPC and job
   std::shared_ptr<server::LiveAccessList> list_;
   std::unique_ptr<Coordinator> coordinator_;
   ClosingAcceptor acceptor_;
@@ -168,6 +156,11 @@ TEST_F(RpcRolesTest, ATrainerReachesOnlyItsJobs) {
       EXPECT_THAT(status.error_message(), HasSubstr("only imagenet-*"));
     }
   }
+  MutexLock lock(&mutex_);
+  for (const std::string rpc : {"OpenSession", "Explain", "Watch"}) {
+    EXPECT_TRUE(denied_.contains(absl::StrCat("narrow penstock.v1.Coordinator/", rpc, " coco"))) << rpc;
+  }
+  EXPECT_EQ(denied_.size(), 6u) << "one of each RPC and of each denied job";
 }
 
 TEST_F(RpcRolesTest, TheStatusOfATrainerHasOnlyItsJobs) {

@@ -29,21 +29,27 @@ HttpAuthorization::HttpAuthorization(Environment environment, Clock* clock)
     : environment_(std::move(environment)),
       clock_(clock),
       path_(ValueOf(environment_, kVariable).empty() ? ValueOf(environment_, kFileVariable) : ""),
-      value_(ValueOf(environment_, kVariable)),
-      read_again_(INT64_MIN) {}
+      value_(ValueOf(environment_, kVariable)) {
+  if (!path_.empty()) Read();
+}
 
 std::string HttpAuthorization::Value() {
-  if (!path_.empty()) {
+  bool read = false;
+  {
     MutexLock lock(&mutex_);
-    if (clock_->Now() < read_again_) return value_;
-    read_again_ = clock_->Now() + kReadEvery;  // one caller reads, the others use the last value meanwhile
-  } else {
-    MutexLock lock(&mutex_);
-    return value_;
+    read = !path_.empty() && clock_->Now() >= read_again_;
+    if (read) read_again_ = clock_->Now() + kReadEvery;
   }
+  if (read) Read();
+  MutexLock lock(&mutex_);
+  return value_;
+}
+
+void HttpAuthorization::Read() {
   const absl::StatusOr<std::string> read = environment_.file(path_);
   const std::string text = read.ok() ? std::string(absl::StripAsciiWhitespace(*read)) : "";
   MutexLock lock(&mutex_);
+  read_again_ = clock_->Now() + kReadEvery;
   if (!read.ok()) {
     fault_ = absl::PermissionDeniedError(absl::StrCat(kFileVariable, ": ", read.status().message()));
   } else if (text.empty() || !IsHeader(text)) {
@@ -53,7 +59,6 @@ std::string HttpAuthorization::Value() {
     fault_ = absl::OkStatus();
     value_ = text;
   }
-  return value_;
 }
 
 absl::Status HttpAuthorization::fault() const {

@@ -16,23 +16,26 @@ namespace penstock::storage {
 // Thread-safe.
 class HttpAuthorization {
  public:
-  // `environment`: null functions mean that nothing is set. `clock` must outlive this object.
+  // Reads the file, if there is one. `environment`: null functions mean that nothing is set. `clock` must outlive this
+  // object.
   HttpAuthorization(Environment environment, Clock* clock);
 
   // Returns the value, such as "Bearer ...", or "" if there is none. If the file cannot be read again, returns its last
-  // content. Reads the file, which may block.
+  // content. One caller reads the file, which may block; the others get the last content meanwhile.
   std::string Value();
   // Returns why the file could not be read at the last attempt.
   absl::Status fault() const;
 
  private:
+  void Read();
+
   const Environment environment_;
   Clock* const clock_;
   const std::string path_;  // "": no file
   mutable Mutex mutex_;
   std::string value_ ABSL_GUARDED_BY(mutex_);
   absl::Status fault_ ABSL_GUARDED_BY(mutex_);
-  Nanos read_again_ ABSL_GUARDED_BY(mutex_);
+  Nanos read_again_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace penstock::storage
