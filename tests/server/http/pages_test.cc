@@ -111,8 +111,18 @@ TEST_F(SharedPage, IsMadeByThePool) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4");
   EXPECT_EQ(answer.body, "rows 5\n");
+}
+
+TEST_F(SharedPage, IsUnavailableAfterThePoolHasStopped) {
+  HttpRoutes routes;
+  const PageSource source = [](const PageDone& done) { done(PageText([] { return std::string("rows 5\n"); })); };
+  AddSharedPage("/metrics", "text/plain; version=0.0.4", source, pool_, &routes);
   pool_->Stop();
-  EXPECT_EQ((*Ask(routes, "/metrics"))->status, 503);
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = Ask(routes, "/metrics");
+    ASSERT_TRUE(answer->has_value());
+    EXPECT_EQ((*answer)->status, 503);
+  }
 }
 
 // A source that the test answers.
