@@ -25,7 +25,7 @@ struct Protocols {
 };
 
 // The protocols of this release: those of the previous release, and its own.
-inline constexpr Protocols kProtocols = {1, 1};
+inline constexpr Protocols kProtocols = {1, 2};
 
 // The release of a process, which it sends when it calls or accepts a call.
 struct Release {

@@ -17,6 +17,7 @@ constexpr uint64_t kMaxConfigBytes = 1 << 20;
 constexpr uint64_t kLeastBudget = uint64_t{64} << 20;
 constexpr uint32_t kHeartbeatMs = 1000;
 constexpr uint32_t kDeadAfterMs = 3000;
+constexpr uint32_t kTicketHours = 24, kMostTicketHours = 8760;
 constexpr uint32_t kMaxSessions = 256;
 constexpr uint32_t kDrainTimeoutMs = 60000;
 
@@ -134,6 +135,9 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
     out.push_back({0, "coordinator_settings.dead_after_ms",
                    absl::StrCat(dead, " must be at least twice heartbeat_ms (", heartbeat, ")")});
   }
+  if (times.ticket_hours() > kMostTicketHours) {
+    out.push_back({0, "coordinator_settings.ticket_hours", absl::StrCat("between 1 and ", kMostTicketHours)});
+  }
   CheckWorker(config.worker_settings(), &out);
   CheckTls(config.tls(), &out);
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
@@ -191,6 +195,7 @@ void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonCo
   v1::CoordinatorConfig* times = config->mutable_coordinator_settings();
   if (times->heartbeat_ms() == 0) times->set_heartbeat_ms(kHeartbeatMs);
   if (times->dead_after_ms() == 0) times->set_dead_after_ms(std::max(kDeadAfterMs, 2 * times->heartbeat_ms()));
+  if (times->ticket_hours() == 0) times->set_ticket_hours(kTicketHours);
   v1::WorkerConfig* worker = config->mutable_worker_settings();
   if (worker->memory_budget_bytes() == 0) {
     worker->set_memory_budget_bytes(std::max(kLeastBudget, memory.bytes / 2));

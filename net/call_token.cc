@@ -8,12 +8,22 @@ namespace penstock::net {
 namespace {
 
 constexpr char kField[] = "authorization";
+constexpr char kTicketField[] = "penstock-ticket-bin";  // "-bin": gRPC permits any bytes
 constexpr absl::string_view kScheme = "Bearer ";
 
 }  // namespace
 
 void AddToken(grpc::ClientContext* context, const std::string& token) {
   if (!token.empty()) context->AddMetadata(kField, absl::StrCat(kScheme, token));
+}
+
+void AddTicket(grpc::ClientContext* context, const std::string& ticket) {
+  if (!ticket.empty()) context->AddMetadata(kTicketField, ticket);
+}
+
+std::string_view TicketIn(const CallMetadata& metadata) {
+  const auto found = metadata.find(kTicketField);
+  return found == metadata.end() ? std::string_view() : std::string_view(found->second.data(), found->second.size());
 }
 
 std::string_view TokenIn(const CallMetadata& metadata) {

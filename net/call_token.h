@@ -1,4 +1,4 @@
-// The caller's token in the metadata of a call.
+// The caller's token or ticket in the metadata of a call.
 #ifndef PENSTOCK_NET_CALL_TOKEN_H_
 #define PENSTOCK_NET_CALL_TOKEN_H_
 
@@ -13,6 +13,12 @@ namespace penstock::net {
 
 // Adds "authorization: Bearer TOKEN" to the metadata of a call that has not started. Adds nothing for "".
 void AddToken(grpc::ClientContext* context, const std::string& token);
+
+// Adds a ticket to the metadata of a stream that has not started. Adds nothing for "".
+void AddTicket(grpc::ClientContext* context, const std::string& ticket);
+
+// Returns the caller's ticket, or "" if the metadata has none. It refers to `metadata`.
+std::string_view TicketIn(const CallMetadata& metadata);
 
 // Returns the caller's token, or "" if the metadata has none. It refers to `metadata`.
 std::string_view TokenIn(const CallMetadata& metadata);

@@ -22,7 +22,8 @@ const std::vector<std::string>& RoleNames() {
 
 // Values of the flags; empty or zero for flags that are not given.
 struct Given {
-  std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
+  std::string config, listen, http, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir,
+      socket_group, socket_users;
   std::vector<std::string> data_roots;
   std::string audit, tls_cert, tls_key, tls_ca, tls_clients, tls_name, tokens, token_file;
   bool insecure = false, log_json = false, core_dumps = false;
@@ -74,6 +75,11 @@ void AddFlags(Given* given, config::Flags* flags) {
       "socket-dir", &given->socket_dir, "DIR",
       "worker: the folder of its socket for trainers on this host, whose rows go through shared memory; '' "
       "for none ($RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/penstock, /run/penstock or /tmp/penstock-UID)");
+  flags->AddString("socket-group", &given->socket_group, "GROUP",
+                   "worker: a group whose members' trainers may use that socket too, if the coordinator has --tokens "
+                   "(none: the worker's user and root)");
+  flags->AddString("socket-users", &given->socket_users, "own|any",
+                   "worker: any: trainers of every user may use that socket, if the coordinator has --tokens (own)");
   flags->AddUint("threads", &given->threads, "N",
                  "threads that make rows (the CPUs of the cgroup's quota, and fewer while others need them)");
   flags->AddUint("read-threads", &given->read_threads, "N",
@@ -104,9 +110,10 @@ void AddFlags(Given* given, config::Flags* flags) {
       "(auto)");
   flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
-  flags->AddString("audit", &given->audit, "FILE",
-                   "append a JSON line for each control call (submit, cancel, delete, trace, drain) and each rejected "
-                   "call (none)");
+  flags->AddString(
+      "audit", &given->audit, "FILE",
+      "append a JSON line for each control call (submit, cancel, delete, trace, drain, revoke) and each rejected "
+      "call (none)");
   flags->AddSwitch("core-dumps", &given->core_dumps, "allow core dumps, which contain keys and rows");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
 }
@@ -144,6 +151,15 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
     worker->set_read_threads(static_cast<uint32_t>(std::min<uint64_t>(given.read_threads, 1u << 20)));
   }
   if (flags.Given("socket-dir")) worker->set_socket_dir(given.socket_dir);
+  if (flags.Given("socket-group")) worker->set_socket_group(given.socket_group);
+  if (flags.Given("socket-users")) {
+    v1::SocketUsers users;
+    if (!v1::SocketUsers_Parse(absl::StrCat("SOCKET_USERS_", absl::AsciiStrToUpper(given.socket_users)), &users)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--socket-users: '", given.socket_users, "' is not one of own, any"));
+    }
+    worker->set_socket_users(users);
+  }
   if (flags.Given("memory-budget")) worker->set_memory_budget_bytes(given.memory_budget);
   if (flags.Given("record-cache")) worker->set_record_cache_bytes(given.record_cache);
   if (flags.Given("decoded-cache")) worker->set_decoded_cache_bytes(given.decoded_cache);

@@ -1,4 +1,5 @@
 // penstockd: the daemon. Coordinator, worker, or both.
+#include <grp.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -138,23 +139,25 @@ struct Shared {
   AuditLog* audit = nullptr;                     // null: none
 };
 
-// Returns the rule for the calls of clients, or an unset one.
-RpcRule UnauditedRuleOf(const v1::TlsConfig& tls, const Shared& shared) {
-  const bool own_ca = !tls.ca().empty() && tls.ca() != "system";
-  if (shared.access == nullptr) {
-    return own_ca && tls.clients() != v1::TLS_CLIENTS_ANY ? RequireCertificate() : nullptr;
-  }
-  RpcRule role = RequireRole(shared.access);
-  if (tls.clients() != v1::TLS_CLIENTS_CERTIFICATE) return role;
-  return [shown = RequireCertificate(), role = std::move(role)](const RpcLine& rpc, std::string_view token,
+// Returns a rule that accepts what both accept. `first` may be unset.
+RpcRule Both(RpcRule first, RpcRule second) {
+  if (first == nullptr) return second;
+  return [first = std::move(first), second = std::move(second)](const RpcLine& rpc, std::string_view credential,
                                                                 transport::Peer* peer) -> absl::Status {
-    PS_RETURN_IF_ERROR(shown(rpc, token, peer));
-    return role(rpc, token, peer);
+    PS_RETURN_IF_ERROR(first(rpc, credential, peer));
+    return second(rpc, credential, peer);
   };
 }
 
-RpcRule RuleOf(const v1::TlsConfig& tls, const Shared& shared) {
-  RpcRule rule = UnauditedRuleOf(tls, shared);
+// Returns the rule for the certificates of clients, or an unset one.
+RpcRule CertificateRuleOf(const v1::TlsConfig& tls, const Shared& shared) {
+  if (tls.clients() == v1::TLS_CLIENTS_CERTIFICATE) return RequireCertificate();
+  const bool own_ca = !tls.ca().empty() && tls.ca() != "system";
+  const bool unnamed = shared.access == nullptr && own_ca && tls.clients() != v1::TLS_CLIENTS_ANY;
+  return unnamed ? RequireCertificate() : nullptr;
+}
+
+RpcRule Audited(RpcRule rule, const Shared& shared) {
   return shared.audit == nullptr ? rule : shared.audit->Audited(std::move(rule));
 }
 
@@ -162,8 +165,14 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
   out.certificates = shared.certificates;
-  out.rule = RuleOf(options.config.tls(), shared);
+  RpcRule rule = CertificateRuleOf(options.config.tls(), shared);
+  if (shared.access != nullptr) {
+    rule = Both(std::move(rule), RequireRole(shared.access));
+    out.is_known = [list = shared.access](const std::string& name) { return list->current()->HasName(name); };
+  }
+  out.rule = Audited(std::move(rule), shared);
   out.tokens = shared.access != nullptr;
+  out.ticket_hours = options.config.coordinator_settings().ticket_hours();
   out.listen = options.config.listen();
   out.state_dir = options.config.state_dir();
   out.insecure = options.config.insecure();
@@ -181,16 +190,35 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   return out;
 }
 
-worker::WorkerOptions WorkerOptionsOf(const DaemonOptions& options, const Shared& shared) {
+// Returns the users of the worker's socket. NotFound: the system has no such group.
+absl::StatusOr<transport::SocketUsers> SocketUsersOf(const v1::WorkerConfig& settings) {
+  transport::SocketUsers users;
+  if (settings.socket_users() == v1::SOCKET_USERS_ANY) {
+    users.kind = transport::SocketUsers::kAny;
+  } else if (!settings.socket_group().empty()) {
+    const group* const found = getgrnam(settings.socket_group().c_str());
+    if (found == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("--socket-group: this host has no group '", settings.socket_group(), "'"));
+    }
+    users.kind = transport::SocketUsers::kGroup;
+    users.group = found->gr_gid;
+  }
+  return users;
+}
+
+absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& options, const Shared& shared) {
   const v1::WorkerConfig& settings = options.config.worker_settings();
   worker::WorkerOptions out;
+  PS_ASSIGN_OR_RETURN(out.socket_users, SocketUsersOf(settings));
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
   out.name = options.config.worker_settings().name();
   out.coordinator = options.config.coordinator();
   out.certificates = shared.certificates;
   out.tls_name = options.config.tls().worker_name();
-  out.rule = RuleOf(options.config.tls(), shared);
+  out.tickets = std::make_shared<TicketGate>(shared.access != nullptr);
+  out.rule = Audited(Both(CertificateRuleOf(options.config.tls(), shared), RequireTicket(out.tickets)), shared);
   out.tokens = shared.access != nullptr;
   out.token = shared.token;
   out.insecure = options.config.insecure();
@@ -278,7 +306,8 @@ absl::Status ServeAsWorker(worker::Worker* worker, std::unique_ptr<DaemonHttp> h
 }
 
 absl::Status RunWorker(const DaemonOptions& options, const Shared& shared, Ending* ending) {
-  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(WorkerOptionsOf(options, shared)));
+  PS_ASSIGN_OR_RETURN(worker::WorkerOptions worker_options, WorkerOptionsOf(options, shared));
+  PS_ASSIGN_OR_RETURN(const auto worker, worker::Worker::Start(std::move(worker_options)));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<DaemonHttp> http, StartHttp(options, shared, {.worker = worker.get()}));
   ending->Begin();
   // The worker already serves. It reports "ready" when trainers are able to find it.
@@ -294,7 +323,7 @@ absl::Status RunStandalone(const DaemonOptions& options, const Shared& shared, E
   PS_ASSIGN_OR_RETURN(const auto coordinator,
                       coordinator::Coordinator::Start(CoordinatorOptionsOf(options, shared, ending)));
   ending->Begin();
-  worker::WorkerOptions worker_options = WorkerOptionsOf(options, shared);
+  PS_ASSIGN_OR_RETURN(worker::WorkerOptions worker_options, WorkerOptionsOf(options, shared));
   // The worker listens on any free port of the same host; trainers get its address from the coordinator.
   const std::string& listen = options.config.listen();
   worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");

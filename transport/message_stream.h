@@ -19,6 +19,7 @@
 #define PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -91,6 +92,8 @@ struct WorkerAddress {
   std::string network;   // host:port
   std::string local;     // address for processes of the worker's host (transport/shared_memory); empty: use `network`
   std::string tls_name;  // name in the worker's certificate; empty: it serves plaintext
+  // Returns the ticket that each connection shows now, or "". Thread-safe. Unset: no ticket.
+  std::function<std::string()> ticket;
 };
 
 // The client's side of a carrier. Thread-safe.

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -48,12 +49,13 @@ struct Peer {
   // The name that the peer has proved by a token or a certificate; "": this process asks for no names.
   std::string name = {};
   std::vector<std::string> jobs = {};  // globs of the jobs that it may read; empty: all
+  int64_t ticket_issued = 0;           // time of the ticket that it showed, as in v1::TicketClaims; 0: none
 };
 
-// Decides whether a peer that shows `token` ("": none) may open a stream, and sets its name and its jobs. Returns OK,
+// Decides whether a peer that shows `ticket` ("": none) may open a stream, and sets its name and its jobs. Returns OK,
 // or the stream's final status, which the shared-memory carrier does not send. Unset: every peer may. Called for each
 // connection before its first event, on threads of the carrier. It must not block.
-using AdmitPeer = std::function<absl::Status(std::string_view token, Peer* peer)>;
+using AdmitPeer = std::function<absl::Status(std::string_view ticket, Peer* peer)>;
 
 }  // namespace penstock::transport
 

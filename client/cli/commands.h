@@ -39,6 +39,7 @@ std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();
 std::unique_ptr<Command> NewQuarantine();
 std::unique_ptr<Command> NewDrain();
+std::unique_ptr<Command> NewRevoke();
 std::unique_ptr<Command> NewCancel();
 std::unique_ptr<Command> NewDelete();
 // Calls any daemon.

@@ -109,6 +109,10 @@ absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequ
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Explain, request, call_timeout_);
 }
+absl::StatusOr<v1::RevokeReply> ControlClient::Revoke(const v1::RevokeRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::Revoke, request, call_timeout_);
+}
+
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Drain, request, call_timeout_);
 }

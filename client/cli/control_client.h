@@ -48,6 +48,7 @@ class ControlClient {
   absl::StatusOr<v1::StartTraceReply> StartTrace(const v1::StartTraceRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);
   absl::StatusOr<v1::DrainReply> Drain(const v1::DrainRequest& request);
+  absl::StatusOr<v1::RevokeReply> Revoke(const v1::RevokeRequest& request);
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);
 
  private:

@@ -34,9 +34,9 @@ std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
 std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
   return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
                 NewSubmit(storage), NewRead(storage), NewStatus(), NewExplain(), NewTop(), NewTrace(), NewJobs(),
-                NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewCancel(), NewDelete(), NewHealth(),
-                NewToken(), NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage), NewCache(),
-                NewCheckConfig(storage), NewFeed(storage), NewSchema());
+                NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewRevoke(), NewCancel(), NewDelete(),
+                NewHealth(), NewToken(), NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage),
+                NewCache(), NewCheckConfig(storage), NewFeed(storage), NewSchema());
 }
 
 std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {

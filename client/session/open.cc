@@ -219,6 +219,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   opened.allocator = options_.allocator;
   opened.open = request_;
   opened.session_id = session_.session_id();
+  opened.ticket = session_.ticket();
   opened.watched = watched_;
   opened.on_wait = options_.on_wait;
   opened.on_notice = options_.on_notice;

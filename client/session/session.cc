@@ -101,9 +101,14 @@ Session::Session(JobInfo job, const plan::Steps& steps, SessionOptions options,
           },
           [this](const absl::StatusOr<v1::OpenSessionReply>& reply) {
             strand_.AssertHere();
-            reply.ok() ? watch_.Take(reply->job(), reply->revision()) : window_->JobGone(reply.status());
+            if (!reply.ok()) return window_->JobGone(reply.status());
+            TakeTicket(reply->ticket());
+            watch_.Take(reply->job(), reply->revision());
           },
-          [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); },
+          [this](const v1::ReportSessionReply& reply) {
+            TakeTicket(reply.ticket());
+            TakeTraces(reply);
+          },
           [this](std::vector<std::string> file_errors) {
             window_->SetFileErrors(std::move(file_errors));
             Turn();  // reports the files to a waiting trainer
@@ -117,7 +122,9 @@ Session::Session(JobInfo job, const plan::Steps& steps, SessionOptions options,
           window_),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),
-      give_up_(&strand_) {}
+      give_up_(&strand_) {
+  links_.SetTicket(options_.ticket);
+}
 
 Session::~Session() {
   mailbox_->Close();
@@ -226,6 +233,11 @@ absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
   if (taken.step == nullptr) return taken.status;
   const plan::StepSpan& span = taken.step->span;
   return taken.step->builder->Finish(span.epoch, StepNumber(span.begin, steps_.step_size()), span.begin);
+}
+
+void Session::TakeTicket(const std::string& ticket) {
+  strand_.AssertHere();
+  if (!ticket.empty()) links_.SetTicket(ticket);
 }
 
 void Session::TakeTraces(const v1::ReportSessionReply& reply) {

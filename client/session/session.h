@@ -49,6 +49,7 @@ struct SessionOptions {
   // The request that opened the session. The session sends it again if the coordinator does not know the session.
   v1::OpenSessionRequest open;
   std::string session_id;
+  std::string ticket;      // from the coordinator, for the workers; "": none
   net::JobMirror watched;  // the job as the coordinator reported it
   // Receives the cause of the trainer's waits, on the control strand; may be null. See ReaderOptions::on_wait.
   std::function<void(const std::string&)> on_wait;
@@ -96,6 +97,8 @@ class Session {
   void OnNews(const absl::StatusOr<std::shared_ptr<const plan::View>>& news);
   void CloseOnStrand();
   void MaybeClosed();
+  // Takes a new ticket; "": there is none.
+  void TakeTicket(const std::string& ticket);
   void TakeTraces(const v1::ReportSessionReply& reply);
 
   // Any thread.

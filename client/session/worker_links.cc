@@ -25,13 +25,23 @@ WorkerLinks::~WorkerLinks() {
   }
 }
 
+void WorkerLinks::SetTicket(std::string ticket) {
+  MutexLock lock(&ticket_->mutex);
+  ticket_->bytes = std::move(ticket);
+}
+
 void WorkerLinks::Open(const OpenStream& open, const std::string& session_id) {
   strand_->AssertHere();
   v1::ClientMessage message;
   *message.mutable_open() = first_;
   message.mutable_open()->set_session_id(session_id);
   Link& link = links_[open.stream];
-  link.link = WorkerLink::Open(open.stream, {open.address, open.local, open.tls_name}, transport_, events_);
+  transport::WorkerAddress worker(open.address, open.local, open.tls_name);
+  worker.ticket = [ticket = ticket_] {
+    MutexLock lock(&ticket->mutex);
+    return ticket->bytes;
+  };
+  link.link = WorkerLink::Open(open.stream, worker, transport_, events_);
   link.answer_by = strand_->clock()->Now() + kAnswerWithin;
   link.link->Send(message);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "base/runtime/strand.h"
 #include "client/delivery/commands.h"
 #include "client/session/window.h"
@@ -29,6 +30,8 @@ class WorkerLinks {
   // Closes all links, which then report no events.
   ~WorkerLinks();
 
+  // Replaces the ticket that further connections show, of open streams too. "": none.
+  void SetTicket(std::string ticket);
   void Open(const OpenStream& open, const std::string& session_id);
   void Close(const CloseStream& close);
   void Send(const SendView& send);
@@ -52,6 +55,11 @@ class WorkerLinks {
     std::shared_ptr<WorkerLink> link;
     Nanos answer_by = 0;
   };
+  // Shared with the carriers, whose threads read it.
+  struct Ticket {
+    Mutex mutex;
+    std::string bytes ABSL_GUARDED_BY(mutex);
+  };
   void SendTo(uint64_t link, const v1::ClientMessage& message);
 
   Strand* const strand_;
@@ -59,6 +67,7 @@ class WorkerLinks {
   const v1::Open first_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<LinkEvents> events_;
+  const std::shared_ptr<Ticket> ticket_ = std::make_shared<Ticket>();
   std::unordered_map<uint64_t, Link> links_ ABSL_GUARDED_BY(strand_);
 };
 

@@ -250,6 +250,12 @@ const Principal* AccessList::OfCertificate(const std::vector<std::string>& names
   return nullptr;
 }
 
+bool AccessList::HasName(std::string_view name) const {
+  const auto has_name = [name](const auto& line) { return line.principal.name == name; };
+  return std::any_of(tokens_.begin(), tokens_.end(), has_name) ||
+         std::any_of(certificates_.begin(), certificates_.end(), has_name);
+}
+
 std::string TokenLineOf(const Principal& principal, const AccessList::Digest& digest) {
   const absl::string_view bytes(reinterpret_cast<const char*>(digest.data()), digest.size());
   return absl::StrCat(principal.name, " ", std::string(RoleName(principal.role)), " ",

@@ -74,6 +74,9 @@ class AccessList {
   // without regard to case.
   const Principal* OfCertificate(const std::vector<std::string>& names) const;
 
+  // Returns whether a line has this name (Principal::name).
+  bool HasName(std::string_view name) const;
+
   size_t size() const { return tokens_.size() + certificates_.size(); }
   bool operator==(const AccessList&) const = default;
 

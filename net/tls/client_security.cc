@@ -30,17 +30,18 @@ std::string TokenFileOr(const std::string& given) {
   return path;
 }
 
+absl::Status ClientSecurity::MayShow(const std::string& secret, const std::string& address) const {
+  if (tls()) return absl::OkStatus();
+  const absl::StatusOr<Address> parsed = ParseAddress(address);
+  if (parsed.ok() && parsed->IsLoopback()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ", secret, " is not sent to ", address,
+                   " in plaintext: use TLS with --tls-ca (PENSTOCK_TLS_CA, tls_ca= in Python)"));
+}
+
 absl::StatusOr<std::string> ClientSecurity::TokenFor(const std::string& address) const {
   if (token == nullptr) return std::string();
-  if (!tls()) {
-    const absl::StatusOr<Address> parsed = ParseAddress(address);
-    if (!parsed.ok() || !parsed->IsLoopback()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the token is not sent to ", address,
-                       " in plaintext: use TLS with --tls-ca (PENSTOCK_TLS_CA, tls_ca= in "
-                       "Python), or omit the token file"));
-    }
-  }
+  PS_RETURN_IF_ERROR(MayShow("token", address));
   return *token->current();
 }
 

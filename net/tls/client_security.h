@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "net/access/token.h"
 #include "net/tls/certificates.h"
@@ -19,9 +20,11 @@ struct ClientSecurity {
 
   bool tls() const { return certificates != nullptr; }
 
-  // Returns the token for a call to host:port, or "" without one. FailedPrecondition: the connection would expose the
-  // token, because it is neither TLS nor within this host. The caller must then send nothing. Does not block.
+  // Returns the token for a call to host:port, or "" without one, or the error of MayShow. Does not block.
   absl::StatusOr<std::string> TokenFor(const std::string& address) const;
+  // Returns FailedPrecondition if a connection to host:port would expose a secret, because it is neither TLS nor within
+  // this host. The caller must then send nothing. `secret` names it in the message: "token" or "ticket".
+  absl::Status MayShow(const std::string& secret, const std::string& address) const;
 };
 
 // Returns `given` with the environment's PENSTOCK_TLS_CERT, PENSTOCK_TLS_KEY and PENSTOCK_TLS_CA in the place of empty

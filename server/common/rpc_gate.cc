@@ -27,6 +27,7 @@ constexpr RpcLine kRpcTable[] = {
     {Rpc::kStartTrace, "penstock.v1.Coordinator/StartTrace", kByCommand, kNoRole},
     {Rpc::kGetTrace, "penstock.v1.Coordinator/GetTrace", kByCommand, kViewer},
     {Rpc::kDrain, "penstock.v1.Coordinator/Drain", kByCommand, kNoRole},
+    {Rpc::kRevoke, "penstock.v1.Coordinator/Revoke", kByCommand, kNoRole},
     {Rpc::kWatch, "penstock.v1.Coordinator/Watch", kByCommand | kByTrainer | kByWorker, kViewer | kTrainer | kWorker},
     {Rpc::kRegisterWorker, "penstock.v1.Coordinator/RegisterWorker", kByWorker, kWorker},
     {Rpc::kHeartbeat, "penstock.v1.Coordinator/Heartbeat", kByWorker, kWorker},
@@ -39,7 +40,7 @@ constexpr RpcLine kRpcTable[] = {
     {Rpc::kReportSession, "penstock.v1.Coordinator/ReportSession", kByTrainer, kTrainer},
     {Rpc::kCloseSession, "penstock.v1.Coordinator/CloseSession", kByTrainer, kTrainer},
     {Rpc::kJudgeRecords, "penstock.v1.Coordinator/JudgeRecords", kByTrainer, kTrainer},
-    {Rpc::kStream, "penstock.v1.Worker/Stream", kByTrainer, kTrainer},
+    {Rpc::kStream, "penstock.v1.Worker/Stream", kByTrainer, kNoRole},  // shows a ticket instead of a role
 };
 
 constexpr bool IsInOrder() {
@@ -87,8 +88,8 @@ RpcRule RequireCertificate() {
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
   if (rule_ == nullptr) return nullptr;
-  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](std::string_view token, transport::Peer* peer) {
-    return Counted(rule(line, token, peer), rejections);
+  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](std::string_view ticket, transport::Peer* peer) {
+    return Counted(rule(line, ticket, peer), rejections);
   };
 }
 

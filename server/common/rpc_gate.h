@@ -32,6 +32,7 @@ enum class Rpc {
   kStartTrace,
   kGetTrace,
   kDrain,
+  kRevoke,
   kWatch,
   kRegisterWorker,
   kHeartbeat,
@@ -64,13 +65,13 @@ std::span<const RpcLine> RpcTable();
 // Returns the name of the RPC's daemon in messages: "this worker" or "this coordinator".
 std::string_view DaemonOf(const RpcLine& rpc);
 
-// Decides whether `peer`, which shows `token` ("": none), may make a call: OK, or the status with which the call ends.
-// May set the peer's name and jobs. May be called on any thread. Must not block. If it is unset, the gate accepts every
-// call.
-using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view token, transport::Peer* peer)>;
+// Decides whether `peer`, which shows `credential` ("": none), may make a call: OK, or the status with which the call
+// ends. The credential is a token or, for kStream, a ticket. May set the peer's name and jobs. May be called on any
+// thread. Must not block. If it is unset, the gate accepts every call.
+using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view credential, transport::Peer* peer)>;
 
-// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain) has ended, and when a caller is denied a job.
-// `object` is the job or the worker. Called on any thread. Must not block.
+// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain, Revoke) has ended, and when a caller is denied
+// a job. `object` is the job or the worker. Called on any thread. Must not block.
 using RecordCall = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
                                       const absl::Status& outcome)>;
 

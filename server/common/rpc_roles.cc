@@ -55,6 +55,12 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list) {
   };
 }
 
+RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate) {
+  return [gate = std::move(gate)](const RpcLine&, std::string_view ticket, transport::Peer* peer) {
+    return gate->Admit(ticket, peer);
+  };
+}
+
 std::function<absl::Status(std::string_view token)> RequireViewer(std::shared_ptr<const LiveAccessList> list) {
   return [list = std::move(list)](std::string_view token) -> absl::Status {
     if (token.empty()) {

@@ -1,4 +1,5 @@
-// The rule of a daemon with --tokens: which role each RPC needs.
+// The rules of daemons whose callers have names: which role each RPC of the coordinator needs, and that a stream to a
+// worker needs a ticket.
 #ifndef PENSTOCK_SERVER_COMMON_RPC_ROLES_H_
 #define PENSTOCK_SERVER_COMMON_RPC_ROLES_H_
 
@@ -11,6 +12,7 @@
 #include "base/runtime/followed_file.h"
 #include "net/access/access_list.h"
 #include "server/common/rpc_gate.h"
+#include "server/tickets/ticket_gate.h"
 #include "transport/peer.h"
 
 namespace penstock::server {
@@ -29,6 +31,9 @@ absl::StatusOr<net::Principal> PrincipalOf(const net::AccessList& list, std::str
 //   PermissionDenied   the role may not call the RPC; the message has the name, its role and the roles that may
 // Callers in this process and callers that the kernel identifies, which the carrier has checked, pass without a name.
 RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list);
+
+// Returns a rule for the streams to a worker, whose credential is a ticket. Its errors are those of TicketGate::Admit.
+RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate);
 
 // Returns a rule for the tokens of HTTP requests: viewers and operators may read all pages. Its errors are those of
 // RequireRole.

@@ -181,6 +181,12 @@ struct Worker::Parts {
     }
   }
 
+  void TakeTicketRules(const v1::TicketRules& rules) {
+    if (options.tickets == nullptr) return;
+    options.tickets->Update(rules);
+    acceptor->CloseRevoked(*options.tickets);
+  }
+
   // Retries until all indexes are here or the job has changed.
   void Prefetch(const v1::Job& job, Nanos pause) {
     if (prefetch->Run(job, stop_work.get_token()) || !jobs->IsCurrent(job)) return;
@@ -236,7 +242,7 @@ struct Worker::Parts {
   // a socket.
   absl::Status ListenLocally() {
     if (options.socket_dir.empty()) return absl::OkStatus();
-    absl::Status status = transport::PrepareSocketDir(options.socket_dir);
+    absl::Status status = transport::PrepareSocketDir(options.socket_dir, options.socket_users);
     if (status.ok()) {
       transport::SharedMemoryListenerOptions listener;
       listener.dir = options.socket_dir;
@@ -244,6 +250,11 @@ struct Worker::Parts {
       listener.files = host->shared_row_files();
       listener.rings_bytes = host->memory().rings;
       listener.ring_bytes = host->memory().ring;
+      listener.users = options.socket_users;
+      listener.user_rings_bytes = host->memory().rings / 4;
+      if (options.tickets != nullptr) {
+        listener.needs_ticket = [gate = options.tickets](const transport::Peer& peer) { return gate->Needs(peer); };
+      }
       listener.admit = server::RpcGate(options.rule, shared.rejections).ForStreams(server::Rpc::kStream);
       auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
@@ -374,6 +385,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.bad_records = &parts->bad_records;
   parts->shared.trace = parts->trace.get();
   parts->shared.executor = parts->executor.get();
+  parts->shared.tickets = options.tickets;
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.compression = options.wire_compression;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
@@ -441,6 +453,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
         link->PutTrace(request, std::move(done));
       });
   hooks.trace = [self](const v1::TraceOrder& order) { self->traces->Take(order, self->id); };
+  hooks.tickets = [self](const v1::TicketRules& rules) { self->TakeTicketRules(rules); };
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());

@@ -18,7 +18,9 @@
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/sources/dataset_files.h"
 #include "server/common/rpc_gate.h"
+#include "server/tickets/ticket_gate.h"
 #include "server/worker/stream/wire_compression.h"
+#include "transport/shared_memory/local_address.h"
 
 namespace penstock::worker {
 
@@ -43,12 +45,15 @@ struct WorkerOptions {
   // budget. "": none. Start fails if it cannot use the folder, unless socket_dir_guessed.
   std::string socket_dir;
   bool socket_dir_guessed = false;
+  transport::SocketUsers socket_users;  // with tickets
   WireCompression wire_compression = WireCompression::kAuto;
   uint32_t wire_connections = 0;  // for each stream to another host; 0: as many as increase the rate, up to a few
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
   server::RpcRule rule = nullptr;  // decides about each stream
-  bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
+  // Receives the coordinator's rules for tickets; `rule` applies it. Null: streams show no tickets.
+  std::shared_ptr<server::TicketGate> tickets;
+  bool tokens = false;  // callers have names: reject plaintext beyond loopback, despite `insecure`
   std::shared_ptr<const net::LiveToken> token;  // the worker's own token, for the coordinator; null: none
 };
 

@@ -21,6 +21,8 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   }
   for (const auto& [name, view] : views_) *state.add_views() = view;
   for (const auto& [name, worker] : workers_) *state.add_workers() = worker;
+  for (const auto& [name, key] : ticket_keys_) *state.add_ticket_keys() = key;
+  for (const auto& [name, revocation] : revocations_) *state.add_revocations() = revocation;
   for (const auto& [name, records] : bad_records_) {
     v1::StoredBadRecords* bad = state.add_bad_records();
     bad->set_job(name);
@@ -70,6 +72,18 @@ void FakeStore::Write(const v1::StoreEvent& event) {
     }
     case v1::StoreEvent::kPutPiece:
       pieces_[event.put_piece().name()] = event.put_piece().data();
+      break;
+    case v1::StoreEvent::kPutTicketKey:
+      ticket_keys_[event.put_ticket_key().name()] = event.put_ticket_key();
+      break;
+    case v1::StoreEvent::kDeleteTicketKey:
+      ticket_keys_.erase(event.delete_ticket_key());
+      break;
+    case v1::StoreEvent::kPutRevocation:
+      revocations_[event.put_revocation().name()] = event.put_revocation();
+      break;
+    case v1::StoreEvent::kDeleteRevocation:
+      revocations_.erase(event.delete_revocation());
       break;
     case v1::StoreEvent::EVENT_NOT_SET:
       break;

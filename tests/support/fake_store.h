@@ -54,6 +54,8 @@ class FakeStore final : public coordinator::Store {
   std::string commit_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, v1::StoredJob> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, v1::StoredTicketKey> ticket_keys_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, v1::Revocation> revocations_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> pieces_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredView> views_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredWorker> workers_ ABSL_GUARDED_BY(mutex_);

@@ -208,7 +208,7 @@ class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
     Peer peer = PeerOf(*context);
     if (admit_ != nullptr) {
-      const absl::Status status = admit_(net::TokenIn(context->client_metadata()), &peer);
+      const absl::Status status = admit_(net::TicketIn(context->client_metadata()), &peer);
       if (!status.ok()) return new RejectedStream(status);
     }
     auto stream = std::make_shared<GrpcServerStream>(context, std::move(peer), executor_);

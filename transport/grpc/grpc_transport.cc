@@ -28,9 +28,13 @@ namespace {
 
 constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
 
-// Returns an error if only one of client and worker uses TLS, or if the connection would expose the token.
+std::string TicketFor(const WorkerAddress& worker) { return worker.ticket == nullptr ? "" : worker.ticket(); }
+
+// Returns an error if only one of client and worker uses TLS, or if the connection would expose the ticket.
 absl::Status SecurityFault(const WorkerAddress& worker, const net::ClientSecurity& security) {
-  if (security.tls() == !worker.tls_name.empty()) return security.TokenFor(worker.network).status();
+  if (security.tls() == !worker.tls_name.empty()) {
+    return TicketFor(worker).empty() ? absl::OkStatus() : security.MayShow("ticket", worker.network);
+  }
   return absl::FailedPreconditionError(
       security.tls()
           ? absl::StrCat("the worker at ", worker.network, " serves plaintext, and this client has a CA (",
@@ -59,7 +63,7 @@ class GrpcClientStream final : public MessageStream,
                              : grpc::CreateChannel(worker.network, nullptr)),  // a channel whose calls fail
         stub_(channel_) {
     context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
-    if (fault_.ok()) net::AddToken(&context_, security.TokenFor(worker.network).value_or(""));
+    if (fault_.ok()) net::AddTicket(&context_, TicketFor(worker));
   }
 
   void Start() {

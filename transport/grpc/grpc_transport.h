@@ -15,8 +15,8 @@ namespace penstock::transport {
 // Opens streams over gRPC to WorkerAddress::network. Each stream has its own connection (net/channel.h), and opens more
 // under high throughput (transport/lanes). The capacity of its path and the client's reads limit the bytes in flight on
 // a connection. With TLS, a worker that serves plaintext (WorkerAddress::tls_name is empty) ends the stream with
-// FailedPrecondition, which names the worker's missing flag. The security's token goes to every worker, unless the
-// connection would expose it, which also ends the stream with FailedPrecondition.
+// FailedPrecondition, which names the worker's missing flag. A ticket that the connection
+// would expose also ends the stream with FailedPrecondition. Tokens are for the coordinator: no worker receives one.
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(const LaneOffer& offer = {}, net::ClientSecurity security = {})

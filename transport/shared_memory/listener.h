@@ -14,6 +14,7 @@
 #include "base/shared_row_files.h"
 #include "transport/message_stream.h"
 #include "transport/peer.h"
+#include "transport/shared_memory/local_address.h"
 
 namespace penstock::transport {
 
@@ -26,10 +27,18 @@ struct SharedMemoryListenerOptions {
   uint64_t rings_bytes = uint64_t{512} << 20;
   // The worker sends bytes of these files without a copy. Null: no files.
   std::shared_ptr<const SharedRowFiles> files = nullptr;
-  // Returns whether the listener serves a user. Unset: it serves this process's user and root.
-  std::function<bool(uid_t)> serves;
+  SocketUsers users = {};  // besides this process's user and root
+  // Returns whether the listener serves a user. Unset: it serves `users`, this process's user and root.
+  std::function<bool(uid_t)> serves = nullptr;
+  // Returns whether a process must show a ticket, before the listener makes a ring for it. Unset: none must.
+  std::function<bool(const Peer&)> needs_ticket = nullptr;
   // Decides whether a process of a served user may open a stream. Unset: it may.
   AdmitPeer admit = nullptr;
+  // Limits for each user but this process's user and root.
+  int user_streams = 64;
+  uint64_t user_rings_bytes = uint64_t{128} << 20;
+  Nanos ticket_within = kSecond;  // time limit for a ticket to arrive
+  size_t user_waiting = 16;       // connections of a user that have not shown their ticket yet; later ones replace them
 };
 
 // Accepts streams from processes that `serves` and `admit` permit. Closes all other connections without sending a

@@ -52,6 +52,19 @@ absl::StatusOr<OwnedFd> MakeSocket() {
   return fd;
 }
 
+// Sets the mode of a path to `mode`, and to `group` or `others` as well for these users.
+absl::Status Admit(const std::string& path, mode_t mode, mode_t group, mode_t others, const SocketUsers& users) {
+  if (users.kind == SocketUsers::kGroup) {
+    mode |= group;
+    if (chown(path.c_str(), static_cast<uid_t>(-1), users.group) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(path, ": giving it to group ", users.group,
+                                             " of --socket-group, of which the worker's user must be a member"));
+    }
+  }
+  if (users.kind == SocketUsers::kAny) mode |= group | others;
+  return chmod(path.c_str(), mode) == 0 ? absl::OkStatus() : ErrnoStatus(errno, absl::StrCat(path, ": chmod"));
+}
+
 }  // namespace
 
 void GrowBuffer(const OwnedFd& socket) {
@@ -84,7 +97,7 @@ std::string DefaultSocketDir() {
   return absl::StrCat("/tmp/penstock-", geteuid());
 }
 
-absl::Status PrepareSocketDir(const std::string& dir) {
+absl::Status PrepareSocketDir(const std::string& dir, const SocketUsers& users) {
   if (!absl::StartsWith(dir, "/")) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": --socket-dir is not an absolute path"));
   }
@@ -95,12 +108,13 @@ absl::Status PrepareSocketDir(const std::string& dir) {
                             : info.st_uid != geteuid() && info.st_uid != 0 ? "belongs to another user"
                             : (info.st_mode & (S_IWGRP | S_IWOTH)) != 0    ? "can be written by other users"
                                                                            : nullptr;
-  if (wrong == nullptr) return absl::OkStatus();
+  if (wrong == nullptr)
+    return info.st_uid == geteuid() ? Admit(dir, info.st_mode & 07777, S_IXGRP, S_IXOTH, users) : absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(dir, " ", wrong, ", and is not used for sockets; choose another with --socket-dir"));
 }
 
-absl::StatusOr<OwnedFd> ListenAt(const std::string& path) {
+absl::StatusOr<OwnedFd> ListenAt(const std::string& path, const SocketUsers& users) {
   const std::string made = absl::StrCat(path, ".", getpid(), ".new");
   PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(made));
   PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
@@ -108,8 +122,11 @@ absl::StatusOr<OwnedFd> ListenAt(const std::string& path) {
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return ErrnoStatus(errno, absl::StrCat("bind ", made));
   }
-  // Clients of the same user and root can connect. The listener checks the user of every connection.
-  if (chmod(made.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0 || rename(made.c_str(), path.c_str()) != 0) {
+  if (absl::Status admitted = Admit(made, 0600, S_IRGRP | S_IWGRP, S_IROTH | S_IWOTH, users); !admitted.ok()) {
+    unlink(made.c_str());
+    return admitted;
+  }
+  if (listen(fd.get(), kBacklog) != 0 || rename(made.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(made.c_str());
     return ErrnoStatus(error, absl::StrCat("listening at ", path));

@@ -31,16 +31,24 @@ std::string BootId();
 // $XDG_RUNTIME_DIR/penstock if set, /run/penstock for root, /tmp/penstock-UID.
 std::string DefaultSocketDir();
 
-// Creates the folder, accessible to this user only, if it does not exist. Its parent folder must exist. Returns
-// FailedPrecondition with the folder and the reason unless `dir` is absolute, is a folder and not a link, belongs to
-// this user or root, and is writable to its owner only. Errors of the system name the folder.
-absl::Status PrepareSocketDir(const std::string& dir);
+// The users whose processes may connect to a worker's socket, besides the worker's own user and root.
+struct SocketUsers {
+  enum Kind { kNone, kGroup, kAny };
+  Kind kind = kNone;
+  gid_t group = 0;  // for kGroup
+};
 
-// Returns a socket that listens at `path`. Replaces any file at `path`. The replacement is atomic and happens after
-// listen() succeeds. Until then the socket's name is PATH.PID.new, which must fit into a socket's address: a path to
-// listen at is shorter than the longest path for ConnectTo. Returns InvalidArgument if it does not fit. Errors name the
-// path, except the error of socket().
-absl::StatusOr<OwnedFd> ListenAt(const std::string& path);
+// Creates the folder, accessible to `users` only, if it does not exist. Makes an existing folder of this user
+// accessible to them. Its parent folder must exist. Returns FailedPrecondition with the folder and the reason unless
+// `dir` is absolute, is a folder and not a link, belongs to this user or root, and is writable to its owner only.
+// Errors of the system name the folder.
+absl::Status PrepareSocketDir(const std::string& dir, const SocketUsers& users = {});
+
+// Returns a socket that listens at `path`, and to which `users` can connect. Replaces any file at `path`. The
+// replacement is atomic and happens after listen() succeeds. Until then the socket's name is PATH.PID.new, which must
+// fit into a socket's address: a path to listen at is shorter than the longest path for ConnectTo. Returns
+// InvalidArgument if it does not fit. Errors name the path, except the error of socket().
+absl::StatusOr<OwnedFd> ListenAt(const std::string& path, const SocketUsers& users = {});
 // Removes the sockets NAME.sock in `dir` on which no process listens: those of killed workers. Other files stay.
 void RemoveDeadSockets(const std::string& dir);
 

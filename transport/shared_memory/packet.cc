@@ -8,7 +8,7 @@
 namespace penstock::transport {
 namespace {
 
-enum Kind : uint8_t { kWelcome = 1, kParts = 2, kRelease = 3, kClose = 4, kFile = 5 };
+enum Kind : uint8_t { kWelcome = 1, kParts = 2, kRelease = 3, kClose = 4, kFile = 5, kTicket = 6 };
 enum PartKind : uint8_t { kBytes = 1, kPlace = 2, kFilePlace = 3 };
 
 constexpr size_t kMostWords = 4096;
@@ -81,6 +81,11 @@ absl::StatusOr<Packet> ParsePacket(std::string_view bytes) {
   uint64_t kind = 0;
   if (!reading.Number(1, &kind)) return absl::InvalidArgumentError("an empty packet");
   switch (kind) {
+    case kTicket: {
+      const TicketPacket packet{reading.Rest()};
+      if (packet.ticket.size() > kMostTicketBytes) return absl::InvalidArgumentError("a packet with a long ticket");
+      return packet;
+    }
     case kWelcome: {
       WelcomePacket packet;
       uint64_t version = 0;
@@ -114,6 +119,12 @@ absl::StatusOr<Packet> ParsePacket(std::string_view bytes) {
     default:
       return absl::InvalidArgumentError(absl::StrCat("a packet of kind ", kind));
   }
+}
+
+std::string TicketBytes(std::string_view ticket) {
+  std::string out(1, static_cast<char>(kTicket));
+  out.append(ticket);
+  return out;
 }
 
 std::string WelcomeBytes(const WelcomePacket& welcome) {

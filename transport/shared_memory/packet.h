@@ -1,7 +1,9 @@
 // The packets of the carrier's socket. The receiver copies each packet once and validates the whole copy, so that the
 // peer cannot change a place after the check.
 //
-//   WELCOME   worker  first packet: version, worker id and ring size, with the ring's descriptor
+//   TICKET    client  first packet, if the client has a ticket: the ticket (WorkerAddress::ticket)
+//   WELCOME   worker  first packet: version, worker id and ring size, with the ring's descriptor. A worker that needs
+//                     a ticket sends it after the ticket
 //   PARTS     both    part of a message: bytes and, from the worker, places in its ring or in a file; a flag marks the
 //                     last part
 //   FILE      worker  a file's size, with its descriptor, before the first place in it; files are numbered from 0
@@ -30,6 +32,13 @@ constexpr uint32_t kSharedMemoryVersion = 2;
 constexpr size_t kMostPacketBytes = 48 << 10;
 // Maximum number of files of a stream, which a client maps.
 constexpr uint32_t kMostFiles = 1024;
+
+// Largest ticket that a client sends.
+constexpr size_t kMostTicketBytes = 4096;
+
+struct TicketPacket {
+  std::string_view ticket;
+};
 
 struct WelcomePacket {
   uint32_t version = 0;
@@ -61,11 +70,12 @@ struct ClosePacket {
   absl::Status status;
 };
 
-using Packet = std::variant<WelcomePacket, PartsPacket, FilePacket, ReleasePacket, ClosePacket>;
+using Packet = std::variant<TicketPacket, WelcomePacket, PartsPacket, FilePacket, ReleasePacket, ClosePacket>;
 
 // Parses a packet. Returns InvalidArgument with the reason. The result holds views into `bytes`.
 absl::StatusOr<Packet> ParsePacket(std::string_view bytes);
 
+std::string TicketBytes(std::string_view ticket);
 std::string WelcomeBytes(const WelcomePacket& welcome);
 std::string FileBytes(const FilePacket& file);
 std::string ReleaseBytes(const ReleasePacket& release);

@@ -140,6 +140,8 @@ class ChoosingStream final : public MessageStream,
     }
     connected_to_ = *peer;
     PS_ASSIGN_OR_RETURN(socket_, PacketSocket::Create(std::move(fd)));
+    const std::string ticket = worker_.ticket == nullptr ? "" : worker_.ticket();
+    if (!ticket.empty()) PS_RETURN_IF_ERROR(socket_->Send(TicketBytes(ticket), false));
     watch_ = loop_->Watch(socket_->fd(), EPOLLIN, shared_from_this());
     return watch_ != 0 ? absl::OkStatus() : absl::UnavailableError("the system has no room for one more socket");
   }
@@ -184,7 +186,9 @@ class ChoosingStream final : public MessageStream,
       note_ = absl::StrCat("worker ", local_.worker,
                            " is on this host, but its rows do not come through shared memory: ", why.message());
       if (absl::IsPermissionDenied(why)) {
-        absl::StrAppend(&note_, ". This process runs as user ", geteuid(), "; a worker serves its own user and root");
+        absl::StrAppend(
+            &note_, ". This process runs as user ", geteuid(),
+            "; a worker serves its own user and root, and others with --socket-group or --socket-users any");
       }
     }
     if (events_ != nullptr) Choose(otherwise_->Connect(worker_, events_));

@@ -191,6 +191,8 @@ absl::Status SharedMemoryStream::Handle(std::string_view bytes, OwnedFd fd) {
     SayWritten();
     return absl::OkStatus();
   }
+  // A worker that needs no ticket ignores it.
+  if (std::holds_alternative<TicketPacket>(*packet) && !OfClient()) return absl::OkStatus();
   if (const auto* close = std::get_if<ClosePacket>(&*packet); close != nullptr && OfClient()) {
     Finish(close->status);
     return absl::OkStatus();

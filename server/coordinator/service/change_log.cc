@@ -50,6 +50,10 @@ void LogFact(const v1::StoreEvent& fact) {
     }
   } else if (fact.has_delete_job()) {
     LogInfo({.job = fact.delete_job()}, "job {} is deleted", fact.delete_job());
+  } else if (fact.has_put_revocation()) {
+    LogWarn({}, "the tickets of '{}' are revoked", fact.put_revocation().name());
+  } else if (fact.has_put_ticket_key()) {
+    LogInfo({}, "a new key will sign tickets");
   } else if (fact.has_add_decisions()) {
     const v1::StoredDecisions& decisions = fact.add_decisions();
     LogWarn({.job = decisions.job()},

@@ -21,6 +21,8 @@
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
 #include "server/metrics/disk_rooms.h"
+#include "server/tickets/ticket.h"
+#include "server/tickets/ticket_gate.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -28,6 +30,23 @@ namespace {
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
 // Three threads of the coordinator, and those of gRPC.
 constexpr int kThreads = 13;
+
+TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
+  TicketOptions tickets;
+  tickets.issue = options.tokens;
+  tickets.now = server::UnixMicros;
+  tickets.new_key = [] {
+    std::string key;
+    while (key.size() < server::kSigningKeyBytes) {
+      const uint64_t word = RandomSource::Real()->Next();
+      for (int shift = 0; shift < 64; shift += 8) key.push_back(static_cast<char>(word >> shift));
+    }
+    return key;
+  };
+  tickets.is_known = options.is_known;
+  tickets.lifetime = int64_t{options.ticket_hours} * 3600 * 1'000'000;
+  return tickets;
+}
 
 // Waits until the loop has stored its facts or failed to, but not for a disk that hangs.
 void StoreTheRest(ControlLoop* loop) {
@@ -91,17 +110,25 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
   parts->disk = std::make_unique<ThreadPool>(1, "store");
   PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path, parts->disk.get()));
-  PS_ASSIGN_OR_RETURN(const v1::StoredState stored, parts->store->Load());
+  PS_ASSIGN_OR_RETURN(v1::StoredState stored, parts->store->Load());
+  const TicketOptions tickets = TicketOptionsOf(options);
   const uint64_t term = stored.term() + 1;
   v1::StoreEvent begin;
   begin.set_begin_term(term);
   StoreCommit commit{RandomHexId(RandomSource::Real()), stored.revision(), {}};
   commit.events.push_back(std::make_shared<const v1::StoreEvent>(std::move(begin)));
+  if (tickets.issue && stored.ticket_keys().empty()) {  // before the first session needs it
+    for (const v1::StoreEvent& first : TicketDesk(tickets).Due()) {
+      *stored.add_ticket_keys() = first.put_ticket_key();
+      commit.events.push_back(std::make_shared<const v1::StoreEvent>(first));
+    }
+  }
   const CommitOutcome begun =
       WaitForOutcome([&](Store::Done done) { parts->store->Commit(std::move(commit), std::move(done)); });
   if (begun.kind != CommitOutcome::kStored) return begun.why;
   StateOptions state_options;
   state_options.may_act = options.may_act;
+  state_options.tickets = tickets;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
   absl::StatusOr<CoordinatorState> state = CoordinatorState::Restore(state_options, Clock::Real()->Now(), term, stored);

@@ -29,6 +29,9 @@ struct CoordinatorOptions {
   uint32_t dead_after_ms = 3000;   // at least twice heartbeat_ms
   server::RpcRule rule = nullptr;  // decides about each call
   bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
+  // The names that may call, with `tokens`: the coordinator then issues tickets. Unset: any name.
+  std::function<bool(const std::string& name)> is_known = [](const std::string&) { return true; };
+  uint32_t ticket_hours = 24;                               // lifetime of a ticket
   server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects

@@ -242,6 +242,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::
   return Control(server::Rpc::kDrain, context, request, reply, request->worker());
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::Revoke(Context* context, const v1::RevokeRequest* request,
+                                                     v1::RevokeReply* reply) {
+  return Control(server::Rpc::kRevoke, context, request, reply, request->name());
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
   return gate_.Enter(server::Rpc::kWatch, context, [&](const transport::Peer& caller) -> Reactor* {

@@ -76,12 +76,17 @@ CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint6
       board_((term << 32) | 1),
       sessions_(options),
       traces_(options.may_act),
+      tickets_(options.tickets),
       last_check_(now) {}
 
 absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                            const v1::StoredState& stored) {
   CoordinatorState state(options, now, term, stored.term() != 0);
   for (const v1::StoredWorker& worker : stored.workers()) state.workers_.Restore(now, worker);
+  std::vector<v1::StoreEvent> tickets;
+  for (const auto& key : stored.ticket_keys()) *tickets.emplace_back().mutable_put_ticket_key() = key;
+  for (const auto& revocation : stored.revocations()) *tickets.emplace_back().mutable_put_revocation() = revocation;
+  state.ApplyTicketFacts(tickets);
   std::map<std::string_view, const std::string*> pieces;
   for (const v1::StoredPiece& piece : stored.pieces()) pieces[piece.name()] = &piece.data();
   const auto find_piece = [&pieces](const std::string& name) {
@@ -208,6 +213,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   if (std::holds_alternative<Tick>(event.request)) {
     for (const std::string& died : workers_.Tick(now, sessions_.AnyWaits(now), out)) sessions_.ForgetVotes(died);
     sessions_.Tick(now);
+    KeepTicketKeys(out);
     trainer_totals_.Tick(now);
     if (!settled_ && now - started_ > options_.dead_after) {
       settled_ = true;
@@ -232,6 +238,8 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     SetReply<v1::DeleteReply>(Delete(*remove, out), &effects);
   } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
     SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
+  } else if (auto* revoke = std::get_if<v1::RevokeRequest>(&event.request)) {
+    effects.status = Revoke(*revoke, out);
   } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {
     auto registered = workers_.Register(now, *hello, out);
     if (!registered.ok()) {
@@ -245,6 +253,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     reply.set_heartbeat_ms(static_cast<uint32_t>(options_.heartbeat / kMillisecond));
     reply.set_dead_after_ms(static_cast<uint32_t>(options_.dead_after / kMillisecond));
     reply.set_term(term_);
+    if (tickets_.issues()) *reply.mutable_tickets() = tickets_.rules();
     effects.reply = std::move(reply);
   } else if (auto* beat = std::get_if<v1::HeartbeatRequest>(&event.request)) {
     v1::HeartbeatReply reply;
@@ -259,6 +268,9 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       reply.set_next_beat_ms(NextBeatMs(now, options_.heartbeat, beat->id()));
     }
     traces_.AddOrders(beat->id(), now, reply.mutable_traces());
+    if (tickets_.issues() && beat->tickets_version() != tickets_.rules().version()) {
+      *reply.mutable_tickets() = tickets_.rules();
+    }
     effects.reply = std::move(reply);
   } else if (auto* report = std::get_if<v1::ReportTaskRequest>(&event.request)) {
     SetReply(ReportTask(now, *report, out), &effects);

@@ -34,6 +34,7 @@
 #include "server/coordinator/state/job_totals.h"
 #include "server/coordinator/state/session_table.h"
 #include "server/coordinator/state/task_board.h"
+#include "server/coordinator/state/ticket_desk.h"
 #include "server/coordinator/state/trainer_totals.h"
 #include "server/coordinator/state/worker_table.h"
 #include "server/coordinator/trace/trace_desk.h"
@@ -206,6 +207,13 @@ class CoordinatorState {
   // up.
   uint32_t NextBeatMs(Nanos now, Nanos asked, const std::string& who) const;
 
+  // state_tickets.cc
+  // Stores a new key for tickets, and deletes old ones, when that is due.
+  void KeepTicketKeys(Consequences* out);
+  // Ends the sessions of a name and makes its tickets void when that is stored.
+  absl::Status Revoke(const v1::RevokeRequest& request, Consequences* out);
+  void ApplyTicketFacts(const std::vector<v1::StoreEvent>& facts);
+
   // state_trace.cc
   absl::StatusOr<v1::StartTraceReply> StartTrace(Nanos now, const v1::StartTraceRequest& request,
                                                  const transport::Peer& caller, uint64_t id);
@@ -269,6 +277,8 @@ class CoordinatorState {
   TaskBoard board_;
   SessionTable sessions_;
   TraceDesk traces_;
+  TicketDesk tickets_;
+  bool ticket_keys_change_ = false;  // such a change has not ended
   IndexTurns turns_;
   TrainerTotals trainer_totals_;
   JobTotals job_totals_;

@@ -16,6 +16,7 @@
 #include "penstock/v1/store.pb.h"
 #include "server/coordinator/state/capacity_watch.h"
 #include "server/coordinator/state/index_turns.h"
+#include "server/coordinator/state/ticket_desk.h"
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
@@ -37,7 +38,7 @@ struct EndIndexTurn {
 };
 
 using Request =
-    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest,
+    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest, v1::RevokeRequest,
                  v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest,
                  v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest,
                  v1::StartTraceRequest, v1::PutTraceRequest, v1::GetTraceRequest, AskIndexTurn, EndIndexTurn>;
@@ -57,10 +58,11 @@ struct Event {
 };
 
 // The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
-using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply,
-                           v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
-                           v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply,
-                           v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
+using Reply =
+    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply, v1::RevokeReply,
+                 v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
+                 v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply,
+                 v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
 
 class CoordinatorState;
 struct Consequences;
@@ -127,6 +129,7 @@ struct StateOptions {
   Nanos task_timeout = 900 * kSecond;   // after this time another worker tries the task
   Nanos forget_after = 3600 * kSecond;  // dead and left workers stay in the status for this long
   CapacityOptions capacity;
+  TicketOptions tickets;
 
   size_t max_workers = 4096;
   size_t max_jobs = 4096;

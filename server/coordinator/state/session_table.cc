@@ -79,7 +79,7 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
 absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
                                                          const v1::OpenSessionRequest& request,
                                                          const transport::Peer& caller, uint64_t job_uid,
-                                                         Nanos readers_back_by) {
+                                                         Nanos readers_back_by, int64_t ticket_issued) {
   if (sessions_.size() >= options_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
@@ -92,6 +92,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   session.last.set_epoch(request.epoch());
   session.last.set_position(request.position());
   session.last_report = now;
+  session.ticket_issued = ticket_issued;
   // A reader in mid-run is alive: it has just received the answer to a report.
   session.reports = request.resumes().empty() ? 0 : 1;
 
@@ -191,6 +192,15 @@ void SessionTable::CloseJob(const std::string& job) {
   std::vector<std::string> ids;
   for (const SessionEntry* session : OfJob(job)) ids.push_back(session->id);
   for (const std::string& id : ids) Close(id);
+}
+
+size_t SessionTable::CloseOf(const std::string& name) {
+  std::vector<std::string> ids;
+  for (const auto& [id, session] : sessions_) {
+    if (session.owner.name == name) ids.push_back(id);
+  }
+  for (const std::string& id : ids) Close(id);
+  return ids.size();
 }
 
 void SessionTable::Tick(Nanos now) {

@@ -30,6 +30,7 @@ struct SessionEntry {
   Nanos last_report = 0;          // or the time of opening
   double waited = 0;              // smoothed fraction of the time in which its trainer waited
   uint64_t reports = 0;
+  int64_t ticket_issued = 0;  // time of its last ticket (ticket_desk.h)
   // Another process that asks for the session's rank: the time of its last request, and the session's reports before
   // its first request. Those reports do not count, because that process may be the successor of the session's process.
   struct Rival {
@@ -76,9 +77,10 @@ class SessionTable {
   // Opens a session for `caller`. FailedPrecondition names both positions and ranks. AlreadyExists names the reader
   // that has this rank. Returns ResourceExhausted if there are too many sessions, and the error of the rule if `caller`
   // may not take over a session. `id` is the id of the new session. `readers_back_by` is the time by which the readers
-  // from before a coordinator restart have opened again; 0: the job had none.
+  // from before a coordinator restart have opened again; 0: the job had none. `ticket_issued` is that of the entry.
   absl::StatusOr<Opening> Open(Nanos now, const std::string& id, const v1::OpenSessionRequest& request,
-                               const transport::Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0);
+                               const transport::Peer& caller, uint64_t job_uid, Nanos readers_back_by = 0,
+                               int64_t ticket_issued = 0);
   // Returns the session `id` if the rule accepts that `caller` acts for it (transport/ownership.h). `named` is the
   // session that the request names for this act. Returns NotFound if the session is not open. The pointer is valid
   // until the session closes.
@@ -93,6 +95,8 @@ class SessionTable {
   void Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session);
   void Close(const std::string& id);
   void CloseJob(const std::string& job);
+  // Closes the sessions that a name opened. Returns their number.
+  size_t CloseOf(const std::string& name);
   // Closes the sessions that have not reported for session_expiry, about a second later at the latest.
   void Tick(Nanos now);
 

@@ -58,8 +58,9 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ", whose epochs have ", positions,
                                                    " positions: does the state belong to another job?"));
   }
+  const int64_t ticket_issued = tickets_.issues() ? tickets_.now() : 0;
   PS_ASSIGN_OR_RETURN(SessionTable::Opening opening,
-                      sessions_.Open(now, id, request, caller, job.uid(), ReadersBackBy(job)));
+                      sessions_.Open(now, id, request, caller, job.uid(), ReadersBackBy(job), ticket_issued));
   v1::OpenSessionReply reply;
   reply.set_version(std::string(Version()));
   if (opening.session == nullptr) {
@@ -67,6 +68,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
     return reply;
   }
   reply.set_session_id(id);
+  reply.set_ticket(tickets_.Issue(caller.name, job.name()));
   *reply.mutable_job() = WhatIsNew(found->second, 0, request.held());
   reply.set_revision(revision_);
   return reply;
@@ -102,6 +104,11 @@ absl::StatusOr<v1::ReportSessionReply> CoordinatorState::ReportSession(Nanos now
   }
   ApplyReport(now, request, *found, out);
   reply.set_next_report_ms(NextBeatMs(now, options_.report, request.session_id()));
+  SessionEntry* const session = *found;
+  if (tickets_.NeedsNew(session->owner.name, session->ticket_issued)) {
+    session->ticket_issued = tickets_.now();
+    reply.set_ticket(tickets_.Issue(session->owner.name, session->open.job()));
+  }
   return reply;
 }
 

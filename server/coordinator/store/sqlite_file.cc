@@ -1,11 +1,14 @@
 #include "server/coordinator/store/sqlite_file.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/owned_fd.h"
 #include "base/status_macros.h"
 
 namespace penstock::coordinator {
@@ -25,6 +28,9 @@ int64_t SqliteRow::Number(int column) const { return sqlite3_column_int64(statem
 SqliteFile::~SqliteFile() { sqlite3_close_v2(db_); }
 
 absl::Status SqliteFile::Open() {
+  // The keys of tickets are secret. SQLite gives the mode of the database to its log.
+  const OwnedFd made(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (made.get() >= 0) fchmod(made.get(), 0600);
   errno = 0;
   if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
       SQLITE_OK) {

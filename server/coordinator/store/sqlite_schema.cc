@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,7 +26,7 @@ namespace {
 // "PENS": SQLite's application_id, which identifies foreign databases
 // (https://www.sqlite.org/pragma.html#pragma_application_id).
 constexpr int kApplicationId = 0x50454e53;
-constexpr int64_t kSchemaVersion = 4;
+constexpr int64_t kSchemaVersion = 5;
 // The oldest schema whose release reads and writes this file without loss. A release keeps the tables and the fields of
 // jobs (v1::Job) that it does not know, so these may be added; a new column may not. The table meta has the number.
 constexpr int64_t kReadableFrom = 4;
@@ -55,6 +56,11 @@ constexpr char kPiecesTables[] =
     "CREATE TABLE job_pieces(job TEXT NOT NULL, number INTEGER NOT NULL, piece TEXT NOT NULL, PRIMARY KEY(job, number))"
     " WITHOUT ROWID;";
 
+// Added in version 5.
+constexpr char kTicketTables[] =
+    "CREATE TABLE ticket_keys(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE revocations(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;";
+
 std::string SetVersion() {
   return absl::StrCat("INSERT OR REPLACE INTO meta VALUES('readable_from', ", kReadableFrom,
                       ");PRAGMA user_version=", kSchemaVersion, ";COMMIT");
@@ -68,7 +74,8 @@ absl::Status CopyAside(SqliteFile* file, int64_t version) {
   if (unlink(part.c_str()) != 0 && errno != ENOENT) return ErrnoStatus(errno, absl::StrCat("removing ", part));
   PS_RETURN_IF_ERROR(file->Run(absl::StrCat("VACUUM INTO '", absl::StrReplaceAll(part, {{"'", "''"}}), "'")));
   const OwnedFd written(open(part.c_str(), O_RDONLY | O_CLOEXEC));
-  if (written.get() < 0 || fsync(written.get()) != 0) return ErrnoStatus(errno, absl::StrCat("writing ", part));
+  if (written.get() < 0 || fchmod(written.get(), 0600) != 0 || fsync(written.get()) != 0)
+    return ErrnoStatus(errno, absl::StrCat("writing ", part));
   if (rename(part.c_str(), copy.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("writing ", copy));
   return absl::OkStatus();
 }
@@ -98,9 +105,10 @@ absl::Status MoveShards(SqliteFile* file) {
 
 absl::Status Migrate(SqliteFile* file, int64_t version) {
   PS_RETURN_IF_ERROR(CopyAside(file, version));
-  PS_RETURN_IF_ERROR(file->Run(absl::StrCat("BEGIN IMMEDIATE;", version < 2 ? kFromVersion1 : "",
-                                            version < 3 ? kDecisionsTable : "", kPiecesTables)));
-  absl::Status migrated = MoveShards(file);
+  PS_RETURN_IF_ERROR(
+      file->Run(absl::StrCat("BEGIN IMMEDIATE;", version < 2 ? kFromVersion1 : "", version < 3 ? kDecisionsTable : "",
+                             version < 4 ? kPiecesTables : "", kTicketTables)));
+  absl::Status migrated = version < 4 ? MoveShards(file) : absl::OkStatus();
   if (migrated.ok()) migrated = file->Run(SetVersion());
   if (!migrated.ok()) {
     file->RollBack();
@@ -149,7 +157,7 @@ absl::Status OpenWithSchema(SqliteFile* file) {
   PS_RETURN_IF_ERROR(file->Run("PRAGMA journal_mode=WAL"));
   PS_RETURN_IF_ERROR(file->Run("PRAGMA synchronous=FULL"));
   if (tables == 0) {
-    return file->Run(absl::StrCat("BEGIN IMMEDIATE;", kTables, kDecisionsTable, kPiecesTables,
+    return file->Run(absl::StrCat("BEGIN IMMEDIATE;", kTables, kDecisionsTable, kPiecesTables, kTicketTables,
                                   "PRAGMA application_id=", kApplicationId, ";", SetVersion()));
   }
   PS_ASSIGN_OR_RETURN(const std::string check, file->Bytes("PRAGMA quick_check(1)"));

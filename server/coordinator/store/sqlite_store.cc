@@ -32,6 +32,8 @@ class SqliteStore final : public Store {
     PS_RETURN_IF_ERROR(LoadMessages("jobs", [&] { return state.add_jobs(); }));
     PS_RETURN_IF_ERROR(LoadMessages("views", [&] { return state.add_views(); }));
     PS_RETURN_IF_ERROR(LoadMessages("workers", [&] { return state.add_workers(); }));
+    PS_RETURN_IF_ERROR(LoadMessages("ticket_keys", [&] { return state.add_ticket_keys(); }));
+    PS_RETURN_IF_ERROR(LoadMessages("revocations", [&] { return state.add_revocations(); }));
     PS_RETURN_IF_ERROR(file_.Each("SELECT name, data FROM pieces ORDER BY name", [&](const SqliteRow& row) {
       v1::StoredPiece* const piece = state.add_pieces();
       piece->set_name(std::string(row.Bytes(0)));
@@ -185,6 +187,14 @@ class SqliteStore final : public Store {
         }
         return absl::OkStatus();
       }
+      case v1::StoreEvent::kPutTicketKey:
+        return Put("ticket_keys", event.put_ticket_key().name(), event.put_ticket_key());
+      case v1::StoreEvent::kDeleteTicketKey:
+        return file_.Write("DELETE FROM ticket_keys WHERE name=?", {event.delete_ticket_key()});
+      case v1::StoreEvent::kPutRevocation:
+        return Put("revocations", event.put_revocation().name(), event.put_revocation());
+      case v1::StoreEvent::kDeleteRevocation:
+        return file_.Write("DELETE FROM revocations WHERE name=?", {event.delete_revocation()});
       case v1::StoreEvent::EVENT_NOT_SET:
         break;
     }

@@ -114,7 +114,13 @@ v1::HeartbeatRequest Agent::NextBeat() {
   request.set_incarnation(options_.registration.incarnation());
   *request.mutable_load() = hooks_.load();
   request.set_draining(draining_);
+  request.set_tickets_version(tickets_version_);
   return request;
+}
+
+void Agent::TakeTicketRules(const v1::TicketRules& rules) {
+  tickets_version_ = rules.version();
+  if (hooks_.tickets) hooks_.tickets(rules);
 }
 
 void Agent::Beat() {
@@ -165,6 +171,7 @@ void Agent::Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) {
     registered_ = true;
     term_ = reply->term();
     if (reply->heartbeat_ms() != 0) heartbeat_ = reply->heartbeat_ms() * kMillisecond;
+    TakeTicketRules(reply->tickets());
     server::LogInfo({.worker = options_.registration.name()}, "registered as {} at {}", options_.registration.id(),
                     options_.registration.address());
     CheckReady();
@@ -178,6 +185,7 @@ void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
   Nanos pause = heartbeat_;
   if (reply.ok()) {
     if (reply->next_beat_ms() != 0) pause = std::min(reply->next_beat_ms() * kMillisecond, 2 * heartbeat_);
+    if (reply->has_tickets()) TakeTicketRules(reply->tickets());
     if (reply->register_again()) {
       registered_ = false;
       pause = 0;

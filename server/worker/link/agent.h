@@ -27,13 +27,15 @@ struct AgentOptions {
 };
 
 // Callbacks of the agent. Except for run_task, they run one after another on the agent's strand and must not block.
-// `trace` and `ready` may be null.
+// `trace`, `tickets` and `ready` may be null.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;                            // returns the load for a heartbeat
   std::function<void(const net::JobChanges&)> jobs_changed;        // receives the changes since the last call
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // runs on `tasks`; may block
   std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; may repeat a request
-  std::function<void()> drain;                                     // an operator requests a drain; called once
+  // Receives new rules for tickets. Without keys: the coordinator issues no tickets.
+  std::function<void(const v1::TicketRules&)> tickets = nullptr;
+  std::function<void()> drain;  // an operator requests a drain; called once
   std::function<void()> ready;  // the agent is registered and knows the jobs; called once
 };
 
@@ -77,6 +79,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Report(const v1::ReportTaskRequest& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   v1::HeartbeatRequest NextBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void TakeTicketRules(const v1::TicketRules& rules) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CheckReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status Registration() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CoordinatorAway(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -110,8 +113,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   Nanos heartbeat_ ABSL_GUARDED_BY(strand_) = kSecond;
   Nanos beat_backoff_ ABSL_GUARDED_BY(strand_);
   Nanos watch_backoff_ ABSL_GUARDED_BY(strand_);
-  uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // term of the coordinator that has registered this worker
-  uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // term that jobs_ belongs to
+  uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;             // term of the coordinator that has registered this worker
+  uint64_t tickets_version_ ABSL_GUARDED_BY(strand_) = 0;  // TicketRules::version of the rules
+  uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;     // term that jobs_ belongs to
   net::JobMirror jobs_ ABSL_GUARDED_BY(strand_);
   std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks whose report has not been answered yet
   StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};

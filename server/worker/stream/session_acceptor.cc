@@ -74,6 +74,17 @@ void SessionAcceptor::SendDraining() {
   for (const auto& session : sessions) session->SendDraining();
 }
 
+void SessionAcceptor::CloseRevoked(const server::TicketGate& gate) {
+  std::vector<std::shared_ptr<StreamSession>> revoked;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& session : sessions_) {
+      if (gate.IsRevoked(session->peer())) revoked.push_back(session);
+    }
+  }
+  for (const auto& session : revoked) session->End(server::RevokedError(session->peer().name));
+}
+
 void SessionAcceptor::CloseAll(absl::Status status) {
   std::vector<std::shared_ptr<StreamSession>> sessions;
   {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "server/tickets/ticket_gate.h"
 #include "server/worker/stream/stream_session.h"
 
 namespace penstock::worker {
@@ -25,6 +26,8 @@ class SessionAcceptor final : public transport::StreamAcceptor {
 
   // Notifies all current and future sessions that this worker will leave.
   void SendDraining();
+  // Ends the sessions whose peer's ticket was revoked.
+  void CloseRevoked(const server::TicketGate& gate);
   // Ends all current and future sessions with `status`.
   void CloseAll(absl::Status status);
 

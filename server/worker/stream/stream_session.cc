@@ -36,12 +36,12 @@ void StreamSession::SetTimer(StrandTimer* timer, Nanos when, void (StreamSession
 }
 
 void StreamSession::Warn(const absl::Status& status) const {
-  server::LogWarn({.job = job_name_, .session = label_, .peer = peer_}, "{} is closed: {}",
+  server::LogWarn({.job = job_name_, .session = label_, .peer = peer_text_}, "{} is closed: {}",
                   name_.empty() ? "a stream without a session" : name_, std::string(status.message()));
 }
 
 void StreamSession::Tell(const std::string& news) const {
-  server::LogInfo({.job = job_name_, .session = label_, .peer = peer_}, "{}: {}", name_, news);
+  server::LogInfo({.job = job_name_, .session = label_, .peer = peer_text_}, "{}: {}", name_, news);
 }
 
 // ---- Events of the stream ------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/loader.h"
 #include "server/common/rejections.h"
+#include "server/tickets/ticket_gate.h"
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/record_reports.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -48,9 +49,10 @@ struct SessionShared {
   std::string worker_id;
   loader::Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
-  BadRecordLog* bad_records = nullptr;  // logs bad records; null: none
-  RecordReports* reports = nullptr;     // reports bad records that are new to bad_records; null: none
-  Executor* executor = nullptr;         // for the sessions' strands, clock and timers
+  BadRecordLog* bad_records = nullptr;                // logs bad records; null: none
+  RecordReports* reports = nullptr;                   // reports bad records that are new to bad_records; null: none
+  Executor* executor = nullptr;                       // for the sessions' strands, clock and timers
+  std::shared_ptr<const server::TicketGate> tickets;  // null: clients show no tickets
   uint32_t max_sessions = 256;
   SessionLimits limits;
   OutboxLimits outbox;
@@ -91,7 +93,8 @@ class StreamSession final : public transport::StreamEvents,
       : shared_(shared),
         strand_(shared->executor),
         stream_(std::move(stream)),
-        peer_(stream_->peer().ToString()),
+        peer_(stream_->peer()),
+        peer_text_(peer_.ToString()),
         ended_(std::move(ended)),
         trace_(shared->trace),
         sent_(&shared->sent) {}
@@ -102,6 +105,7 @@ class StreamSession final : public transport::StreamEvents,
   void SendDraining();
   // Ends the stream, unless it has ended.
   void End(absl::Status status);
+  const transport::Peer& peer() const { return peer_; }
   // Returns whether the client has stalled a write. If so, other sessions count as needing its memory, as in Revoke.
   bool ReclaimIfSilent();
 
@@ -163,7 +167,8 @@ class StreamSession final : public transport::StreamEvents,
   SessionShared* const shared_;
   Strand strand_;
   std::shared_ptr<transport::MessageStream> stream_ ABSL_GUARDED_BY(strand_);
-  const std::string peer_;  // the client, for the log
+  const transport::Peer peer_;  // the client
+  const std::string peer_text_;
   std::function<void(StreamSession*)> ended_ ABSL_GUARDED_BY(strand_);
 
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people

@@ -129,6 +129,34 @@ TEST_P(StoreTest, DeletingAJobDeletesItsViewAndItsBadRecords) {
   EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size() + state.decisions_size(), 0);
 }
 
+TEST_P(StoreTest, KeysAndRevocationsStayUntilTheyAreDeleted) {
+  std::vector<v1::StoreEvent> puts(4);
+  for (int i : {0, 1}) {
+    puts[i].mutable_put_ticket_key()->set_name(i == 0 ? "old" : "new");
+    puts[i].mutable_put_ticket_key()->set_signing_key(std::string(32, '\0'));
+  }
+  for (int i : {2, 3}) {
+    puts[i].mutable_put_revocation()->set_name("alice");
+    puts[i].mutable_put_revocation()->set_until(i);
+  }
+  ASSERT_EQ(support::CommitFacts(store_.get(), puts, 0).kind, CommitOutcome::kStored);
+  Reopen();
+  auto state = *store_->Load();
+  ASSERT_EQ(state.ticket_keys_size(), 2);
+  EXPECT_EQ(state.ticket_keys(0).signing_key().size(), 32u);
+  ASSERT_EQ(state.revocations_size(), 1);
+  EXPECT_EQ(state.revocations(0).until(), 3);
+  std::vector<v1::StoreEvent> deletes(2);
+  deletes[0].set_delete_ticket_key("old");
+  deletes[1].set_delete_revocation("alice");
+  ASSERT_EQ(support::CommitFacts(store_.get(), deletes, 1).kind, CommitOutcome::kStored);
+  Reopen();
+  state = *store_->Load();
+  ASSERT_EQ(state.ticket_keys_size(), 1);
+  EXPECT_EQ(state.ticket_keys(0).name(), "new");
+  EXPECT_EQ(state.revocations_size(), 0);
+}
+
 TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
   uint64_t revision = 0;
   // Commits the facts and returns the stored pieces.
@@ -291,7 +319,8 @@ TEST_F(SqliteFileTest, AStoreOfVersion1KeepsItsBadRecords) {
 
 TEST_F(SqliteFileTest, AStoreOfVersion2IsReadAndStoresDecisions) {
   const char* const kToVersion2 =
-      "DROP TABLE decisions; DROP TABLE pieces; DROP TABLE job_pieces; PRAGMA user_version=2;";
+      "DROP TABLE decisions; DROP TABLE pieces; DROP TABLE job_pieces; DROP TABLE ticket_keys; DROP TABLE revocations; "
+      "PRAGMA user_version=2;";
   {
     auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
