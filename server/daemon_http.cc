@@ -70,8 +70,10 @@ std::optional<CertificateState> StateOf(const net::LiveCertificates* certificate
 // The metrics of the process and of its parts.
 PageSource MetricsOf(const DaemonParts& parts, std::shared_ptr<const net::LiveCertificates> certificates) {
   // Runs on the pool's thread, which may block.
-  const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker, certificates = std::move(certificates)] {
-    return absl::StrCat(ProcessMetricsText(role, StateOf(certificates.get())),
+  const auto own = [role = std::string(RoleOf(parts)), worker = parts.worker, certificates = std::move(certificates),
+                    tokens_fault = parts.tokens_fault] {
+    const std::optional<bool> fault = tokens_fault == nullptr ? std::nullopt : std::optional(tokens_fault());
+    return absl::StrCat(ProcessMetricsText(role, StateOf(certificates.get()), fault),
                         worker == nullptr ? "" : worker->Metrics());
   };
   if (parts.coordinator == nullptr) return [own](const PageDone& done) { done(PageText(own)); };

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_DAEMON_HTTP_H_
 #define PENSTOCK_SERVER_DAEMON_HTTP_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ namespace penstock::server {
 struct DaemonParts {
   coordinator::Coordinator* coordinator = nullptr;
   worker::Worker* worker = nullptr;
+  std::function<bool()> tokens_fault = nullptr;  // returns whether the file of --tokens has a fault; unset: no file
 };
 
 class DaemonHttp {

@@ -266,13 +266,16 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 
 // Starts the HTTP port. Returns null without --http.
 absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& options, const Shared& shared,
-                                                      const DaemonParts& parts) {
+                                                      DaemonParts parts) {
   if (options.config.http().empty()) return nullptr;
   HttpOptions http;
   http.listen = options.config.http();
   http.insecure = options.config.insecure();
   http.certificates = shared.certificates;
-  if (shared.access != nullptr) http.admit = RequireViewer(shared.access);
+  if (shared.access != nullptr) {
+    http.admit = RequireViewer(shared.access);
+    parts.tokens_fault = [list = shared.access] { return !list->fault().ok(); };
+  }
   return DaemonHttp::Start(http, parts);
 }
 

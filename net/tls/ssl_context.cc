@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <memory>
 #include <string>
@@ -61,6 +62,26 @@ absl::Status UseCertificates(const Certificates& certificates, SSL_CTX* context)
   }
   ERR_clear_error();
   return used ? absl::OkStatus() : absl::InvalidArgumentError("OpenSSL rejects the certificates or the key");
+}
+
+ShownCertificate ShownOn(SSL* connection) {
+  ShownCertificate shown;
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(connection), &X509_free);
+  if (certificate == nullptr || SSL_get_verify_result(connection) != X509_V_OK) return shown;
+  shown.shown = true;
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> list(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      &GENERAL_NAMES_free);
+  for (const int type : {GEN_URI, GEN_DNS}) {
+    for (int i = 0; list != nullptr && i < sk_GENERAL_NAME_num(list.get()); ++i) {
+      const GENERAL_NAME* const name = sk_GENERAL_NAME_value(list.get(), i);
+      if (name->type != type) continue;
+      const ASN1_IA5STRING* const text = name->d.ia5;  // the type of both
+      shown.names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                               static_cast<size_t>(ASN1_STRING_length(text)));
+    }
+  }
+  return shown;
 }
 
 }  // namespace penstock::net

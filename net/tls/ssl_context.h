@@ -4,6 +4,9 @@
 
 #include <openssl/types.h>
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "net/tls/certificates.h"
 
@@ -12,6 +15,13 @@ namespace penstock::net {
 // Sets the certificate with its intermediates, the key, and the CA as the authorities that sign the other side's
 // certificates. Leaves what is "". Returns InvalidArgument for contents that ReadCertificates rejects.
 absl::Status UseCertificates(const Certificates& certificates, SSL_CTX* context);
+
+// The other side of a connection after its handshake.
+struct ShownCertificate {
+  bool shown = false;              // it has shown a certificate that the context's CA signs
+  std::vector<std::string> names;  // URIs, then DNS names of its SAN
+};
+ShownCertificate ShownOn(SSL* connection);
 
 }  // namespace penstock::net
 

@@ -61,13 +61,16 @@ RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate) {
   };
 }
 
-std::function<absl::Status(std::string_view token)> RequireViewer(std::shared_ptr<const LiveAccessList> list) {
-  return [list = std::move(list)](std::string_view token) -> absl::Status {
-    if (token.empty()) {
+std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> RequireViewer(
+    std::shared_ptr<const LiveAccessList> list) {
+  return [list = std::move(list)](std::string_view token, const net::ShownCertificate& certificate) -> absl::Status {
+    if (token.empty() && !certificate.shown) {
       return absl::UnauthenticatedError("this page needs a token of a viewer in the field Authorization: Bearer TOKEN");
     }
-    PS_ASSIGN_OR_RETURN(const net::Principal principal,
-                        PrincipalOf(*list->current(), token, transport::Peer(), "this daemon"));
+    transport::Peer peer;
+    peer.has_certificate = certificate.shown;
+    peer.certificate_names = certificate.names;
+    PS_ASSIGN_OR_RETURN(const net::Principal principal, PrincipalOf(*list->current(), token, peer, "this daemon"));
     return CheckRole(principal, static_cast<unsigned>(net::Role::kViewer), "this page");
   };
 }

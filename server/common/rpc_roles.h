@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/followed_file.h"
 #include "net/access/access_list.h"
+#include "net/tls/ssl_context.h"
 #include "server/common/rpc_gate.h"
 #include "server/tickets/ticket_gate.h"
 #include "transport/peer.h"
@@ -35,9 +36,10 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list);
 // Returns a rule for the streams to a worker, whose credential is a ticket. Its errors are those of TicketGate::Admit.
 RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate);
 
-// Returns a rule for the tokens of HTTP requests: viewers and operators may read all pages. Its errors are those of
-// RequireRole.
-std::function<absl::Status(std::string_view token)> RequireViewer(std::shared_ptr<const LiveAccessList> list);
+// Returns a rule for HTTP requests with a token or a client certificate: viewers and operators may read all pages. Its
+// errors are those of RequireRole.
+std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> RequireViewer(
+    std::shared_ptr<const LiveAccessList> list);
 
 }  // namespace penstock::server
 

@@ -98,7 +98,7 @@ class Connection;
 struct Shared {
   HttpLimits limits;
   HttpRoutes routes;
-  std::function<absl::Status(std::string_view)> admit;
+  std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit;
   std::optional<HttpTls> tls;  // set at the start
   // Replies that outlive the server keep it alive.
   std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
@@ -213,7 +213,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                                                absl::StrJoin(shared_->routes.Paths(), "\n"))));
     }
     if (shared_->admit != nullptr && !route_->open) {
-      const absl::Status may = shared_->admit(token);
+      const absl::Status may = shared_->admit(token, wire_.shown());
       if (!may.ok()) return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
     }
     EndBy(since_ + route_->timeout);

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "net/tls/live_certificates.h"
+#include "net/tls/ssl_context.h"
 #include "server/http/http_message.h"
 
 namespace penstock::server {
@@ -34,9 +35,10 @@ struct HttpOptions {
   bool insecure = false;  // allow plaintext on addresses other than loopback
   // Certificate and key of the server, which then serves only TLS. Null: plaintext.
   std::shared_ptr<const net::LiveCertificates> certificates = nullptr;
-  // Decides about a request with this token ("": none) to a route that is not open: OK, Unauthenticated, which becomes
-  // 401, or another error, which becomes 403. Runs on the server's thread and must not block. Unset: every client may.
-  std::function<absl::Status(std::string_view token)> admit = nullptr;
+  // Decides about a request with this token ("": none) and client certificate to a route that is not open: OK,
+  // Unauthenticated, which becomes 401, or another error, which becomes 403. Runs on the server's thread and must not
+  // block. Unset: every client may.
+  std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> admit = nullptr;
   HttpLimits limits = {};
 };
 

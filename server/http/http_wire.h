@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "net/tls/live_certificates.h"
+#include "net/tls/ssl_context.h"
 
 namespace penstock::server {
 
@@ -40,6 +41,9 @@ class HttpWire {
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }
   bool tls() const { return stream_.has_value(); }
+
+  // Returns the client's certificate. Call it after the handshake. Without TLS there is none.
+  net::ShownCertificate shown() { return tls() ? net::ShownOn(stream_->native_handle()) : net::ShownCertificate(); }
 
   // Only with TLS: agrees with the client on keys.
   template <typename Handler>

@@ -42,6 +42,8 @@ constexpr std::array kTable = {
           "End of the certificate in use, in seconds since 1970. Absent without a certificate."),
     Gauge(Metric::kTlsFilesFault, "penstock_tls_files_fault", {},
           "1 while the certificate files have a fault; the log names it. Absent without a certificate."),
+    Gauge(Metric::kTokensFileFault, "penstock_tokens_file_fault", {},
+          "1 while the file of `--tokens` has a fault; the log names it. Absent without that file."),
     Gauge(Metric::kWorkers, "penstock_workers", {"state"},
           "Workers by state: live, draining, suspect, dead, left. Dead ones count for an hour."),
     Gauge(Metric::kWorkersWanted, "penstock_workers_wanted", {},

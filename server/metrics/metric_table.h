@@ -29,6 +29,7 @@ enum class Metric : uint8_t {
   kProcessOpenFilesLimit,
   kTlsCertificateExpires,
   kTlsFilesFault,
+  kTokensFileFault,
   // The coordinator: workers.
   kWorkers,
   kWorkersWanted,

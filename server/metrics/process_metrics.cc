@@ -104,10 +104,14 @@ void AddCertificate(const CertificateState& certificate, MetricSet* out) {
   out->Add(Metric::kTlsFilesFault, certificate.files_fault ? 1.0 : 0.0);
 }
 
-std::string ProcessMetricsText(std::string_view role, const std::optional<CertificateState>& certificate) {
+void AddTokensFile(bool fault, MetricSet* out) { out->Add(Metric::kTokensFileFault, fault ? 1.0 : 0.0); }
+
+std::string ProcessMetricsText(std::string_view role, const std::optional<CertificateState>& certificate,
+                               std::optional<bool> tokens_fault) {
   MetricSet metrics;
   AddProcess(ReadProcessUse(), role, &metrics);
   if (certificate.has_value()) AddCertificate(*certificate, &metrics);
+  if (tokens_fault.has_value()) AddTokensFile(*tokens_fault, &metrics);
   return std::move(metrics).TakeText();
 }
 

@@ -34,11 +34,13 @@ ProcessUse ReadProcessUse();
 // `role` is "coordinator", "worker" or "standalone".
 void AddProcess(const ProcessUse& use, std::string_view role, MetricSet* out);
 void AddCertificate(const CertificateState& certificate, MetricSet* out);
+// `fault`: the file of --tokens has changed, and its new lines are not in use.
+void AddTokensFile(bool fault, MetricSet* out);
 
 // Returns the metrics of this process in Prometheus' text format. They follow or precede the text of its coordinator
-// and of its worker. `certificate` is nullopt without TLS. Thread-safe.
-std::string ProcessMetricsText(std::string_view role,
-                               const std::optional<CertificateState>& certificate = std::nullopt);
+// and of its worker. `certificate` is nullopt without TLS, and `tokens_fault` without --tokens. Thread-safe.
+std::string ProcessMetricsText(std::string_view role, const std::optional<CertificateState>& certificate = std::nullopt,
+                               std::optional<bool> tokens_fault = std::nullopt);
 
 }  // namespace penstock::server
 

@@ -1,4 +1,4 @@
-"""tls_ca, tls_cert and tls_key: how they reach the programs. These tests use the fake feeder and no coordinator."""
+"""tls_ca, tls_cert, tls_key and token_file: how they reach the programs. These tests use the fake feeder and no coordinator."""
 
 import json
 import pickle
@@ -18,7 +18,7 @@ CALLS = [
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):
-    for name in ("COORDINATOR", "TLS_CA", "TLS_CERT", "TLS_KEY"):
+    for name in ("COORDINATOR", "TLS_CA", "TLS_CERT", "TLS_KEY", "TOKEN_FILE"):
         monkeypatch.delenv(f"PENSTOCK_{name}", raising=False)
 
 
@@ -50,13 +50,14 @@ def opened_with(loader):
 def test_open_has_the_paths_made_absolute(fake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/me")
-    loader = fake(tls_ca="ca.pem", tls_cert=Path("me/cert.pem"), tls_key="~/key.pem")
+    loader = fake(tls_ca="ca.pem", tls_cert=Path("me/cert.pem"), tls_key="~/key.pem", token_file="me.token")
     assert opened_with(loader) == {
         "job": "fake?",
         "coordinator": "nowhere:1",
         "tls_ca": str(tmp_path / "ca.pem"),
         "tls_cert": str(tmp_path / "me" / "cert.pem"),
         "tls_key": "/home/me/key.pem",
+        "token_file": str(tmp_path / "me.token"),
     }
 
 
@@ -99,11 +100,11 @@ def test_a_job_of_the_environments_coordinator_takes_them(fake, monkeypatch):
 def test_a_job_that_is_read_without_a_coordinator_rejects_them(small_job, monkeypatch, coordinator):
     if coordinator is not None:  # which serves jobs by name
         monkeypatch.setenv("PENSTOCK_COORDINATOR", coordinator)
-    said = r"^tls_ca: TLS protects the connection to a coordinator, .* coordinator='HOST:PORT' .* or leave out tls_ca$"
+    said = r"^tls_ca: this is for the connection to a coordinator, .* coordinator='HOST:PORT' .* or leave out tls_ca$"
     for job in (small_job.path, penstock.Job.load(small_job.path)):
         with pytest.raises(penstock.ConfigurationError, match=said):
             penstock.Loader(job, data_root=small_job.data, tls_ca="ca.pem")
-    with pytest.raises(penstock.ConfigurationError, match="^tls_cert and tls_key: TLS protects"):
+    with pytest.raises(penstock.ConfigurationError, match="^tls_cert and tls_key: this is for"):
         penstock.Loader(small_job.path, tls_cert="cert.pem", tls_key="key.pem")
 
 
@@ -113,14 +114,16 @@ def test_a_job_that_is_read_without_a_coordinator_rejects_them(small_job, monkey
 @pytest.mark.parametrize("call", CALLS)
 def test_commands_get_them_as_flags(arguments_of, call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    flags = arguments_of(call, coordinator="prep:7070", tls_ca="system", tls_cert="cert.pem", tls_key=Path("/my/key.pem"))
-    assert flags[: flags.index("--") if "--" in flags else None][-4:] == [
+    files = {"tls_ca": "system", "tls_cert": "cert.pem", "tls_key": Path("/my/key.pem"), "token_file": "/my/token"}
+    flags = arguments_of(call, coordinator="prep:7070", **files)
+    assert flags[: flags.index("--") if "--" in flags else None][-5:] == [
         "--coordinator=prep:7070",
         "--tls-ca=system",
         f"--tls-cert={tmp_path / 'cert.pem'}",
         "--tls-key=/my/key.pem",
+        "--token-file=/my/token",
     ]
-    assert not [flag for flag in arguments_of(call) if flag.startswith(("--coordinator", "--tls"))]
+    assert not [flag for flag in arguments_of(call) if flag.startswith(("--coordinator", "--t"))]
 
 
 # ---- mistakes
@@ -134,11 +137,11 @@ def connect(request, fake):
     return lambda **connection: call(coordinator="nowhere:1", **connection)
 
 
-@pytest.mark.parametrize("name", ["tls_ca", "tls_cert", "tls_key"])
+@pytest.mark.parametrize("name", ["tls_ca", "tls_cert", "tls_key", "token_file"])
 def test_another_type_and_an_empty_path_are_rejected_by_name(connect, name):
     with pytest.raises(penstock.ConfigurationError, match=f"^{name}=3: a path is expected"):
         connect(**{name: 3})
-    with pytest.raises(penstock.ConfigurationError, match=f"^{name}='': the path of a PEM file is expected"):
+    with pytest.raises(penstock.ConfigurationError, match=f"^{name}='': the path of a .*file.* is expected"):
         connect(**{name: ""})
 
 

@@ -125,7 +125,7 @@ def test_submit_status_and_cancel_over_tls(network, small_job):
 
 
 def read(coordinator, **tls):
-    return len(penstock.Loader("small", coordinator=coordinator, timeout=3, **tls))
+    return len(penstock.Loader("small", coordinator=coordinator, timeout=10, **tls))
 
 
 def ask(coordinator, **tls):

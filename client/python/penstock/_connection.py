@@ -1,4 +1,4 @@
-"""The connection to a coordinator: its address, and the files for TLS."""
+"""The connection to a coordinator: its address, the files for TLS, and the file of the token."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _PAIR = ("tls_cert", "tls_key")
 
 class Connection(NamedTuple):
     """The arguments of a connection. For None, the programs use their environment: PENSTOCK_COORDINATOR, PENSTOCK_TLS_CA,
-    PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY.
+    PENSTOCK_TLS_CERT, PENSTOCK_TLS_KEY and PENSTOCK_TOKEN_FILE.
     """
 
     coordinator: Optional[str]
     tls_ca: Optional[str]
     tls_cert: Optional[str]
     tls_key: Optional[str]
+    token_file: Optional[str]
 
     def members(self) -> Dict[str, str]:
         """Returns the members of OPEN."""
@@ -31,17 +32,21 @@ class Connection(NamedTuple):
         return [f"--{name.replace('_', '-')}={value}" for name, value in self.members().items()]
 
     def check_unused(self) -> None:
-        """Raises ConfigurationError if there are TLS arguments. Call it for a job that is read without a coordinator."""
+        """Raises ConfigurationError if there are files. Call it for a job that is read without a coordinator."""
         given = " and ".join(name for name in self.members() if name != "coordinator")
         if given:
             raise ConfigurationError(
-                f"{given}: TLS protects the connection to a coordinator, and this job is read without one. Give "
+                f"{given}: this is for the connection to a coordinator, and this job is read without one. Give "
                 f"coordinator='HOST:PORT' and the name of a served job, or leave out {given}"
             )
 
 
 def connection_of(
-    coordinator: Optional[str], tls_ca: Optional[Path], tls_cert: Optional[Path], tls_key: Optional[Path]
+    coordinator: Optional[str],
+    tls_ca: Optional[Path],
+    tls_cert: Optional[Path],
+    tls_key: Optional[Path],
+    token_file: Optional[Path],
 ) -> Connection:
     """Checks the arguments, and makes paths absolute, because the feeder may have started in another folder. Does not read
     the files.
@@ -50,6 +55,7 @@ def connection_of(
         "tls_ca": _SYSTEM if tls_ca == _SYSTEM else _absolute("tls_ca", tls_ca),
         "tls_cert": _absolute("tls_cert", tls_cert),
         "tls_key": _absolute("tls_key", tls_key),
+        "token_file": _absolute("token_file", token_file, "the path of a file with a token"),
     }
     for given, missing in (_PAIR, _PAIR[::-1]):
         if files[given] is not None and files[missing] is None and not os.environ.get(f"PENSTOCK_{missing.upper()}"):
@@ -60,10 +66,10 @@ def connection_of(
     return Connection(coordinator, **files)
 
 
-def _absolute(name: str, path: Optional[Path]) -> Optional[str]:
+def _absolute(name: str, path: Optional[Path], expected: str = "the path of a PEM file") -> Optional[str]:
     if path is None:
         return None
     text = path_text(name, path)
     if not text:
-        raise ConfigurationError(f"{name}={path!r}: the path of a PEM file is expected")
+        raise ConfigurationError(f"{name}={path!r}: {expected} is expected")
     return os.path.abspath(os.path.expanduser(text))

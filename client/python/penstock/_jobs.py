@@ -318,6 +318,7 @@ def submit(
     tls_ca: Optional[Path] = None,
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
+    token_file: Optional[Path] = None,
     replace: bool = False,
     wait: bool = True,
     timeout: Optional[float] = None,
@@ -326,10 +327,10 @@ def submit(
     `state`, `shards`, `records`, `bytes`.
 
     A second submission of the same job has no effect. The coordinator rejects another job of the same name unless
-    `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`. `tls_ca`, `tls_cert` and `tls_key`
-    are those of Loader.
+    `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`. `tls_ca`, `tls_cert`, `tls_key`
+    and `token_file` are those of Loader.
     """
-    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key)
+    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file)
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         flags = ["--json", *(["--replace"] if replace else []), *([] if wait else ["--no-wait"])]
         said = run("submit", *flags, *connection.flags(), "--", _argument(job, folder), timeout=timeout)
@@ -343,12 +344,13 @@ def status(
     tls_ca: Optional[Path] = None,
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
+    token_file: Optional[Path] = None,
     timeout: Optional[float] = 60.0,
 ) -> Dict[str, Any]:
-    """Returns jobs, workers and readers, as `penstock status --json` prints them. `tls_ca`, `tls_cert` and `tls_key` are those
-    of Loader.
+    """Returns jobs, workers and readers, as `penstock status --json` prints them. `tls_ca`, `tls_cert`, `tls_key` and
+    `token_file` are those of Loader.
     """
-    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key)
+    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file)
     return answer_of("status", run("status", "--json", *connection.flags(), timeout=timeout))
 
 
@@ -360,7 +362,10 @@ def cancel(
     tls_ca: Optional[Path] = None,
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
+    token_file: Optional[Path] = None,
     timeout: Optional[float] = 60.0,
 ) -> None:
-    """Ends a job: notifies its readers and frees its name. `tls_ca`, `tls_cert` and `tls_key` are those of Loader."""
-    run("cancel", *connection_of(coordinator, tls_ca, tls_cert, tls_key).flags(), "--", job, timeout=timeout)
+    """Ends a job: notifies its readers and frees its name. `tls_ca`, `tls_cert`, `tls_key` and `token_file` are those of
+    Loader.
+    """
+    run("cancel", *connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file).flags(), "--", job, timeout=timeout)

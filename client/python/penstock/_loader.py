@@ -37,6 +37,7 @@ class Loader(LoaderBase):
                          those that this host trusts. Default: PENSTOCK_TLS_CA, otherwise plaintext
     tls_cert, tls_key    PEM files of this trainer's certificate and its private key, if the servers require one. Default:
                          PENSTOCK_TLS_CERT and PENSTOCK_TLS_KEY. New connections use changed files
+    token_file           the file of this trainer's token, if the coordinator asks for one. Default: PENSTOCK_TOKEN_FILE
     data_root            the folder of the job's files, several folders, or {name: folder}. Default: the job names their paths
     rank, world_size     this trainer's rank among the trainers. Default: the result of penstock.find_place
     group                a name that the ranks of one run share. Two concurrent runs on one served job need two names
@@ -80,6 +81,7 @@ class Loader(LoaderBase):
         tls_ca: Optional[Path] = None,
         tls_cert: Optional[Path] = None,
         tls_key: Optional[Path] = None,
+        token_file: Optional[Path] = None,
         data_root: Optional[DataRoot] = None,
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
@@ -114,7 +116,7 @@ class Loader(LoaderBase):
         selection = Selection(columns)
         if rank is not None or world_size is not None:
             find_place(rank, world_size, environment={})  # checks the arguments; Opening.place reads the environment
-        members = job_members(job, connection_of(coordinator, tls_ca, tls_cert, tls_key))
+        members = job_members(job, connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file))
         roots = data_roots(data_root)
         known = check_job(members, job, roots, timeout)
         if allow_missing and "job" in members:

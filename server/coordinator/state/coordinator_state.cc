@@ -241,12 +241,11 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* revoke = std::get_if<v1::RevokeRequest>(&event.request)) {
     effects.status = Revoke(*revoke, out);
   } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {
-    auto registered = workers_.Register(now, *hello, out);
+    auto registered = workers_.Register(now, *hello, event.caller, out);
     if (!registered.ok()) {
       effects.status = std::move(registered).status();
       return effects;
     }
-    workers_.SetOwner(hello->id(), event.caller);
     if (registered->restarted && board_.ReleaseWorker(hello->id()) > 0) out->wake_workers = true;
     if (registered->restarted) sessions_.ForgetVotes(hello->id());
     v1::RegisterWorkerReply reply;

@@ -215,17 +215,22 @@ void SessionTable::Tick(Nanos now) {
 
 SessionTable::Votes SessionTable::CountVotes(const std::string& worker, Nanos now,
                                              absl::FunctionRef<bool(const v1::OpenSessionRequest&)> concerns) const {
-  std::map<std::pair<uint64_t, std::string>, bool> against;  // by process; by host for sessions without one
+  using Process = std::pair<uint64_t, std::string>;  // with the host for sessions without a process
+  std::map<std::string, std::map<Process, bool>> against;
   for (const auto& [id, session] : sessions_) {
     if (!concerns(session.open)) continue;
     const uint64_t process = session.open.process();
-    bool& vote = against[{process, process == 0 ? session.open.host() : std::string()}];
+    bool& vote = against[session.owner.name][{process, process == 0 ? session.open.host() : std::string()}];
     const auto said = session.failed.find(worker);
     vote = vote || (said != session.failed.end() && now - said->second <= options_.report_window);
   }
   Votes votes;
-  votes.processes = against.size();
-  for (const auto& [process, vote] : against) votes.against += vote ? 1 : 0;
+  votes.names = against.size();
+  for (const auto& [name, processes] : against) {
+    const auto complain =
+        std::count_if(processes.begin(), processes.end(), [](const auto& vote) { return vote.second; });
+    votes.against += 2 * static_cast<size_t>(complain) > processes.size() ? 1 : 0;
+  }
   return votes;
 }
 

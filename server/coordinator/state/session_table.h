@@ -100,11 +100,12 @@ class SessionTable {
   // Closes the sessions that have not reported for session_expiry, about a second later at the latest.
   void Tick(Nanos now);
 
-  // Votes of the processes with a session whose opening request satisfies `concerns`. `against` counts the processes
-  // that reported for such a session, within report_window, that it cannot use the worker. Sessions of one host that
-  // name no process count as one process.
+  // Votes of the names with a session whose opening request satisfies `concerns`. A name votes against the worker if
+  // most of its processes with such a session reported, within report_window, that the session cannot use the worker.
+  // So a name with many sessions has one vote. Sessions of one host that name no process count as one process. Without
+  // --tokens all sessions have the name "".
   struct Votes {
-    size_t processes = 0;
+    size_t names = 0;
     size_t against = 0;
   };
   Votes CountVotes(const std::string& worker, Nanos now,

@@ -43,7 +43,8 @@ std::map<std::string, OwnedPart> PartsOf(const std::string& worker, const std::m
 
 }  // namespace
 
-// Removes a worker that more than half of its processes cannot use. Votes remove at most half of all workers, and at
+// Removes a worker that more than half of its trainers' names cannot use; without --tokens, more than half of their
+// processes. Votes remove at most half of all workers, and at
 // most half of those that are able to serve a job.
 void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequences* out) {
   const std::map<std::string, OwnedPart> parts = PartsOf(id, jobs_);
@@ -51,7 +52,7 @@ void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequence
     const auto part = parts.find(session.job());
     return part != parts.end() && part->second.Serves(session);
   });
-  if (votes.against == 0 || votes.against * 2 <= votes.processes) return;
+  if (votes.against == 0 || votes.against * 2 <= votes.names) return;
   if (!MayVoteOut([](const WorkerEntry&) { return true; })) return;
   for (const auto& [name, part] : parts) {
     if (!MayVoteOut([&, entry = part.entry](const WorkerEntry& worker) { return CanServe(worker, *entry); })) return;

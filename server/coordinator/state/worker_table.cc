@@ -43,6 +43,7 @@ void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   *stored->mutable_registration() = worker.info;
   stored->set_state(worker.state);
   stored->set_capacity(worker.capacity);
+  if (worker.owner.has_value()) stored->set_owner(worker.owner->name);
 }
 
 void WorkerRegister::StoreMember(const WorkerEntry& worker, Consequences* out) const {
@@ -111,12 +112,16 @@ void WorkerRegister::Restore(Nanos now, const v1::StoredWorker& stored) {
   SetInfo(&worker, stored.registration());
   worker.state = stored.state();
   worker.capacity = stored.capacity();
+  if (!stored.owner().empty()) {
+    worker.owner = transport::Peer::Network(stored.registration().address());
+    worker.owner->name = stored.owner();
+  }
   worker.last_beat = worker.since = worker.steady_since = now;
   if (worker.state != State::LEFT && worker.state != State::DRAINING) worker.lost_since = now;
 }
 
 absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, const v1::RegisterWorkerRequest& request,
-                                                                    Consequences* out) {
+                                                                    const transport::Peer& owner, Consequences* out) {
   if (request.id().empty() || request.id().size() > 256) {
     return absl::InvalidArgumentError("RegisterWorker: id must have 1 to 256 bytes");
   }
@@ -149,6 +154,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     }
     WorkerEntry& worker = workers_[request.id()];
     SetInfo(&worker, request);
+    worker.owner = owner;
     worker.last_beat = worker.since = worker.steady_since = now;
     StoreMember(worker, out);
     return result;
@@ -163,7 +169,9 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     worker.load.Clear();
     worker.history = {};
   }
-  if (worker.info.SerializeAsString() != request.SerializeAsString()) {
+  const bool new_owner = !worker.owner.has_value() || worker.owner->name != owner.name;
+  worker.owner = owner;
+  if (new_owner || worker.info.SerializeAsString() != request.SerializeAsString()) {
     SetInfo(&worker, request);
     StoreMember(worker, out);
   }
@@ -181,10 +189,6 @@ absl::Status WorkerRegister::MayServe(const std::string& id, const transport::Pe
   if (registers && !found->second.Beats()) return absl::OkStatus();
   const transport::Ownership owned{id, *found->second.owner};
   return options_.may_act({transport::Act::kServe, id, caller}, &owned);
-}
-
-void WorkerRegister::SetOwner(const std::string& id, const transport::Peer& owner) {
-  if (const auto found = workers_.find(id); found != workers_.end()) found->second.owner = owner;
 }
 
 WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out) {

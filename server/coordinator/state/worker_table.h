@@ -19,7 +19,7 @@ namespace penstock::coordinator {
 struct WorkerEntry {
   v1::RegisterWorkerRequest info;
   std::string name;                      // display name; unique among workers that send heartbeats
-  std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: known only from the store
+  std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: unknown
   v1::WorkerLoad load;
   // LIVE       has ranges and gets tasks
   // DRAINING   has no ranges while a worker is live; answers until it reports that it leaves
@@ -58,14 +58,13 @@ class WorkerRegister {
   struct Registered {
     bool restarted = false;
   };
-  absl::StatusOr<Registered> Register(Nanos now, const v1::RegisterWorkerRequest& request, Consequences* out);
+  absl::StatusOr<Registered> Register(Nanos now, const v1::RegisterWorkerRequest& request, const transport::Peer& owner,
+                                      Consequences* out);
 
-  // Returns OK if the caller may act as the worker with this id: if there is none, if it is known only from the store,
-  // or by options.may_act. A worker that sends no heartbeats may be registered again by any caller. Otherwise returns
-  // the rule's error.
+  // Returns OK if the caller may act as the worker with this id: if there is none, if it is known only from the store
+  // of a coordinator without names, or by options.may_act. A worker that sends no heartbeats may be registered again by
+  // any caller. Otherwise returns the rule's error.
   absl::Status MayServe(const std::string& id, const transport::Peer& caller, bool registers) const;
-  // Sets the owner of a registered worker.
-  void SetOwner(const std::string& id, const transport::Peer& owner);
 
   // Applies a heartbeat. Returns null if the worker has to register (again).
   WorkerEntry* Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out);

@@ -204,17 +204,40 @@ TEST_F(WorkerOwnershipTest, NoOtherNameActsForAWorker) {
   for (const absl::Status& status : ActsForA()) EXPECT_NE(status.code(), absl::StatusCode::kPermissionDenied) << status;
 }
 
-TEST_F(WorkerOwnershipTest, AWorkerThatIsDeadOrKnownFromTheStoreGetsANewOwner) {
+TEST_F(WorkerOwnershipTest, AWorkerThatIsDeadGetsANewOwner) {
   h.caller = Named("old");
   h.Register("a");
   h.Pass(10 * kSecond, {});
   h.caller = Named("new");
   EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
-  h.Restart();
-  h.caller = Named("newer");
-  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
-  h.caller = Named("new");
+  h.caller = Named("old");
   EXPECT_EQ(h.StatusOf(WorkerCalled("a")).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(WorkerOwnershipTest, ARestartOfTheCoordinatorKeepsTheOwner) {
+  h.caller = Named("workers");
+  h.Register("a");
+  h.Restart();
+  h.caller = Named("impostor");
+  for (const absl::Status& status : ActsForA()) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  }
+  h.caller = Named("workers");
+  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
+}
+
+// The operator has removed --tokens, or added them.
+TEST_F(WorkerOwnershipTest, AWorkerRegistersAgainWhenNamesBeginOrEnd) {
+  h.caller = Named("");
+  h.Register("a");
+  h.Restart();
+  h.caller = Named("workers");
+  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
+  h.Restart();
+  h.caller = Named("");
+  EXPECT_FALSE(h.StatusOf(WorkerCalled("a")).ok());
+  h.Pass(4 * kSecond, {});  // it counts as dead
+  EXPECT_TRUE(h.StatusOf(WorkerCalled("a")).ok());
 }
 
 }  // namespace

@@ -149,6 +149,26 @@ TEST(CoordinatorVotes, AProcessHasOneVoteForAllItsSessions) {
   }
 }
 
+// A trainer that claims to be many processes.
+TEST(CoordinatorVotes, ANameHasOneVoteForAllItsProcesses) {
+  StateHarness h;
+  for (const char* id : {"a", "b"}) h.Register(id);
+  h.Prepare("train", {"a", "b"});
+  h.caller = transport::Peer::Network("10.0.0.7:1");
+  const auto open_as = [&h](const std::string& name, uint64_t process) {
+    h.caller.name = name;
+    return OpenIn(&h, process);
+  };
+  open_as("alice", 1);
+  for (uint64_t process = 100; process < 300; ++process) Complain(&h, open_as("liar", process), "a");
+  EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
+  const std::string bobs = open_as("bob", 2), other = open_as("bob", 3);
+  Complain(&h, bobs, "a");
+  EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"})) << "half of the processes of a name are not most of them";
+  Complain(&h, other, "a");
+  EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
+}
+
 TEST(CoordinatorVotes, VotesRemoveAtMostHalfOfTheWorkers) {
   StateHarness h;
   const std::vector<std::string> ids = {"a", "b", "c", "d", "e"};

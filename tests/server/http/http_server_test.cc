@@ -116,7 +116,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   KeptReplies kept_;
-  std::function<absl::Status(std::string_view)> admit_;
+  std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -127,7 +127,7 @@ HttpAnswer Text(std::string text) {
 }
 
 TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
-  admit_ = [](std::string_view token) {
+  admit_ = [](std::string_view token, const net::ShownCertificate&) {
     if (token.empty()) return absl::UnauthenticatedError("no token");
     return token == "good" ? absl::OkStatus() : absl::PermissionDeniedError("wrong token");
   };

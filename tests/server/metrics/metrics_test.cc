@@ -128,10 +128,12 @@ TEST(ProcessMetrics, HaveEachMetricOfAProcess) {
   MetricSet metrics;
   AddProcess(use, "worker", &metrics);
   AddCertificate({.expires = 2e9, .files_fault = true}, &metrics);
+  AddTokensFile(true, &metrics);
   const MetricsText text(std::move(metrics).TakeText());
   ExpectAllOf(MetricOwner::kEvery, text);
   EXPECT_EQ(text.Value("penstock_tls_certificate_expires_timestamp_seconds"), 2e9);
   EXPECT_EQ(text.Value("penstock_tls_files_fault"), 1);
+  EXPECT_EQ(text.Value("penstock_tokens_file_fault"), 1);
   EXPECT_EQ(text.Value(absl::StrCat("penstock_build_info{version=\"", std::string(Version()), "\",role=\"worker\"}")),
             1);
   EXPECT_EQ(text.Value("penstock_process_cpu_throttled_seconds_total"), 1.5);
@@ -150,6 +152,8 @@ TEST(ProcessMetrics, AreThoseOfThisProcess) {
   const MetricsText text(ProcessMetricsText("coordinator"));
   EXPECT_GT(text.Value("penstock_process_resident_memory_bytes"), 1 << 20);
   EXPECT_FALSE(text.Has("penstock_tls_files_fault")) << "without a certificate";
+  EXPECT_FALSE(text.Has("penstock_tokens_file_fault")) << "without --tokens";
+  EXPECT_EQ(MetricsText(ProcessMetricsText("coordinator", std::nullopt, false)).Value("penstock_tokens_file_fault"), 0);
 }
 
 TEST(DiskRoom, OfAFolderThatDoesNotExistIsUnknown) {

@@ -1,7 +1,8 @@
 // make_certificates FOLDER NAME ...
 //
 // For tests in other languages: makes a new authority, and a certificate of it for each NAME. Writes FOLDER/ca.pem, and
-// NAME.pem with NAME.key, for localhost and 127.0.0.1. The folder must exist; existing files are replaced atomically.
+// NAME.pem with NAME.key, for localhost, 127.0.0.1 and NAME.example. The folder must exist; existing files are replaced
+// atomically.
 #include <cstdio>
 #include <string>
 
@@ -20,7 +21,8 @@ int main(int argc, char** argv) {
   absl::Status status = WriteFileAtomically(folder + "/ca.pem", authority.pem());
   for (int i = 2; i < argc; ++i) {
     const std::string path = folder + "/" + argv[i];
-    const penstock::support::CertifiedKey certified = authority.Issue();
+    const penstock::support::CertifiedKey certified =
+        authority.Issue({.names = {"DNS:localhost", "IP:127.0.0.1", std::string("DNS:") + argv[i] + ".example"}});
     status.Update(WriteFileAtomically(path + ".pem", certified.cert));
     status.Update(WriteFileAtomically(path + ".key", certified.key));
   }
