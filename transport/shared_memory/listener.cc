@@ -172,7 +172,7 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     });
   }
 
-  // Ends the wait for a ticket. Returns the connection, or null if it waits no more.
+  // Ends the wait for a ticket. Returns the connection, or null if its wait has ended.
   std::shared_ptr<Waiting> Drop(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     const auto found = waiting_.find(number);
     if (found == waiting_.end()) return nullptr;
