@@ -140,6 +140,12 @@ bool Flags::Given(std::string_view name) const {
   return std::any_of(flags_.begin(), flags_.end(), [&](const Flag& f) { return f.name == name && f.given; });
 }
 
+std::vector<FlagText> Flags::Texts() const {
+  std::vector<FlagText> texts;
+  for (const Flag& flag : flags_) texts.push_back({flag.name, flag.value_name, flag.help});
+  return texts;
+}
+
 std::string Flags::Help() const {
   constexpr size_t kColumn = 28, kWidth = 100;
   std::string out;

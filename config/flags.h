@@ -16,10 +16,21 @@
 
 namespace penstock::config {
 
+// A flag as a user sees it.
+struct FlagText {
+  std::string name;        // without the dashes
+  std::string value_name;  // "HOST:PORT"; "": a switch
+  std::string help;
+
+  bool is_switch() const { return value_name.empty(); }
+  bool operator==(const FlagText&) const = default;
+};
+
 class Flags {
  public:
   // Each Add* registers a flag. The target's value before Parse is the default. `value_name` names the value in the
-  // help ("HOST:PORT"). The target must outlive the calls of Parse.
+  // help ("HOST:PORT"). It also defines how shells complete the value (config/manual/value_hint.h). The target must
+  // outlive the calls of Parse.
   void AddString(std::string name, std::string* target, std::string value_name, std::string help);
   // Adds each value to the target: the flag may be repeated.
   void AddStrings(std::string name, std::vector<std::string>* target, std::string value_name, std::string help);
@@ -34,6 +45,9 @@ class Flags {
 
   // Returns true if the flag was on the command line.
   bool Given(std::string_view name) const;
+
+  // Returns the flags in the order in which they were added.
+  std::vector<FlagText> Texts() const;
 
   // Returns the flags' part of a help text, aligned and wrapped at 100 columns.
   std::string Help() const;

@@ -108,7 +108,8 @@ void AddFlags(Given* given, config::Flags* flags) {
       "wire-connections", &given->wire_connections, "auto|N",
       "connections of each stream to another host, at most 8; auto: up to 4, as long as they increase the rate "
       "(auto)");
-  flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
+  flags->AddString("log-level", &given->log_level, "trace|debug|info|warn|error",
+                   "least severe lines that it logs (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
   flags->AddString(
       "audit", &given->audit, "FILE",
@@ -187,6 +188,16 @@ absl::Status Override(const Given& given, const config::Flags& flags, v1::Daemon
   if (flags.Given("disk-cache-size")) worker->set_disk_cache_bytes(given.disk_cache_size);
   return absl::OkStatus();
 }
+
+constexpr char kExamples[] =
+    "On one machine:\n"
+    "  penstockd standalone --data-root /data\n"
+    "On several:\n"
+    "  penstockd coordinator --listen 10.0.0.1:7070 --insecure\n"
+    "  penstockd worker --coordinator 10.0.0.1:7070 --listen 10.0.0.2:0 --insecure --data-root /data\n"
+    "With TLS instead of --insecure: --tls-cert FILE --tls-key FILE --tls-ca FILE, on each.\n"
+    "Then, anywhere: penstock submit JOB.textproto (penstock --help).\n"
+    "`penstock check-config FILE` lists all mistakes in a configuration file.\n";
 
 // Compares the caches with a memory budget that the user did not set. CheckDaemonConfig compares them with a set one.
 absl::Status CheckCaches(const v1::WorkerConfig& worker, const std::string& budget_source) {
@@ -302,17 +313,35 @@ std::string DaemonHelp(const std::string& role) {
                              : "standalone    coordinator and one worker in one process\n"
                                "coordinator   knows jobs and workers; one for a cluster\n"
                                "worker        reads data and serves rows; any number of them\n";
-  return absl::StrCat(
-      "usage: penstockd ", role.empty() ? "standalone|coordinator|worker" : role, " [FLAGS]\n\n", what,
-      "\nflags (defaults in parentheses):\n", flags.Help(),
-      "\nOn one machine:\n"
-      "  penstockd standalone --data-root /data\n"
-      "On several:\n"
-      "  penstockd coordinator --listen 10.0.0.1:7070 --insecure\n"
-      "  penstockd worker --coordinator 10.0.0.1:7070 --listen 10.0.0.2:0 --insecure --data-root /data\n"
-      "With TLS instead of --insecure: --tls-cert FILE --tls-key FILE --tls-ca FILE, on each.\n"
-      "Then, anywhere: penstock submit JOB.textproto (penstock --help).\n"
-      "`penstock check-config FILE` lists all mistakes in a configuration file.\n");
+  return absl::StrCat("usage: penstockd ", role.empty() ? "standalone|coordinator|worker" : role, " [FLAGS]\n\n", what,
+                      "\nflags (defaults in parentheses):\n", flags.Help(), "\n", kExamples);
+}
+
+config::ProgramText DaemonProgramText(const std::string& version) {
+  Given given;
+  config::Flags flags;
+  AddFlags(&given, &flags);
+  config::ProgramText program;
+  program.name = "penstockd";
+  program.version = version;
+  program.section = 8;
+  program.summary = "the daemon of Penstock: coordinator, worker, or both";
+  program.synopsis = "standalone|coordinator|worker [FLAGS]";
+  program.description = absl::StrCat(
+      "The coordinator knows jobs and workers and assigns rows to workers. A worker reads the data sets below its "
+      "data\n"
+      "roots, makes rows and serves them to trainers. SIGTERM drains a worker: others take over its part first. A "
+      "second\n"
+      "SIGTERM ends it at once.\n\n",
+      kExamples, "`penstockd manual --out DIR` writes this page, and completions for bash and zsh.\n");
+  program.flags = flags.Texts();
+  program.commands = {
+      {"standalone", "[flags]", "coordinator and one worker in one process: all that one machine needs", "", {}},
+      {"coordinator", "[flags]", "knows jobs and workers; one for a cluster", "", {}},
+      {"worker", "[flags]", "reads data and serves rows; any number of them", "", {}},
+  };
+  program.see_also = {"penstock(1)"};
+  return program;
 }
 
 }  // namespace penstock::server

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/cgroup.h"
 #include "config/daemon_config.h"
+#include "config/manual/program_text.h"
 #include "penstock/v1/config.pb.h"
 #include "pipeline/sources/dataset_files.h"
 
@@ -31,6 +32,9 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
 
 // Returns the help text of one role ("worker"), or of all ("").
 std::string DaemonHelp(const std::string& role);
+
+// Returns the roles and flags of penstockd, for its man page and completions.
+config::ProgramText DaemonProgramText(const std::string& version);
 
 // Returns the default state folder. It follows from the first variable that is set: the first folder of
 // $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, $HOME/.local/state/penstock. Without these it is

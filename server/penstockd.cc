@@ -20,6 +20,8 @@
 #include "base/open_files.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
+#include "config/flags.h"
+#include "config/manual/manual_files.h"
 #include "net/access/access_list.h"
 #include "net/access/token.h"
 #include "net/grpc_log.h"
@@ -387,7 +389,27 @@ absl::Status Run(const DaemonOptions& options, Ending* ending) {
   return status;
 }
 
+// `penstockd manual [man|bash|zsh] [--out DIR]`: man page and shell completions.
+int PrintManual(const std::vector<std::string>& args) {
+  std::string out;
+  config::Flags flags;
+  flags.AddString("out", &out, "DIR", "write all files below this folder");
+  absl::StatusOr<std::vector<std::string>> words = flags.Parse(args);
+  absl::Status status = words.status();
+  if (status.ok() && words->size() > 1) {
+    status = absl::InvalidArgumentError(absl::StrCat("unexpected argument: ", words->at(1)));
+  }
+  if (status.ok()) {
+    status = config::RunManual(DaemonProgramText(PENSTOCK_VERSION), words->empty() ? "" : words->front(), out);
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "penstockd manual: %s\nusage: penstockd manual [man|bash|zsh] [--out DIR]\n",
+               std::string(status.message()).c_str());
+  return absl::IsInvalidArgument(status) ? kUsage : kFailed;
+}
+
 int Main(const std::vector<std::string>& args) {
+  if (!args.empty() && args[0] == "manual") return PrintManual({args.begin() + 1, args.end()});
   for (const std::string& arg : args) {
     if (arg == "--version") {
       std::printf("penstockd %s\n", PENSTOCK_VERSION);

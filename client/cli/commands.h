@@ -25,6 +25,7 @@ std::unique_ptr<Command> NewPack(storage::Storage* storage);
 std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();
 std::unique_ptr<Command> NewToken();
+std::unique_ptr<Command> NewManual(storage::Storage* storage);
 // For trainers in other languages, not for direct use.
 std::unique_ptr<Command> NewFeed(storage::Storage* storage);
 // Commands that call the coordinator.

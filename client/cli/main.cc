@@ -1,10 +1,8 @@
 // penstock: the admin command.
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +10,8 @@
 #include "base/json.h"
 #include "base/near_name.h"
 #include "base/open_files.h"
+#include "client/cli/all_commands.h"
 #include "client/cli/command.h"
-#include "client/cli/commands.h"
 #include "client/cli/output.h"
 #include "client/cli/stop_signals.h"
 #include "net/grpc_log.h"
@@ -23,43 +21,6 @@ namespace penstock::cli {
 namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
-
-template <typename... Commands>
-std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
-  std::vector<std::unique_ptr<Command>> list;
-  (list.push_back(std::move(commands)), ...);
-  return list;
-}
-
-std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
-  return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
-                NewSubmit(storage), NewRead(storage), NewStatus(), NewExplain(), NewTop(), NewTrace(), NewJobs(),
-                NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewRevoke(), NewCancel(), NewDelete(),
-                NewHealth(), NewToken(), NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage),
-                NewCache(), NewCheckConfig(storage), NewFeed(storage), NewSchema());
-}
-
-std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {
-  std::string out =
-      "penstock: data preparation for training, as a service\n\n"
-      "usage: penstock COMMAND [ARGUMENTS] [FLAGS]        penstock COMMAND --help\n\n";
-  for (const auto& command : commands) {
-    std::string name = "  " + command->name();
-    name.resize(16, ' ');
-    absl::StrAppend(&out, name, command->summary(), "\n");
-  }
-  absl::StrAppend(&out,
-                  "\nA first job on your own shards:\n"
-                  "  penstockd standalone --data-root /data &\n"
-                  "  penstock init '/data/train-*' --out train.textproto\n"
-                  "  penstock preview train.textproto --out sheet.png\n"
-                  "  penstock submit train.textproto\n"
-                  "  penstock read train --steps 100\n\n"
-                  "Commands that talk to the coordinator take --coordinator HOST:PORT (or the environment's\n"
-                  "PENSTOCK_COORDINATOR; localhost:7070 otherwise). Exit code: 0 for success,\n"
-                  "1 for failure, 2 for a wrong command line.\n");
-  return out;
-}
 
 std::string HelpOf(Command& command, const config::Flags& flags) {
   std::string out =
@@ -73,7 +34,7 @@ int Main(std::vector<std::string> args) {
   const auto commands = AllCommands(storage::AnyFiles());
   if (args.size() == 2 && args[0] == "help") args = {args[1], "--help"};
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    std::fputs(Overview(commands).c_str(), args.empty() ? stderr : stdout);
+    std::fputs(OverviewText(commands).c_str(), args.empty() ? stderr : stdout);
     return args.empty() ? kUsage : 0;
   }
   if (args[0] == "--version") {

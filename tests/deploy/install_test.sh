@@ -25,6 +25,12 @@ for role in coordinator worker standalone; do
 done
 [ -x "$prefix/bin/penstock" ] && [ -x "$prefix/bin/penstockd" ] || fail "the programs are not in PREFIX/bin"
 
+# Man pages and completions of both programs.
+for file in man/man1/penstock.1 man/man1/penstock-read.1 man/man8/penstockd.8 bash-completion/completions/penstock \
+  bash-completion/completions/penstockd zsh/vendor-completions/_penstock zsh/vendor-completions/_penstockd; do
+  [ -s "$prefix/share/$file" ] || fail "PREFIX/share/$file is missing"
+done
+
 # What an operator has changed stays.
 echo '# mine' >"$prefix/etc/penstock/worker.textproto"
 install_to "$prefix"

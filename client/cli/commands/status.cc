@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
+#include "client/cli/status_notes.h"
 #include "client/cli/status_tables.h"
 #include "net/message_json.h"
 #include "net/protocols_proto.h"
@@ -27,18 +28,36 @@ std::string Overview(const v1::StatusReply& status, const std::string& address) 
   return out;
 }
 
+std::string JobNames(const v1::StatusReply& status) {
+  std::string names;
+  for (const auto& job : status.jobs()) absl::StrAppend(&names, job.name(), "\n");
+  return names;
+}
+
+std::string WorkerNames(const v1::StatusReply& status) {
+  std::string names;
+  for (const auto& worker : status.workers()) {
+    if (StillThere(worker)) absl::StrAppend(&names, NameOf(worker), "\n");
+  }
+  return names;
+}
+
 using Show = std::function<std::string(const v1::StatusReply&, const std::string& address)>;
 using ShowJson = std::function<std::string(const v1::StatusReply&)>;
+using ShowNames = std::function<std::string(const v1::StatusReply&)>;
 
 // The commands that show parts of one reply.
 class StatusCommand final : public Command {
  public:
-  StatusCommand(std::string name, std::string summary, std::string description, Show show, ShowJson show_json)
+  // Without `show_names` there is no flag --names.
+  StatusCommand(std::string name, std::string summary, std::string description, Show show, ShowJson show_json,
+                ShowNames show_names = nullptr)
       : name_(std::move(name)),
         summary_(std::move(summary)),
         description_(std::move(description)),
         show_(std::move(show)),
-        show_json_(std::move(show_json)) {}
+        show_json_(std::move(show_json)),
+        show_names_(std::move(show_names)) {}
   std::string name() const override { return name_; }
   std::string arguments() const override { return "[flags]"; }
   std::string summary() const override { return summary_; }
@@ -46,11 +65,14 @@ class StatusCommand final : public Command {
   void AddFlags(config::Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("json", &json_, "print JSON instead of a table");
+    if (show_names_) flags->AddSwitch("names", &names_, "print only the names, one a line");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
     PS_ASSIGN_OR_RETURN(const v1::StatusReply status, ControlClient(coordinator_).GetStatus());
-    const std::string text = json_ ? show_json_(status) + "\n" : show_(status, coordinator_.address());
+    const std::string text = names_  ? show_names_(status)
+                             : json_ ? show_json_(status) + "\n"
+                                     : show_(status, coordinator_.address());
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
   }
@@ -59,8 +81,9 @@ class StatusCommand final : public Command {
   const std::string name_, summary_, description_;
   const Show show_;
   const ShowJson show_json_;
+  const ShowNames show_names_;
   CoordinatorFlags coordinator_;
-  bool json_ = false;
+  bool json_ = false, names_ = false;
 };
 
 class Shards final : public Command {
@@ -114,7 +137,8 @@ std::unique_ptr<Command> NewJobs() {
         std::vector<std::string> items;
         for (const auto& job : s.jobs()) items.push_back(net::MessageToJson(job));
         return Json::Array(items);
-      });
+      },
+      JobNames);
 }
 
 std::unique_ptr<Command> NewWorkers() {
@@ -125,7 +149,8 @@ std::unique_ptr<Command> NewWorkers() {
         std::vector<std::string> items;
         for (const auto& worker : s.workers()) items.push_back(net::MessageToJson(worker));
         return Json::Array(items);
-      });
+      },
+      WorkerNames);
 }
 
 std::unique_ptr<Command> NewShards() { return std::make_unique<Shards>(); }

@@ -30,7 +30,7 @@ class Token final : public Command {
            "  penstock read imagenet-1k --token-file alice.token";
   }
   void AddFlags(config::Flags* flags) override {
-    flags->AddString("role", &role_, "ROLE", "viewer | trainer | worker | operator");
+    flags->AddString("role", &role_, "viewer|trainer|worker|operator", "what its user may do");
     flags->AddString("jobs", &jobs_, "GLOBS",
                      "trainer: the jobs that it may read, as globs with * and ?, separated by commas (*)");
     flags->AddString("file", &file_, "FILE", "append the line to this file; a new file gets mode 0600");
