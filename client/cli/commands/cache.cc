@@ -14,7 +14,7 @@
 namespace penstock::cli {
 namespace {
 
-std::string NameOf(uint64_t space) { return absl::StrCat(absl::Hex(space, absl::kZeroPad16)); }
+std::string SpaceId(uint64_t space) { return absl::StrCat(absl::Hex(space, absl::kZeroPad16)); }
 
 // Returns "2026-01-31 23:59" in local time.
 std::string Minute(int64_t ns) {
@@ -61,7 +61,7 @@ class Cache final : public Command {
       std::vector<std::string> items;
       for (const cache::DiskCacheEntry& entry : entries) {
         items.push_back(Json()
-                            .Field("dataset", NameOf(entry.space))
+                            .Field("dataset", SpaceId(entry.space))
                             .Field("shards", entry.about)
                             .Field("records", entry.records)
                             .Field("bytes", entry.bytes)
@@ -79,7 +79,7 @@ class Cache final : public Command {
     uint64_t bytes = 0;
     for (const cache::DiskCacheEntry& entry : entries) {
       table.Add(
-          {NameOf(entry.space), Count(entry.records), HumanBytes(entry.bytes), Minute(entry.used_ns), entry.about});
+          {SpaceId(entry.space), Count(entry.records), HumanBytes(entry.bytes), Minute(entry.used_ns), entry.about});
       bytes += entry.bytes;
     }
     std::printf("%s%s in all\n", table.Text().c_str(), HumanBytes(bytes).c_str());
