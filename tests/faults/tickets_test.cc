@@ -12,6 +12,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,7 @@
 #include "server/tickets/ticket.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
+#include "tests/support/wait_until.h"
 #include "transport/grpc/grpc_transport.h"
 
 namespace penstock::faults {
@@ -93,6 +95,17 @@ TEST_P(LostCoordinatorTest, ATrainerMovesToAnotherWorkerWithItsTicket) {
   options.shared_memory = GetParam();
   support::ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  // Without the coordinator, a worker cannot request the index of a shard that it does not own.
+  const auto has_all_indexes = [&](size_t worker) {
+    size_t files = 0;
+    std::error_code none;  // the folder may not exist yet
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(cluster.worker(worker).state_dir + "/indexes", none)) {
+      files += entry.path().extension() == ".psidx" ? 1 : 0;
+    }
+    return files == 4;
+  };
+  EXPECT_TRUE(support::WaitUntil([&] { return has_all_indexes(0) && has_all_indexes(1); })) << cluster.Logs();
   support::ReadPlan plan = Plan();
   plan.max_steps = 200;
   plan.after_step = [&](uint64_t done) {

@@ -13,6 +13,11 @@ from served import standalone
 from tls_test import digest, files_of, make_certificates
 
 
+@pytest.fixture(autouse=True)
+def programs(small_job):
+    """Lets the package find the programs."""
+
+
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
     """Returns the folder of a tokens file and of a file NAME.token for each name."""
