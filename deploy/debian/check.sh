@@ -29,8 +29,8 @@ chmod 755 "$root"
 rm -rf "$root"/etc/apt/sources.list "$root"/etc/apt/sources.list.d
 cp -a /etc/apt/sources.list* "$root/etc/apt/"
 cp -a /usr/share/keyrings/. "$root/usr/share/keyrings/"
-cp -aL /etc/ssl/certs/. "$root/etc/ssl/certs/"
-cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+cp -aL --remove-destination /etc/ssl/certs/. "$root/etc/ssl/certs/"  # not through links to this machine's files
+cp -L --remove-destination /etc/resolv.conf /etc/hosts "$root/etc/"
 
 # The packages, an earlier build of the same sources, records, and the example of a trainer.
 new=$(dpkg-deb -f "$dist_dir"/penstock_*.deb Version)

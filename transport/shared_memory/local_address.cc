@@ -56,7 +56,10 @@ absl::StatusOr<OwnedFd> MakeSocket() {
 absl::Status Admit(const std::string& path, mode_t mode, mode_t group, mode_t others, const SocketUsers& users) {
   if (users.kind == SocketUsers::kGroup) {
     mode |= group;
-    if (chown(path.c_str(), static_cast<uid_t>(-1), users.group) != 0) {
+    // A service may have no right to chown, and needs none for its own group.
+    struct stat info {};
+    const bool has_group = lstat(path.c_str(), &info) == 0 && info.st_gid == users.group;
+    if (!has_group && chown(path.c_str(), static_cast<uid_t>(-1), users.group) != 0) {
       return ErrnoStatus(errno, absl::StrCat(path, ": giving it to group ", users.group,
                                              " of --socket-group, of which the worker's user must be a member"));
     }
