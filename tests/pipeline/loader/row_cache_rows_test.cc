@@ -251,7 +251,10 @@ TEST(RowCacheRows, EqualThePlainRowsForEveryKindOfColumn) {
   for (const uint64_t row_cache : {0, 8 << 20}) HitsWithPlainRows(set, row_cache);
   const support::TestDataset numbers = support::MakeNumberDataset({}, numbers_folder.path());
   HitsWithPlainRows(numbers, 5'000);
-  EXPECT_EQ(HitsWithPlainRows(numbers, 4'000'000), 400u);
+  // A row that two epochs request at the same time may be made twice.
+  const uint64_t hits = HitsWithPlainRows(numbers, 4'000'000);
+  EXPECT_LE(hits, 400u);
+  EXPECT_GE(hits, 300u);
 }
 
 // A job that checks only the wanted part may have rows of images that are damaged elsewhere.
