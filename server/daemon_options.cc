@@ -59,7 +59,8 @@ void AddFlags(Given* given, config::Flags* flags) {
   flags->AddString(
       "tokens", &given->tokens, "FILE",
       "names, roles and tokens of callers; a caller without a line is rejected. `penstock token` makes lines, and "
-      "a changed file takes effect without a restart (every caller may do everything)");
+      "a changed file takes effect without a restart. A worker uses it for --http only (every caller may do "
+      "everything)");
   flags->AddString("token-file", &given->token_file, "FILE",
                    "worker: the file of its own token, where the coordinator has --tokens ($PENSTOCK_TOKEN_FILE)");
   flags->AddString("coordinator", &given->coordinator, "HOST:PORT",

@@ -20,12 +20,9 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
-#include "base/utf8.h"
 #include "base/version.h"
 #include "net/channel.h"
-#include "net/protocols_proto.h"
 #include "net/trace/trace_taker.h"
-#include "pipeline/augment/conformance.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
@@ -48,6 +45,7 @@
 #include "server/worker/metrics/snapshot.h"
 #include "server/worker/metrics/stage_sums.h"
 #include "server/worker/metrics/worker_metrics.h"
+#include "server/worker/registration.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "server/worker/threads_needed.h"
 #include "transport/grpc/grpc_acceptor.h"
@@ -60,8 +58,6 @@ namespace {
 // Pauses between attempts to fetch all indexes that may be needed.
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
-// Limit for the description of a memory budget's source that a worker sends to the coordinator.
-constexpr size_t kSourceBytes = 512;
 // Limit for running work when the worker stops. Storage calls that hang longer are abandoned.
 constexpr Nanos kStopWait = 5 * kSecond;
 // Limit for a client's message: a fetch of the largest size, a view of thousands of workers.
@@ -405,29 +401,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
   parts->prefetch_thread = std::make_unique<ThreadPool>(1, "ps-prefetch");
 
-  net::Address address = parts->running.address;
-  // Clients cannot connect to "any address".
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
   AgentOptions agent;
-  agent.registration.set_id(parts->id);
-  agent.registration.set_incarnation(NewIncarnation(RandomSource::Real()));
-  agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
-  if (options.certificates != nullptr) {
-    PS_ASSIGN_OR_RETURN(const net::Address to, net::ParseAddress(agent.registration.address()));
-    PS_ASSIGN_OR_RETURN(*agent.registration.mutable_tls_name(),
-                        NameInCertificate(*options.certificates, options.tls_name, to.host));
-  }
-  agent.registration.set_host(HostName());
-  parts->name = options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
-  agent.registration.set_name(parts->name);
-  agent.registration.set_threads(static_cast<uint32_t>(threads));
-  agent.registration.set_memory_budget_bytes(budget_bytes);
-  agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
-  if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
-  agent.registration.set_conformance_digest(augment::ConformanceDigest());
-  for (const sources::DataRoot& root : options.roots) agent.registration.add_roots(root.name);
-  agent.registration.set_version(PENSTOCK_VERSION);
-  *agent.registration.mutable_protocols() = net::ToProto(kProtocols);
+  PS_ASSIGN_OR_RETURN(agent.registration, RegistrationOf(options, parts->id, parts->running.address,
+                                                         parts->local == nullptr ? "" : parts->local->local_address()));
+  parts->name = agent.registration.name();
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
   parts->shared.reports = parts->reports.get();
   TaskTools tools;

@@ -121,6 +121,17 @@ TEST_F(SharedMemoryTickets, ManySilentClientsOccupyFewConnectionsAndBlockNobody)
   EXPECT_EQ(CarrierWith("good"), "shared memory");
 }
 
+TEST_F(SharedMemoryTickets, AListenerStopsWithSilentClients) {
+  Listen();
+  const PacketSocket early = Silent(), late = Silent();
+  listener_->StopListening();
+  EXPECT_TRUE(AwaitRealTime([&] { return IsClosed(early) && IsClosed(late); }));
+  Listen();
+  const PacketSocket last = Silent();
+  listener_->Stop();
+  EXPECT_TRUE(AwaitRealTime([&] { return IsClosed(last); }));
+}
+
 TEST_F(SharedMemoryTickets, ASilentClientIsClosedAfterTheTimeLimit) {
   SharedMemoryListenerOptions options{.dir = folder_.path(), .worker = "w1", .ring_bytes = kRing};
   options.needs_ticket = [](const Peer&) { return true; };

@@ -43,7 +43,8 @@ class Revoke final : public Command {
                               .c_str());
       return absl::OkStatus();
     }
-    std::printf("%u sessions of '%s' have ended, and its tickets are void\n", reply.sessions(), request.name().c_str());
+    std::printf("%u %s of '%s' ended, and its tickets are void\n", reply.sessions(),
+                reply.sessions() == 1 ? "session" : "sessions", request.name().c_str());
     if (reply.may_return()) {
       std::printf("'%s' is still in the coordinator's file of --tokens, so it can open new sessions\n",
                   request.name().c_str());

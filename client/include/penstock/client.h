@@ -49,7 +49,7 @@ struct ConnectOptions {
   std::string tls_key = {};   // private key of tls_cert, without a password
   // File with the token that proves this client's name, where servers ask for one. It is read again when it changes.
   // Default: the environment's PENSTOCK_TOKEN_FILE, otherwise none. The token is sent only by TLS or within this host:
-  // Open returns FailedPrecondition for another connection to the coordinator.
+  // Open returns FailedPrecondition for another connection to the coordinator. Workers never receive it.
   std::string token_file = {};
 };
 

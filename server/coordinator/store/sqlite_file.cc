@@ -28,9 +28,10 @@ int64_t SqliteRow::Number(int column) const { return sqlite3_column_int64(statem
 SqliteFile::~SqliteFile() { sqlite3_close_v2(db_); }
 
 absl::Status SqliteFile::Open() {
-  // The keys of tickets are secret. SQLite gives the mode of the database to its log.
-  const OwnedFd made(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (made.get() >= 0) fchmod(made.get(), 0600);
+  // The keys of tickets are secret, and older releases made files that others could read. SQLite gives the mode of the
+  // database to new logs. A database that exists is not opened here: closing it would drop SQLite's locks.
+  OwnedFd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).Reset();
+  for (const char* suffix : {"", "-wal", "-shm"}) chmod((path_ + suffix).c_str(), 0600);
   errno = 0;
   if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
       SQLITE_OK) {
