@@ -20,6 +20,8 @@ constexpr uint32_t kDeadAfterMs = 3000;
 constexpr uint32_t kTicketHours = 24, kMostTicketHours = 8760;
 constexpr uint32_t kMaxSessions = 256;
 constexpr uint32_t kDrainTimeoutMs = 60000;
+constexpr uint64_t kBesidesBudget = uint64_t{256} << 20;
+constexpr uint32_t kMostHandshakeSeconds = 600;
 
 void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
   if (address.empty()) return;
@@ -138,6 +140,9 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   if (times.ticket_hours() > kMostTicketHours) {
     out.push_back({0, "coordinator_settings.ticket_hours", absl::StrCat("between 1 and ", kMostTicketHours)});
   }
+  if (config.limits().handshake_seconds() > kMostHandshakeSeconds) {
+    out.push_back({0, "limits.handshake_seconds", absl::StrCat("between 1 and ", kMostHandshakeSeconds)});
+  }
   CheckWorker(config.worker_settings(), &out);
   CheckTls(config.tls(), &out);
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
@@ -184,6 +189,26 @@ absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path, std::
   return config;
 }
 
+namespace {
+
+uint64_t MemoryLimitOf(DaemonRole role, const MemoryLimit& memory, uint64_t budget) {
+  if (role == DaemonRole::kCoordinator) return memory.bytes / 2;
+  const uint64_t rest = memory.bytes - std::min(memory.bytes, budget);
+  return budget + std::min(kBesidesBudget, std::max(kBesidesBudget / 4, rest / 4 * 3));
+}
+
+void FillLimits(uint64_t memory_bytes, v1::LimitsConfig* limits) {
+  if (limits->memory_bytes() == 0) limits->set_memory_bytes(memory_bytes);
+  if (limits->connections_per_host() == 0) limits->set_connections_per_host(1024);
+  if (limits->connections_per_second() == 0) limits->set_connections_per_second(100);
+  if (limits->handshake_seconds() == 0) limits->set_handshake_seconds(10);
+  if (limits->calls_per_second() == 0) limits->set_calls_per_second(2000);
+  if (limits->sessions_per_host() == 0) limits->set_sessions_per_host(4096);
+  if (limits->sessions_per_name() == 0) limits->set_sessions_per_name(16384);
+}
+
+}  // namespace
+
 void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config) {
   if (config->listen().empty()) {
     config->set_listen(role == DaemonRole::kWorker ? "127.0.0.1:0" : "127.0.0.1:7070");
@@ -213,6 +238,7 @@ void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonCo
   }
   if (worker->max_sessions() == 0) worker->set_max_sessions(kMaxSessions);
   if (worker->drain_timeout_ms() == 0) worker->set_drain_timeout_ms(kDrainTimeoutMs);
+  FillLimits(MemoryLimitOf(role, memory, worker->memory_budget_bytes()), config->mutable_limits());
   if (config->log().level().empty()) config->mutable_log()->set_level("info");
 }
 

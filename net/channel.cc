@@ -7,18 +7,13 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "net/call_release.h"
 #include "net/tls/grpc_credentials.h"
 
@@ -72,30 +67,6 @@ void KeepCallbackThreads() {
   (void)kept;
 }
 
-// Returns the system's error for binding `address`, which gRPC does not report.
-std::string WhyNoBind(const Address& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int looked = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
-  if (looked != 0) return gai_strerror(looked);
-  std::string why;
-  for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
-    const int fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
-    if (fd < 0) continue;
-    const int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, 1) != 0) {
-      why = errno == EADDRINUSE ? "another process listens there already" : std::strerror(errno);
-    }
-    close(fd);
-    if (!why.empty()) break;
-  }
-  freeaddrinfo(list);
-  return why.empty() ? "gRPC could not bind it" : why;
-}
-
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use, const ClientSecurity& security,
@@ -134,27 +105,35 @@ void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use) {
 }
 
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
-                                          ChannelUse use, int max_receive_bytes,
-                                          std::shared_ptr<const LiveCertificates> certificates) {
+                                          ServerOptions options) {
   KeepCallbackThreads();
   // Distributions build abseil without NDEBUG, so that each lock of gRPC updates a graph of all locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   grpc::ServerBuilder builder;
-  ConfigureServer(&builder, use);
-  builder.SetMaxReceiveMessageSize(max_receive_bytes);
-  int port = 0;
+  ConfigureServer(&builder, options.use);
+  builder.SetMaxReceiveMessageSize(options.max_receive_bytes);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(options.limits.handshake_time / kMillisecond));
   RunningServer running;
-  running.certificates = std::move(certificates);
+  FrontDoorOptions door{options.limits, std::move(options.on_rejected), std::chrono::milliseconds(kKeepaliveTimeoutMs),
+                        std::move(options.short_of_memory)};
+  PS_ASSIGN_OR_RETURN(running.door, FrontDoor::Listen(address, std::move(door)));
+  running.certificates = std::move(options.certificates);
   running.credentials = running.certificates != nullptr ? TlsServerCredentials(running.certificates.get())
                                                         : grpc::InsecureServerCredentials();
-  builder.AddListeningPort(address.ToString(), running.credentials, &port);
+  const auto acceptor = std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor>(
+      builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials));
   for (grpc::Service* service : services) builder.RegisterService(service);
   running.server = builder.BuildAndStart();
-  if (running.server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address.ToString(), ": ", WhyNoBind(address),
-                                               "; choose another address, or port 0 for any free port"));
-  }
-  running.address = {address.host, static_cast<uint16_t>(port)};
+  if (running.server == nullptr) return absl::InternalError("gRPC cannot start a server");
+  running.address = {address.host, running.door->port()};
+  // Once the server has ended, the acceptor closes the connections that it gets.
+  PS_RETURN_IF_ERROR(running.door->Open([acceptor](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    acceptor->HandleNewConnection(&connection);
+  }));
   return running;
 }
 

@@ -10,6 +10,8 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "net/address.h"
+#include "net/front_door/front_door.h"
 #include "net/tls/client_security.h"
 #include "net/tls/live_certificates.h"
 
@@ -48,23 +51,40 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUs
 // Applies settings to the caller's builder that match those of MakeChannel.
 void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use);
 
+struct ServerOptions {
+  ChannelUse use = ChannelUse::kCalls;
+  int max_receive_bytes = kMaxMessageBytes;  // limit of a message that the server accepts
+  // Certificate and key of the server, which then serves only TLS. Null: plaintext.
+  std::shared_ptr<const LiveCertificates> certificates = nullptr;
+  ConnectionLimits limits = {};
+  OnRejected on_rejected = nullptr;
+  std::function<bool()> short_of_memory = nullptr;  // as in FrontDoorOptions
+};
+
+// A server. Members are destroyed in the reverse order.
 struct RunningServer {
   std::shared_ptr<const LiveCertificates> certificates;
   std::shared_ptr<grpc::ServerCredentials> credentials;
-  std::unique_ptr<grpc::Server> server;  // destroyed before its credentials and certificates
-  Address address;                       // the requested host, with the bound port
+  std::unique_ptr<grpc::Server> server;
+  std::shared_ptr<FrontDoor> door;
+  Address address;  // the requested host, with the bound port
+
+  // Stops listening, and ends the server as grpc::Server::Shutdown does: it waits for calls until `by`, and cancels the
+  // others.
+  void Shutdown(std::chrono::system_clock::time_point by = std::chrono::system_clock::now()) {
+    door.reset();
+    server->Shutdown(by);
+  }
 };
 
 // Starts a server for `services` on `address` (port 0: any free port). The services must outlive the server.
-// Without `certificates` it serves plaintext; with them, which have a certificate and its key, it serves only TLS. It
-// accepts messages of up to `max_receive_bytes`. The client enforces a call's deadline: when it expires, the client
-// cancels the call, and the server sees the cancellation.
-//   OK            the server answers
-//   Unavailable   the port is busy, or the address is not local; the message names the cause: another process for a
-//                 busy port, otherwise the system's error
+// The client enforces a call's deadline: when it expires, the client cancels the call, and the server sees the
+// cancellation.
+//   OK                  the server answers
+//   Unavailable         the port is busy, or the address is not local; the message names the cause
+//   ResourceExhausted   the system refuses a thread
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
-                                          ChannelUse use = ChannelUse::kCalls, int max_receive_bytes = kMaxMessageBytes,
-                                          std::shared_ptr<const LiveCertificates> certificates = nullptr);
+                                          ServerOptions options = {});
 
 // Returns a channel to a server in this process, without a connection. The server must outlive the calls.
 std::shared_ptr<grpc::Channel> ChannelInProcess(const RunningServer& running);

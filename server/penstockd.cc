@@ -41,6 +41,7 @@
 #include "server/daemon_http.h"
 #include "server/daemon_options.h"
 #include "server/http/http_server.h"
+#include "server/peers/peer_limits.h"
 #include "server/worker/worker.h"
 #include "transport/shared_memory/local_address.h"
 
@@ -133,6 +134,17 @@ absl::StatusOr<std::shared_ptr<const LiveAccessList>> OpenAccessList(const std::
   return list;
 }
 
+PeerLimits PeerLimitsOf(const v1::LimitsConfig& limits) {
+  PeerLimits out;
+  out.connections.per_host = limits.connections_per_host();
+  out.connections.per_second = limits.connections_per_second();
+  out.connections.handshake_time = limits.handshake_seconds() * kSecond;
+  out.calls_per_second = limits.calls_per_second();
+  out.memory_bytes = limits.memory_bytes();
+  out.sessions = {limits.sessions_per_host(), limits.sessions_per_name()};
+  return out;
+}
+
 // What all parts of the daemon share.
 struct Shared {
   CertificatesPtr certificates;                  // null: plaintext
@@ -173,6 +185,7 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
     out.is_known = [list = shared.access](const std::string& name) { return list->current()->HasName(name); };
   }
   out.rule = Audited(std::move(rule), shared);
+  out.limits = PeerLimitsOf(options.config.limits());
   out.tokens = shared.access != nullptr;
   out.ticket_hours = options.config.coordinator_settings().ticket_hours();
   out.listen = options.config.listen();
@@ -221,6 +234,7 @@ absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& optio
   out.tls_name = options.config.tls().worker_name();
   out.tickets = std::make_shared<TicketGate>(shared.access != nullptr);
   out.rule = Audited(Both(CertificateRuleOf(options.config.tls(), shared), RequireTicket(out.tickets)), shared);
+  out.limits = PeerLimitsOf(options.config.limits());
   out.tokens = shared.access != nullptr;
   out.token = shared.token;
   out.insecure = options.config.insecure();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/glob.h"
+#include "base/host_key.h"
 
 namespace penstock::transport {
 
@@ -14,6 +15,14 @@ Peer Peer::Grpc(std::string_view uri) {
   if (uri.substr(0, scheme) == "inproc") return InProcess();
   const std::string address(uri.substr(scheme == std::string_view::npos ? 0 : scheme + 1));
   return Network(absl::StrReplaceAll(address, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}));
+}
+
+std::string Peer::Host() const {
+  if (kind == Kind::kHost) return absl::StrCat("user ", uid);
+  if (kind != Kind::kNetwork) return "";
+  std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return HostKey(host);
 }
 
 absl::Status Peer::MayRead(std::string_view job) const {

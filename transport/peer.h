@@ -34,6 +34,10 @@ struct Peer {
 
   // Returns a short text without the name, for messages: "10.0.0.7:5123", "user 1000, process 77", "this process".
   std::string ToString() const;
+  // Returns the name under which limits count the peer's host or, on this host, its user: "10.0.0.7",
+  // "2001:db8:1:2::/64" (base/host_key.h), "user 1000". Returns "" for peers without limits: this process, simulated
+  // hosts, and unknown ones.
+  std::string Host() const;
   // Returns OK if one of the globs in `jobs` matches the job ("": all jobs, which only "*" matches), or if `jobs` is
   // empty. Otherwise returns PermissionDenied, which has the peer's name and the remedy.
   absl::Status MayRead(std::string_view job) const;

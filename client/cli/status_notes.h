@@ -28,6 +28,10 @@ std::string CacheLines(const v1::StatusReply& status);
 // 0.3.0, protocol 1; the coordinator is penstock 0.4.0". Returns "" if there are none.
 std::string ReleaseLines(const v1::StatusReply& status);
 
+// Returns the callers that coordinator and workers rejected in the last minutes: lines "  coordinator: rejected
+// 10.0.0.9 (alice) 1,204 times, last 3 s ago: ...". Returns "" if there are none.
+std::string RejectedLines(const v1::StatusReply& status);
+
 // Returns the origin of the workers' memory budgets: lines "  worker w1: memory budget 256 MiB (half of 512 MiB, ...)".
 std::string BudgetLines(const v1::StatusReply& status);
 

@@ -68,7 +68,7 @@ std::string WorkersTable(const v1::StatusReply& status) {
          there ? absl::StrCat(load.sessions()) : "-", worker.note()});
   }
   return table.Text() + ReleaseLines(status) + BudgetLines(status) + CacheLines(status) + TuningLines(status) +
-         FileErrorLines(status);
+         FileErrorLines(status) + RejectedLines(status);
 }
 
 }  // namespace penstock::cli

@@ -7,7 +7,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Penstock")
 set_target_properties(penstock_client PROPERTIES EXPORT_NAME client)
 set(client_targets
   penstock_client penstock_trace penstock_trace_taker penstock_transport penstock_lanes penstock_grpc_transport
-  penstock_shared_memory penstock_access penstock_certificates penstock_net penstock_coordinator_calls penstock_view_proto
+  penstock_shared_memory penstock_access penstock_certificates penstock_address penstock_front_door penstock_net penstock_coordinator_calls penstock_view_proto
   penstock_job_order penstock_plan penstock_mix penstock_mix_job penstock_row_coding penstock_batch penstock_base
   penstock_runtime penstock_wire_proto penstock_job_proto penstock_xxhash)
 install(TARGETS ${client_targets}

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "net/access/access_list.h"
 #include "net/call_token.h"
 #include "transport/grpc/grpc_peer.h"
@@ -51,9 +52,36 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 
-// Returns the status of a rule, and counts it if it rejects.
-absl::Status Counted(absl::Status status, const std::shared_ptr<Rejections>& rejections) {
-  if (!status.ok() && rejections != nullptr) rejections->Add(ReasonOf(status));
+void AddTo(Rejections* rejections, RejectionReason reason, const transport::Peer& peer, const absl::Status& status) {
+  if (rejections != nullptr) rejections->Add({reason, peer.Host(), peer.name, std::string(status.message())});
+}
+
+// A flood of commands, such as a script that asks for the status without a pause, takes no calls of the workers and
+// trainers on its host.
+std::string_view KindOf(const RpcLine& rpc) {
+  if (rpc.callers == kByWorker) return "worker";
+  return (rpc.callers & kByTrainer) != 0 ? "trainer" : "command";
+}
+
+// Applies limits and rule. Adds a rejection to `rejections`.
+absl::Status Admit(const RpcRule& rule, CallLimits* limits, Rejections* rejections, const RpcLine& rpc,
+                   std::string_view credential, transport::Peer* peer) {
+  if (rule != nullptr) {
+    absl::Status status = rule(rpc, credential, peer);
+    if (!status.ok()) {
+      AddTo(rejections, ReasonOf(status), *peer, status);
+      return status;
+    }
+  }
+  absl::Status status = limits == nullptr ? absl::OkStatus() : limits->AdmitName(*peer, KindOf(rpc));
+  if (!status.ok()) AddTo(rejections, RejectionReason::kLimit, *peer, status);
+  return status;
+}
+
+// Checks the limit of the host, before anything else takes time.
+absl::Status AdmitHost(CallLimits* limits, Rejections* rejections, const RpcLine& rpc, const transport::Peer& peer) {
+  absl::Status status = limits == nullptr ? absl::OkStatus() : limits->AdmitHost(peer, KindOf(rpc));
+  if (!status.ok()) AddTo(rejections, RejectionReason::kLimit, peer, status);
   return status;
 }
 
@@ -65,15 +93,15 @@ std::string_view DaemonOf(const RpcLine& rpc) { return rpc.rpc == Rpc::kStream ?
 
 absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context, transport::Peer* peer) const {
   *peer = transport::PeerOf(context);
+  PS_RETURN_IF_ERROR(AdmitHost(limits_.get(), rejections_.get(), LineOf(rpc), *peer));
   absl::Status status = CommonProtocol(absl::StrCat("the caller at ", peer->ToString()),
                                        net::ReleaseIn(context.client_metadata()), "the coordinator")
                             .status();
   if (!status.ok()) {
-    if (rejections_ != nullptr) rejections_->Add(RejectionReason::kProtocol);
+    AddTo(rejections_.get(), RejectionReason::kProtocol, *peer, status);
     return status;
   }
-  if (rule_ == nullptr) return absl::OkStatus();
-  return Counted(rule_(LineOf(rpc), net::TokenIn(context.client_metadata()), peer), rejections_);
+  return Admit(rule_, limits_.get(), rejections_.get(), LineOf(rpc), net::TokenIn(context.client_metadata()), peer);
 }
 
 RpcRule RequireCertificate() {
@@ -87,9 +115,10 @@ RpcRule RequireCertificate() {
 }
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
-  if (rule_ == nullptr) return nullptr;
-  return [rule = rule_, rejections = rejections_, line = LineOf(rpc)](std::string_view ticket, transport::Peer* peer) {
-    return Counted(rule(line, ticket, peer), rejections);
+  return [rule = rule_, limits = limits_, rejections = rejections_, line = LineOf(rpc)](
+             std::string_view ticket, transport::Peer* peer) -> absl::Status {
+    PS_RETURN_IF_ERROR(AdmitHost(limits.get(), rejections.get(), line, *peer));
+    return Admit(rule, limits.get(), rejections.get(), line, ticket, peer);
   };
 }
 

@@ -15,7 +15,8 @@
 #include "base/version.h"
 #include "net/call_release.h"
 #include "net/grpc_status.h"
-#include "server/common/rejections.h"
+#include "server/peers/call_limits.h"
+#include "server/peers/rejections.h"
 #include "transport/peer.h"
 
 namespace penstock::server {
@@ -78,18 +79,19 @@ using RecordCall = std::function<void(const transport::Peer& peer, const RpcLine
 // Returns a rule that ends each call over the network with Unauthenticated unless its peer has shown a certificate.
 RpcRule RequireCertificate();
 
-// Checks that the caller has a protocol in common with this process, and applies the rule. Thread-safe. Checks a call
-// once, when it starts, and does not check its messages. A stream's first message has the protocols of its caller
-// (v1::Open), because shared memory carries no metadata.
+// Checks the limits of calls, checks that the caller has a protocol in common with this process, and applies the rule.
+// Thread-safe. Checks a call once, when it starts, and does not check its messages. A stream's first message has the
+// protocols of its caller (v1::Open), because shared memory carries no metadata.
 class RpcGate {
  public:
-  // Counts rejected calls in `rejections`, unless that is null.
-  explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr)
-      : rule_(std::move(rule)), rejections_(std::move(rejections)) {}
+  // Adds rejected calls to `rejections`, and limits calls by `limits`, unless these are null.
+  explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr,
+                   std::shared_ptr<CallLimits> limits = nullptr)
+      : rule_(std::move(rule)), rejections_(std::move(rejections)), limits_(std::move(limits)) {}
 
   // Checks a unary call. Every handler of a unary RPC starts with it. Calls handler(peer), where `peer` is the caller
   // with its name, and returns the reactor that it returns. Ends a rejected call: with FailedPrecondition without a
-  // common protocol, else with the status of the rule.
+  // common protocol, else with the status of the limit or of the rule.
   template <typename Handler>
   grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
     net::AddRelease(context);
@@ -101,7 +103,7 @@ class RpcGate {
     return reactor;
   }
 
-  // Returns the rule for the streams of an RPC, which also counts, or an unset function.
+  // Returns the limits and the rule for the streams of an RPC.
   transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
@@ -110,6 +112,7 @@ class RpcGate {
 
   const RpcRule rule_;
   const std::shared_ptr<Rejections> rejections_;
+  const std::shared_ptr<CallLimits> limits_;
 };
 
 }  // namespace penstock::server

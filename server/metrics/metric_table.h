@@ -75,6 +75,7 @@ enum class Metric : uint8_t {
   kCoordinatorRequests,
   kCoordinatorRejectedRequests,
   kCoordinatorRejectedCalls,
+  kCoordinatorCallerRejections,
   kCoordinatorQueuedRequests,
   kCoordinatorUnstoredRequests,
   kCoordinatorWatchers,
@@ -140,6 +141,7 @@ enum class Metric : uint8_t {
   kWorkerSentBytes,
   kWorkerCompressedRowBytes,
   kWorkerRejectedStreams,
+  kWorkerCallerRejections,
   kWorkerFailedStreams,
   kWorkerJobsServed,
   kWorkerDraining,
@@ -153,7 +155,7 @@ enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
 enum class MetricOwner : uint8_t { kEvery, kCoordinator, kWorker };
 
 struct MetricInfo {
-  static constexpr size_t kMostLabels = 2;
+  static constexpr size_t kMostLabels = 3;
 
   Metric metric = Metric::kCount;
   std::string_view name;  // a counter ends in _total
@@ -161,7 +163,11 @@ struct MetricInfo {
   std::array<std::string_view, kMostLabels> labels;  // names; unused ones are ""
   std::string_view help;                             // one line, without "|"
 
-  size_t label_count() const { return (labels[0].empty() ? 0 : 1) + (labels[1].empty() ? 0 : 1); }
+  size_t label_count() const {
+    size_t count = 0;
+    while (count < kMostLabels && !labels[count].empty()) ++count;
+    return count;
+  }
   MetricOwner owner() const;
 };
 

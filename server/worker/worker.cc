@@ -97,6 +97,7 @@ struct Worker::Parts {
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
+  transport::AdmitPeer admit;  // for the streams of both carriers
   net::RunningServer running;
   std::unique_ptr<transport::SharedMemoryListener> local;  // null: none
   Mutex meter_mutex;
@@ -251,7 +252,7 @@ struct Worker::Parts {
       if (options.tickets != nullptr) {
         listener.needs_ticket = [gate = options.tickets](const transport::Peer& peer) { return gate->Needs(peer); };
       }
-      listener.admit = server::RpcGate(options.rule, shared.rejections).ForStreams(server::Rpc::kStream);
+      listener.admit = admit;
       auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);
@@ -277,7 +278,7 @@ struct Worker::Parts {
     traces->Stop();
     if (local != nullptr) local->StopListening();
     acceptor->CloseAll(absl::UnavailableError("this worker stops"));
-    running.server->Shutdown(std::chrono::system_clock::now());
+    running.Shutdown();
     running.server->Wait();
     acceptor->WhenIdle([this] { Set(&Parts::idle); });
     const bool quiet = WaitFor(&Parts::idle, deadline, true);
@@ -383,16 +384,27 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.executor = parts->executor.get();
   parts->shared.tickets = options.tickets;
   parts->shared.max_sessions = options.max_sessions;
+  parts->shared.streams_of_peer = std::make_unique<server::PeerCounts>(options.limits.sessions);
   parts->shared.compression = options.wire_compression;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
   parts->shared.ahead.parked_rows = RowsForReads(tuning::TuningSetting().requests, threads);
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
-  parts->service = transport::MakeGrpcStreamService(
-      parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections),
-      server::RpcGate(options.rule, parts->shared.rejections).ForStreams(server::Rpc::kStream));
-  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kRows,
-                                                       kMaxClientMessageBytes, options.certificates));
+  const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
+  parts->admit = server::RpcGate(options.rule, parts->shared.rejections, calls).ForStreams(server::Rpc::kStream);
+  parts->service = transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(),
+                                                    LanesOf(options.wire_connections), parts->admit);
+  net::ServerOptions server;
+  server.use = net::ChannelUse::kRows;
+  server.max_receive_bytes = kMaxClientMessageBytes;
+  server.certificates = options.certificates;
+  server.limits = options.limits.connections;
+  server.short_of_memory = server::HasMoreThan(options.limits.memory_bytes);
+  server.on_rejected = server::RejectConnections(parts->shared.rejections);
+  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, std::move(server)));
+  calls->DisconnectBy([weak = std::weak_ptr<net::FrontDoor>(parts->running.door)](const std::string& host) {
+    if (const std::shared_ptr<net::FrontDoor> door = weak.lock()) door->Disconnect(host);
+  });
   parts->options = options;
   PS_RETURN_IF_ERROR(parts->ListenLocally());
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
@@ -431,6 +443,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
       });
   hooks.trace = [self](const v1::TraceOrder& order) { self->traces->Take(order, self->id); };
   hooks.tickets = [self](const v1::TicketRules& rules) { self->TakeTicketRules(rules); };
+  hooks.complete_beat = [self](v1::HeartbeatRequest* beat) {
+    self->shared.rejections->CopyTo(beat->mutable_rejected());
+  };
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());

@@ -18,6 +18,7 @@
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/sources/dataset_files.h"
 #include "server/common/rpc_gate.h"
+#include "server/peers/peer_limits.h"
 #include "server/tickets/ticket_gate.h"
 #include "server/worker/stream/wire_compression.h"
 #include "transport/shared_memory/local_address.h"
@@ -51,6 +52,7 @@ struct WorkerOptions {
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
   server::RpcRule rule = nullptr;  // decides about each stream
+  server::PeerLimits limits;
   // Receives the coordinator's rules for tickets; `rule` applies it. Null: streams show no tickets.
   std::shared_ptr<server::TicketGate> tickets;
   bool tokens = false;  // callers have names: reject plaintext beyond loopback, despite `insecure`

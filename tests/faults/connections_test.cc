@@ -12,6 +12,8 @@
 namespace penstock::faults {
 namespace {
 
+constexpr char kSeveral[] = "rows go by grpc x";  // in the log of workers that use further connections
+
 class ConnectionsTest : public ::testing::Test {
  protected:
   ConnectionsTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
@@ -43,18 +45,12 @@ TEST_F(ConnectionsTest, AWorkerKilledDuringSendsOverSeveralConnectionsCostsNoRow
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   const auto begun = std::chrono::steady_clock::now();
   uint64_t asked = 0, killed_at = 0;
-  std::string carriers;
   support::ReadPlan plan = Plan();
   plan.until = [&] {
     if (++asked % 200 != 0) return false;
     if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(120)) return true;
-    if (killed_at > 0) return asked >= killed_at + 500 && absl::StrContains(cluster.Logs(), "rows go by grpc x");
-    const auto status = cluster.control().Status();
-    if (!status.ok()) return false;
-    for (const auto& job : status->jobs()) {
-      for (const auto& session : job.sessions()) carriers = session.carriers();
-    }
-    if (absl::StrContains(carriers, "grpc x3")) {
+    if (killed_at > 0) return asked >= killed_at + 500;
+    if (absl::StrContains(cluster.Logs(), kSeveral)) {
       cluster.worker(0).process->Signal(SIGKILL);
       killed_at = asked;
     }
@@ -62,8 +58,7 @@ TEST_F(ConnectionsTest, AWorkerKilledDuringSendsOverSeveralConnectionsCostsNoRow
   };
   const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
-  ASSERT_GT(killed_at, 0u) << "no further connections were used; rows came by " << carriers << cluster.Logs();
-  EXPECT_TRUE(absl::StrContains(cluster.Logs(), "rows go by grpc x")) << cluster.Logs();
+  ASSERT_GT(killed_at, 0u) << "no worker used further connections" << cluster.Logs();
 
   support::ProcessCluster one({.worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB"}}, dataset_.roots);
   ASSERT_TRUE(one.control().Submit(dataset_.job).ok()) << one.Logs();

@@ -162,7 +162,7 @@ TEST(Channel, ComesBackSoonAfterTheServerDoes) {
   const Address address = server->address;
   const auto channel = MakeChannel(address.ToString());
   ASSERT_TRUE(GetBlob(channel, 1).ok());
-  server->server->Shutdown();
+  server->Shutdown();
   server->server.reset();
   // Long enough for a growing backoff to exceed the limit below.
   EXPECT_EQ(GetBlob(channel, 1, absl::Seconds(2)).status().code(), absl::StatusCode::kDeadlineExceeded);

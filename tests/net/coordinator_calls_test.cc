@@ -94,7 +94,7 @@ TEST_F(CoordinatorCallsTest, TriesTheNextAddressAfterUnavailableAndRemembersTheO
   EXPECT_TRUE(Status(calls).ok());
   EXPECT_TRUE(Status(calls).ok());
   EXPECT_EQ(other.calls, 2);
-  running.server->Shutdown();
+  running.Shutdown();
   running.server->Wait();
   EXPECT_TRUE(Status(calls).ok());
   EXPECT_EQ(service_.calls, 1);

@@ -146,8 +146,8 @@ class GrpcTransportTest : public testing::Test {
   std::string Serve() {
     auto server = net::StartServer({"127.0.0.1", 0}, {&worker_});
     EXPECT_TRUE(server.ok()) << server.status();
-    server_ = std::move(server->server);
-    return server->address.ToString();
+    running_ = *std::move(server);
+    return running_.address.ToString();
   }
   std::shared_ptr<Client> Connect(const std::string& address) {
     auto client = std::make_shared<Client>();
@@ -157,7 +157,7 @@ class GrpcTransportTest : public testing::Test {
 
   GrpcTransport transport_;
   Worker worker_;  // must outlive the server
-  std::unique_ptr<grpc::Server> server_;
+  net::RunningServer running_;
 };
 
 TEST_F(GrpcTransportTest, MessagesGoBothWaysInOrder) {
@@ -197,15 +197,15 @@ class Grpc final : public Carrier {
  public:
   explicit Grpc(const LaneOffer& offer = {}, const LaneOptions& lanes = {}) : transport_(offer), lanes_(lanes) {}
   ~Grpc() override {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+    if (running_.server != nullptr) running_.Shutdown();
   }
   Transport* transport() override { return &transport_; }
   std::string Listen(StreamAcceptor* acceptor) override {
     service_ = MakeGrpcStreamService(acceptor, &timers_, lanes_);
     auto running = net::StartServer({"127.0.0.1", 0}, {service_.get()});
     EXPECT_TRUE(running.ok()) << running.status();
-    server_ = std::move(running->server);
-    return running->address.ToString();
+    running_ = *std::move(running);
+    return running_.address.ToString();
   }
   std::string Nowhere() override { return "127.0.0.1:1"; }
   Peer::Kind peer_kind() override { return Peer::Kind::kNetwork; }
@@ -216,7 +216,7 @@ class Grpc final : public Carrier {
   const LaneOptions lanes_;
   ThreadPool timers_{1, "test"};
   std::unique_ptr<grpc::Service> service_;  // must outlive the server
-  std::unique_ptr<grpc::Server> server_;
+  net::RunningServer running_;
 };
 
 std::unique_ptr<Carrier> MakeGrpc() { return std::make_unique<Grpc>(); }

@@ -121,6 +121,9 @@ void AddService(const CoordinatorSnapshot& snapshot, MetricSet* out) {
     out->Add(Metric::kCoordinatorRejectedCalls, service.rejections[i],
              {server::NameOf(static_cast<server::RejectionReason>(i))});
   }
+  for (const v1::RejectedCaller& caller : service.callers) {
+    out->Add(Metric::kCoordinatorCallerRejections, caller.count(), {caller.host(), caller.name(), caller.reason()});
+  }
   out->Add(Metric::kCoordinatorQueuedRequests, service.queued);
   out->Add(Metric::kCoordinatorUnstoredRequests, service.unstored);
   out->Add(Metric::kCoordinatorWatchers, service.watchers);

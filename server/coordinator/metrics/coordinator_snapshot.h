@@ -10,8 +10,8 @@
 
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
-#include "server/common/rejections.h"
 #include "server/coordinator/state/coordinator_state.h"
+#include "server/peers/rejections.h"
 
 namespace penstock::coordinator {
 
@@ -25,7 +25,8 @@ struct ServiceCounts {
   Nanos committing = 0;                                              // time with a commit in flight
   uint64_t uncommitted = 0;                                          // changes that are not stored yet
   uint64_t disk_free_bytes = 0, disk_bytes = 0;                      // disk with the state directory; both 0: unknown
-  server::Rejections::Counts rejections = {};                        // calls that the gate rejected
+  server::Rejections::Counts rejections = {};                        // rejected connections and calls
+  google::protobuf::RepeatedPtrField<v1::RejectedCaller> callers;    // their callers
 };
 
 struct CoordinatorSnapshot {

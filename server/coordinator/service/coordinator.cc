@@ -29,7 +29,7 @@ namespace {
 
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
 // Three threads of the coordinator, and those of gRPC.
-constexpr int kThreads = 13;
+constexpr int kThreads = 14;
 
 TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   TicketOptions tickets;
@@ -130,6 +130,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   state_options.may_act = options.may_act;
   state_options.tickets = tickets;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
+  state_options.sessions_of_peer = options.limits.sessions;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
   absl::StatusOr<CoordinatorState> state = CoordinatorState::Restore(state_options, Clock::Real()->Now(), term, stored);
   if (!state.ok()) {
@@ -145,11 +146,19 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), stored.revision() + 1,
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
+  const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
   parts->service = std::make_unique<CoordinatorService>(
       parts->loop.get(), parts->control->clock(), parts->blobs.get(), parts->files.get(),
-      server::RpcGate(options.rule, parts->rejections), options.record_call);
-  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, net::ChannelUse::kCalls,
-                                                       net::kMaxMessageBytes, options.certificates));
+      server::RpcGate(options.rule, parts->rejections, calls), options.record_call, parts->rejections);
+  net::ServerOptions server;
+  server.certificates = options.certificates;
+  server.limits = options.limits.connections;
+  server.short_of_memory = server::HasMoreThan(options.limits.memory_bytes);
+  server.on_rejected = server::RejectConnections(parts->rejections);
+  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, std::move(server)));
+  calls->DisconnectBy([weak = std::weak_ptr<net::FrontDoor>(parts->running.door)](const std::string& host) {
+    if (const std::shared_ptr<net::FrontDoor> door = weak.lock()) door->Disconnect(host);
+  });
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(parts)));
@@ -171,6 +180,7 @@ void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)
                                   snapshot->service.disk_free_bytes = disk.free_bytes;
                                   snapshot->service.disk_bytes = disk.size_bytes;
                                   snapshot->service.rejections = rejections->Get();
+                                  rejections->CopyTo(&snapshot->service.callers);
                                   return CoordinatorMetricsText(*snapshot);
                                 });
                               });
@@ -179,7 +189,12 @@ void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)
 void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_->loop->CheckServing(std::move(done)); }
 
 void Coordinator::GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done) {
-  const bool queued = parts_->loop->Read([done](const CoordinatorState& state, Nanos now) { done(state.Status(now)); });
+  const bool queued =
+      parts_->loop->Read([done, rejections = parts_->rejections](const CoordinatorState& state, Nanos now) {
+        v1::StatusReply reply = state.Status(now);
+        rejections->CopyTo(reply.mutable_rejected());
+        done(std::move(reply));
+      });
   if (!queued) done(absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"));
 }
 
@@ -190,7 +205,7 @@ void Coordinator::Shutdown() {
   parts_->loop->ReleaseWatches();
   // Calls in progress are answered within the grace period. After that, file work that has not begun is dropped, which
   // answers its calls.
-  parts_->running.server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  parts_->running.Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   parts_->files->Stop();
   parts_->running.server->Wait();
   parts_->running.server.reset();

@@ -14,6 +14,8 @@
 #include "net/tls/live_certificates.h"
 #include "penstock/v1/control.pb.h"
 #include "server/common/rpc_gate.h"
+#include "server/peers/peer_limits.h"
+#include "server/peers/rejections.h"
 #include "transport/ownership.h"
 
 namespace penstock::coordinator {
@@ -31,7 +33,8 @@ struct CoordinatorOptions {
   bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
   // The names that may call, with `tokens`: the coordinator then issues tickets. Unset: any name.
   std::function<bool(const std::string& name)> is_known = [](const std::string&) { return true; };
-  uint32_t ticket_hours = 24;                               // lifetime of a ticket
+  uint32_t ticket_hours = 24;  // lifetime of a ticket
+  server::PeerLimits limits;
   server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects

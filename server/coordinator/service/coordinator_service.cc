@@ -45,9 +45,11 @@ template <typename Request>
 constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
                            std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
 
-// Removes the jobs that the caller may not read.
-void OmitOtherJobs(const transport::Peer& caller, v1::StatusReply* status) {
+// Removes the jobs that the caller may not read, and the other callers.
+void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {
   if (caller.jobs.empty()) return;
+  status->clear_rejected();
+  for (v1::WorkerStatus& worker : *status->mutable_workers()) worker.clear_rejected();
   auto* const jobs = status->mutable_jobs();
   jobs->erase(std::remove_if(jobs->begin(), jobs->end(),
                              [&](const v1::StatusReply::JobStatus& job) { return !caller.MayRead(job.name()).ok(); }),
@@ -87,12 +89,18 @@ void CoordinatorService::Record(server::Rpc rpc, const transport::Peer& caller, 
   if (record_call_ != nullptr) record_call_(caller, server::RpcTable()[static_cast<size_t>(rpc)], object, outcome);
 }
 
+void CoordinatorService::Note(const transport::Peer& caller, const absl::Status& status) const {
+  if (!absl::IsResourceExhausted(status) && !absl::IsPermissionDenied(status)) return;
+  rejections_->Add({server::ReasonOf(status), caller.Host(), caller.name, std::string(status.message())});
+}
+
 template <typename Request>
 absl::Status CoordinatorService::CheckJob(server::Rpc rpc, const transport::Peer& caller,
                                           const Request& request) const {
   if constexpr (kNamesJob<Request>) {
     absl::Status may = caller.MayRead(request.job());
     if (!may.ok()) Record(rpc, caller, request.job(), may);
+    Note(caller, may);
     return may;
   } else {
     return absl::OkStatus();
@@ -109,8 +117,9 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Cont
       reactor->Finish(net::ToGrpc(may));
       return reactor;
     }
-    const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
+    const auto done = [this, reactor, reply, caller](const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
+      Note(caller, status);
       reactor->Finish(net::ToGrpc(status));
     };
     loop_->Apply(*request, DeadlineOf(*context), done, caller);
@@ -173,9 +182,10 @@ grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1:
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
   return ReadState(server::Rpc::kGetStatus, context,
-                   [reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                   [this, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      *reply = state.Status(now);
-                     OmitOtherJobs(caller, reply);
+                     rejections_->CopyTo(reply->mutable_rejected());
+                     OmitOthers(caller, reply);
                      return absl::OkStatus();
                    });
 }

@@ -15,6 +15,7 @@
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/store/index_blobs.h"
+#include "server/peers/rejections.h"
 
 namespace penstock::coordinator {
 
@@ -22,11 +23,14 @@ namespace penstock::coordinator {
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
-  // server. `gate` decides about each call.
+  // server. `gate` decides about each call. Adds the callers that the state rejects to `rejections`, which the status
+  // names.
   CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
-                     server::RecordCall record_call = nullptr)
+                     server::RecordCall record_call = nullptr,
+                     std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>())
       : gate_(std::move(gate)),
         record_call_(std::move(record_call)),
+        rejections_(std::move(rejections)),
         loop_(loop),
         clock_(clock),
         blobs_(blobs),
@@ -71,6 +75,8 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Records a control call or a denied job.
   void Record(server::Rpc rpc, const transport::Peer& caller, const std::string& object,
               const absl::Status& outcome) const;
+  // Adds the caller to `rejections_` if the status rejects it.
+  void Note(const transport::Peer& caller, const absl::Status& status) const;
   // Returns PermissionDenied, and records it, if the caller may not read the job that the request names.
   template <typename Request>
   absl::Status CheckJob(server::Rpc rpc, const transport::Peer& caller, const Request& request) const;
@@ -86,6 +92,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
 
   const server::RpcGate gate_;
   const server::RecordCall record_call_;
+  const std::shared_ptr<server::Rejections> rejections_;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;

@@ -17,6 +17,7 @@
 #include "server/coordinator/state/capacity_watch.h"
 #include "server/coordinator/state/index_turns.h"
 #include "server/coordinator/state/ticket_desk.h"
+#include "server/peers/peer_counts.h"
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
@@ -134,6 +135,7 @@ struct StateOptions {
   size_t max_workers = 4096;
   size_t max_jobs = 4096;
   size_t max_sessions = 65536;
+  server::PeerCounts::Limits sessions_of_peer;
   // Limit for one job, because its snapshot travels in one message. net/channel.h accepts up to 64 MiB.
   size_t max_snapshot_bytes = 40 << 20;
   // Limit for the jobs in one reply to a watcher. The next reply contains the rest.

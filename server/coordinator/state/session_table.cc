@@ -85,6 +85,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
   }
   SessionEntry session;
+  PS_ASSIGN_OR_RETURN(session.place, of_peers_.Take(caller));
   session.id = id;
   session.owner = caller;
   session.open = request;

@@ -16,6 +16,7 @@
 #include "pipeline/plan/steps.h"
 #include "server/coordinator/explain/history.h"
 #include "server/coordinator/state/events.h"
+#include "server/peers/peer_counts.h"
 #include "transport/ownership.h"
 #include "transport/peer.h"
 
@@ -23,7 +24,8 @@ namespace penstock::coordinator {
 
 struct SessionEntry {
   std::string id;
-  transport::Peer owner;  // the peer that opened it
+  transport::Peer owner;            // the peer that opened it
+  server::PeerCounts::Place place;  // among the sessions of that peer
   v1::OpenSessionRequest open;
   uint64_t job_uid = 0;
   v1::ReportSessionRequest last;  // last report, without failed workers
@@ -68,7 +70,7 @@ struct SessionEntry {
 // Until these readers had time to do so, only such a reader may open a rank that has no session.
 class SessionTable {
  public:
-  explicit SessionTable(const StateOptions& options) : options_(options) {}
+  explicit SessionTable(const StateOptions& options) : options_(options), of_peers_(options.sessions_of_peer) {}
 
   struct Opening {
     const SessionEntry* session = nullptr;
@@ -151,6 +153,7 @@ class SessionTable {
   static constexpr double kWaits = 0.1;  // fraction of its time
 
   const StateOptions options_;
+  server::PeerCounts of_peers_;
   Nanos last_wait_ = -1;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;

@@ -97,6 +97,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_owned_records(owned[id].records);
     status->set_owned_bytes(static_cast<uint64_t>(owned[id].bytes));
     status->set_milliseconds_since_heartbeat(Milliseconds(now - worker.last_beat));
+    *status->mutable_rejected() = worker.rejected;
     status->set_host(worker.info.host());
     status->set_threads(worker.info.threads());
     status->set_memory_budget_bytes(worker.info.memory_budget_bytes());

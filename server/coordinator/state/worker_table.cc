@@ -12,9 +12,12 @@ using State = v1::WorkerStatus;
 
 namespace {
 
+constexpr int kMostRejected = 16;
+
 // Clears the current load of a worker that is gone, and keeps its totals.
 void ForgetWork(WorkerEntry* worker) {
   worker->load.clear_troubles();
+  worker->rejected.Clear();
   worker->load.set_rows_per_second(0);
   worker->load.set_sessions(0);
   worker->load.set_memory_bytes(0);
@@ -202,6 +205,10 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   worker.last_beat = now;
   worker.lost_since.reset();
   worker.load = request.load();
+  worker.rejected = request.rejected();
+  if (worker.rejected.size() > kMostRejected) {
+    worker.rejected.DeleteSubrange(kMostRejected, worker.rejected.size() - kMostRejected);
+  }
   worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves
   if (request.leaving()) {

@@ -21,6 +21,7 @@ struct WorkerEntry {
   std::string name;                      // display name; unique among workers that send heartbeats
   std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: unknown
   v1::WorkerLoad load;
+  google::protobuf::RepeatedPtrField<v1::RejectedCaller> rejected;  // callers that it rejected
   // LIVE       has ranges and gets tasks
   // DRAINING   has no ranges while a worker is live; answers until it reports that it leaves
   // SUSPECT    as DRAINING; votes removed it, or it died or crashed repeatedly

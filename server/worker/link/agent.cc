@@ -115,6 +115,7 @@ v1::HeartbeatRequest Agent::NextBeat() {
   *request.mutable_load() = hooks_.load();
   request.set_draining(draining_);
   request.set_tickets_version(tickets_version_);
+  if (hooks_.complete_beat) hooks_.complete_beat(&request);
   return request;
 }
 

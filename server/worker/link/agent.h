@@ -35,6 +35,8 @@ struct AgentHooks {
   std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; may repeat a request
   // Receives new rules for tickets. Without keys: the coordinator issues no tickets.
   std::function<void(const v1::TicketRules&)> tickets = nullptr;
+  // Adds what else a heartbeat reports.
+  std::function<void(v1::HeartbeatRequest*)> complete_beat = nullptr;
   std::function<void()> drain;  // an operator requests a drain; called once
   std::function<void()> ready;  // the agent is registered and knows the jobs; called once
 };

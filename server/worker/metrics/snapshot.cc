@@ -60,6 +60,7 @@ WorkerSnapshot TakeSnapshot(const SnapshotParts& parts) {
   AddSettings(parts.host->tuning(), &snapshot);
   AddStreams(parts.shared->sent.Get(), &snapshot.streams);
   snapshot.streams.rejections = parts.shared->rejections->Get();
+  parts.shared->rejections->CopyTo(&snapshot.streams.callers);
   snapshot.streams.failed_streams = parts.shared->failed_streams.load();
   const ThreadPool::Load reads = parts.host->files().load();
   snapshot.busy_read_threads = static_cast<uint64_t>(reads.busy);

@@ -126,6 +126,9 @@ void AddStreams(const WorkerSnapshot& snapshot, MetricSet* out) {
     out->Add(Metric::kWorkerRejectedStreams, streams.rejections[i],
              {server::NameOf(static_cast<server::RejectionReason>(i))});
   }
+  for (const v1::RejectedCaller& caller : streams.callers) {
+    out->Add(Metric::kWorkerCallerRejections, caller.count(), {caller.host(), caller.name(), caller.reason()});
+  }
   out->Add(Metric::kWorkerFailedStreams, streams.failed_streams);
 }
 

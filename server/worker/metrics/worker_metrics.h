@@ -10,8 +10,8 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/loader_stats.h"
-#include "server/common/rejections.h"
 #include "server/metrics/metric_set.h"
+#include "server/peers/rejections.h"
 #include "server/worker/metrics/stage_sums.h"
 
 namespace penstock::worker {
@@ -32,8 +32,9 @@ struct StreamCounts {
   uint64_t compressed_row_bytes = 0;  // size of the compressed rows before compression
   uint64_t granted_rows = 0, fetched_rows = 0;
   uint64_t shared_memory_streams = 0, grpc_streams = 0, other_streams = 0;
-  uint64_t connections = 0;  // streams over gRPC have one or more
-  server::Rejections::Counts rejections = {};
+  uint64_t connections = 0;                                        // streams over gRPC have one or more
+  server::Rejections::Counts rejections = {};                      // rejected connections and streams
+  google::protobuf::RepeatedPtrField<v1::RejectedCaller> callers;  // their callers
   uint64_t failed_streams = 0;
 };
 

@@ -55,7 +55,8 @@ std::shared_ptr<transport::StreamEvents> SessionAcceptor::Accept(std::shared_ptr
     }
   }
   if (session == nullptr) {
-    shared_->rejections->Add(server::ReasonOf(refusal));
+    const transport::Peer peer = stream->peer();
+    shared_->rejections->Add({server::ReasonOf(refusal), peer.Host(), peer.name, std::string(refusal.message())});
     stream->Close(std::move(refusal));
     return std::make_shared<Refused>();
   }

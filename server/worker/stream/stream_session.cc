@@ -156,6 +156,7 @@ void StreamSession::Leave() {
   stream_ = nullptr;
   sent_.Ends();
   if (std::exchange(seated_, false)) shared_->open_sessions.fetch_sub(1);
+  place_ = {};
   const std::function<void(StreamSession*)> ended = std::exchange(ended_, nullptr);
   if (ended) ended(this);
 }

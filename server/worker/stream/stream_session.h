@@ -27,7 +27,8 @@
 #include "base/runtime/strand.h"
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/loader.h"
-#include "server/common/rejections.h"
+#include "server/peers/peer_counts.h"
+#include "server/peers/rejections.h"
 #include "server/tickets/ticket_gate.h"
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/record_reports.h"
@@ -77,6 +78,7 @@ struct SessionShared {
   std::atomic<uint64_t> bytes_sent{0};
   SentCounts sent;
   std::atomic<uint32_t> open_sessions{0};
+  std::unique_ptr<server::PeerCounts> streams_of_peer;  // limits those of one peer; null: no limits
   const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();  // of streams
   std::atomic<uint64_t> failed_streams{0};  // streams with a job that ended with an error
 };
@@ -198,7 +200,8 @@ class StreamSession final : public transport::StreamEvents,
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;
   bool draining_ ABSL_GUARDED_BY(strand_) = false;
-  bool seated_ ABSL_GUARDED_BY(strand_) = false;        // counted in open_sessions
+  bool seated_ ABSL_GUARDED_BY(strand_) = false;  // counted in open_sessions
+  server::PeerCounts::Place place_ ABSL_GUARDED_BY(strand_);
   bool lacks_memory_ ABSL_GUARDED_BY(strand_) = false;  // the last try to open lacked memory for its reserve
   bool over_ ABSL_GUARDED_BY(strand_) = false;          // Close was called, or the client disconnected
   bool closed_ ABSL_GUARDED_BY(strand_) = false;        // OnClosed was called

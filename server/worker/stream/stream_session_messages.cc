@@ -78,7 +78,8 @@ void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
   }
   if (!status.ok()) {
     const bool common = ProtocolFor(*open, shared_->worker_id).ok();
-    shared_->rejections->Add(common ? server::ReasonOf(status) : server::RejectionReason::kProtocol);
+    const auto reason = common ? server::ReasonOf(status) : server::RejectionReason::kProtocol;
+    shared_->rejections->Add({reason, peer_.Host(), peer_.name, std::string(status.message())});
     EndHere(std::move(status));
     return;
   }
@@ -113,7 +114,10 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   PS_ASSIGN_OR_RETURN(SessionCore core,
                       SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
 
-  // Before anything is opened, so that concurrent opens do not exceed the limit.
+  // Before anything is opened, so that concurrent opens do not exceed the limits.
+  if (!seated_ && shared_->streams_of_peer != nullptr) {
+    PS_ASSIGN_OR_RETURN(place_, shared_->streams_of_peer->Take(peer_));
+  }
   if (!seated_ && !TakeSeat()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));

@@ -193,7 +193,7 @@ void FakeCoordinator::Start() {
   auto running = net::StartServer(address_, {this});
   PS_CHECK(running.ok());
   address_ = running->address;
-  server_ = std::move(running->server);
+  running_ = *std::move(running);
 }
 
 void FakeCoordinator::Stop() {
@@ -202,8 +202,8 @@ void FakeCoordinator::Stop() {
     stopping_ = true;
     changed_.NotifyAll();
   }
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
-  server_.reset();
+  if (running_.server != nullptr) running_.Shutdown();
+  running_ = {};
 }
 
 void FakeCoordinator::SetView(const std::vector<plan::ViewWorker>& workers) {

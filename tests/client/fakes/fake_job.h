@@ -91,7 +91,7 @@ class FakeCoordinator final : public v1::Coordinator::Service {
   std::vector<std::string> sessions_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::OpenSessionRequest> opened_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ReportSessionRequest> reports_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<grpc::Server> server_;
+  net::RunningServer running_;
 };
 
 }  // namespace penstock::client

@@ -14,13 +14,13 @@ void FakeWorker::Restart() {
   auto running = net::StartServer(address_, {service_.get()});
   PS_CHECK(running.ok());
   address_ = running->address;
-  server_ = std::move(running->server);
+  running_ = *std::move(running);
 }
 
 void FakeWorker::Kill() {
-  if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now());
-  server_.reset();
+  if (running_.server == nullptr) return;
+  running_.Shutdown();
+  running_ = {};
   service_.reset();
 }
 

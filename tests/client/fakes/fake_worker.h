@@ -40,7 +40,7 @@ class FakeWorker {
   ThreadPool timers_{1, "fake-worker"};
   net::Address address_{"127.0.0.1", 0};
   std::unique_ptr<grpc::Service> service_;
-  std::unique_ptr<grpc::Server> server_;
+  net::RunningServer running_;
 };
 
 }  // namespace penstock::client

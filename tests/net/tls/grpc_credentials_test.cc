@@ -58,13 +58,14 @@ class TlsTest : public ::testing::Test {
     server_side_.Write(authority_, authority_.Issue());
     client_side_.Write(authority_, authority_.Issue({.names = {"DNS:trainer-7"}}));
     server_certificates_ = server_side_.Load(server_side_.server());
-    absl::StatusOr<RunningServer> running =
-        StartServer({"127.0.0.1", 0}, {&service_}, ChannelUse::kCalls, kMaxMessageBytes, server_certificates_);
+    ServerOptions options;
+    options.certificates = server_certificates_;
+    absl::StatusOr<RunningServer> running = StartServer({"127.0.0.1", 0}, {&service_}, std::move(options));
     EXPECT_TRUE(running.ok()) << running.status();
     running_ = *std::move(running);
   }
   ~TlsTest() override {
-    running_.server->Shutdown();
+    running_.Shutdown();
     running_.server->Wait();
   }
 
@@ -156,8 +157,9 @@ TEST_F(TlsTest, ACallerFollowsItsChangedFilesWithTheNextCall) {
 TEST_F(TlsTest, AServerWithoutACaAsksForNoCertificate) {
   NameService service;
   const TlsFiles files = {server_side_.server().cert, server_side_.server().key, ""};
-  const absl::StatusOr<RunningServer> running =
-      StartServer({"127.0.0.1", 0}, {&service}, ChannelUse::kCalls, kMaxMessageBytes, server_side_.Load(files));
+  ServerOptions options;
+  options.certificates = server_side_.Load(files);
+  const absl::StatusOr<RunningServer> running = StartServer({"127.0.0.1", 0}, {&service}, std::move(options));
   ASSERT_TRUE(running.ok()) << running.status();
   const auto channel =
       MakeChannel(running->address.ToString(), ChannelUse::kCalls, {client_side_.Load(client_side_.server())});
@@ -174,7 +176,7 @@ TEST_F(TlsTest, ACallerThatHadAnAnswerGetsNoAdviceAboutFlags) {
     return error;
   });
   EXPECT_EQ(*Call(&calls), "none");
-  running->server->Shutdown();
+  running->Shutdown();
   running->server->Wait();
   EXPECT_EQ(Call(&calls).status().code(), absl::StatusCode::kUnavailable);
 }

@@ -79,13 +79,14 @@ class RpcGateTest : public ::testing::Test {
     coordinator_ = *std::move(coordinator);
     service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {},
                                                 server::RpcGate(rule, rejections_).ForStreams(server::Rpc::kStream));
-    absl::StatusOr<net::RunningServer> worker =
-        net::StartServer({"127.0.0.1", 0}, {service_.get()}, net::ChannelUse::kRows);
+    net::ServerOptions rows;
+    rows.use = net::ChannelUse::kRows;
+    absl::StatusOr<net::RunningServer> worker = net::StartServer({"127.0.0.1", 0}, {service_.get()}, std::move(rows));
     EXPECT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
   }
   ~RpcGateTest() override {
-    worker_.server->Shutdown();
+    worker_.Shutdown();
     worker_.server->Wait();
     coordinator_.reset();
     std::filesystem::remove_all(state_dir_);

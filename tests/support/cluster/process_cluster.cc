@@ -109,8 +109,9 @@ void ProcessCluster::WaitForPort(const std::string& port_file, std::string* port
 
 void ProcessCluster::StartCoordinator(const std::string& listen) {
   const std::string config = folder_.File("coordinator.textproto");
-  PS_CHECK(WriteFileAtomically(config, absl::StrCat("coordinator_settings { heartbeat_ms: ", options_.heartbeat_ms,
-                                                    " dead_after_ms: ", options_.dead_after_ms, " }\n"))
+  PS_CHECK(WriteFileAtomically(
+               config, absl::StrCat("coordinator_settings { heartbeat_ms: ", options_.heartbeat_ms,
+                                    " dead_after_ms: ", options_.dead_after_ms, " }\n", options_.coordinator_config))
                .ok());
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
   std::vector<std::string> arguments = {PENSTOCKD, "coordinator", "--config",        config,        "--listen",

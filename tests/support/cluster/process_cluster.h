@@ -45,8 +45,9 @@ struct ProcessClusterOptions {
   bool shared_memory = true;  // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
-  net::TlsFiles tls = {};       // the test's own files, to reach a coordinator with TLS
-  std::string token_file = {};  // the test's own token, which must be an operator's
+  std::string coordinator_config = {};  // further fields of the coordinator's configuration file
+  net::TlsFiles tls = {};               // the test's own files, to reach a coordinator with TLS
+  std::string token_file = {};          // the test's own token, which must be an operator's
 };
 
 class ProcessCluster {

@@ -17,6 +17,7 @@
 #include "tests/server/coordinator/control_loop_harness.h"
 #include "tests/server/coordinator/state_harness.h"
 #include "tests/server/metrics/metrics_text.h"
+#include "tests/server/metrics/rejected_caller.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -122,9 +123,11 @@ TEST(CoordinatorMetrics, HaveEachMetricOfTheTable) {
   fleet.h.ReportBad("worker0", "train", {bad});
   CoordinatorSnapshot snapshot = SnapshotOf(*fleet.h.state, fleet.h.now);
   snapshot.service.disk_bytes = 1000;
+  *snapshot.service.callers.Add() = server::Caller("10.0.0.9", "", "limit", 7);
   ASSERT_EQ(snapshot.explanations.size(), 1u);
   snapshot.explanations[0].set_workers_needed(3);
   const MetricsText text(CoordinatorMetricsText(snapshot));
+  EXPECT_EQ(text.Value("penstock_coordinator_caller_rejections{host=\"10.0.0.9\",name=\"\",reason=\"limit\"}"), 7);
   ExpectAllOf(MetricOwner::kCoordinator, text);
   EXPECT_EQ(text.Value("penstock_workers{state=\"live\"}"), 1);
   EXPECT_EQ(text.Value("penstock_workers{state=\"dead\"}"), 0);

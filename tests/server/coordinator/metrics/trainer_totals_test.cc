@@ -100,7 +100,11 @@ TEST(TrainerTotals, DoNotCountTwiceWhatASessionReportedBeforeItResumed) {
   ASSERT_TRUE(opening.ok()) << opening.status();
   ASSERT_NE(opening->session, nullptr) << opening->wait;
   Trainer resumed(&totals);
-  resumed.session = *opening->session;
+  resumed.session.id = opening->session->id;
+  resumed.session.open = opening->session->open;
+  resumed.session.job_uid = opening->session->job_uid;
+  resumed.session.last_report = opening->session->last_report;
+  resumed.session.reports = opening->session->reports;
   resumed.Report(60 * kSecond, 1.5, 15);
   EXPECT_EQ(totals.ranks().at({"train", 0}).sums.rows, 150u) << "the steps while no report arrived count";
   resumed.Report(61 * kSecond, 2, 17);

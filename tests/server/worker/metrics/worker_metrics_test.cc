@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/worker/stream/sent_counts.h"
 #include "tests/server/metrics/metrics_text.h"
+#include "tests/server/metrics/rejected_caller.h"
 
 namespace penstock::worker {
 namespace {
@@ -38,9 +39,12 @@ TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
   snapshot.folders = {{"state", 10, 100}, {"disk_cache", 0, 0}};
   snapshot.coordinator_age = 3 * kSecond / 2;
   snapshot.streams.rejections[1] = 5;
+  *snapshot.streams.callers.Add() = server::Caller("10.0.0.9", "alice", "unauthenticated", 5);
   const MetricsText text(WorkerMetricsText(snapshot));
   EXPECT_EQ(text.Value("penstock_worker_rejected_streams_total{reason=\"unauthenticated\"}"), 5);
   EXPECT_FALSE(text.Has("penstock_worker_rejected_streams_total{reason=\"limit\"}")) << "none occurred";
+  EXPECT_EQ(
+      text.Value("penstock_worker_caller_rejections{host=\"10.0.0.9\",name=\"alice\",reason=\"unauthenticated\"}"), 5);
   ExpectAllOf(MetricOwner::kWorker, text);
   EXPECT_EQ(text.Value("penstock_worker_rows_total"), 70);
   EXPECT_EQ(text.Value("penstock_worker_job_rows_total{job=\"train\"}"), 70);
