@@ -36,6 +36,9 @@ void ConnectionTable::RemoveClosed(IsOpen is_open) {
 }
 
 std::string ConnectionTable::Admit(const std::string& host, Nanos now, IsOpen is_open) {
+  std::erase_if(blocked_, [now](const auto& entry) { return entry.second <= now; });
+  if (blocked_.contains(host))
+    return absl::StrCat(host, " is rejected for some seconds, because it flooded this process");
   if (!new_ones_.Take(host, now)) {
     return absl::StrCat(host, " opens more than ", limits_.per_second,
                         " connections a second, the most that limits.connections_per_second allows");
@@ -55,6 +58,8 @@ std::string ConnectionTable::Admit(const std::string& host, Nanos now, IsOpen is
   return absl::StrCat("there are ", open_.size(), " open connections, three quarters of the open files that this ",
                       "process may have (ulimit -n); ", most->first, " has the most, ", most->second);
 }
+
+void ConnectionTable::Block(const std::string& host, Nanos until) { blocked_[host] = until; }
 
 void ConnectionTable::Add(const Connection& connection, const std::string& host) {
   if (const auto before = open_.find(connection.fd); before != open_.end()) Remove(before);

@@ -37,6 +37,8 @@ class ConnectionTable {
 
   // Decides about a new connection of `host`. Returns "" if the server accepts it, otherwise the reason in words.
   std::string Admit(const std::string& host, Nanos now, IsOpen is_open);
+  // Rejects new connections of the host until then.
+  void Block(const std::string& host, Nanos until);
   // Adds an accepted connection. It replaces one with the same descriptor, which must have closed.
   void Add(const Connection& connection, const std::string& host);
   // Returns the connections of the host, also some that have closed.
@@ -68,6 +70,7 @@ class ConnectionTable {
   const ConnectionLimits limits_;
   RateTable new_ones_;
   std::unordered_map<int, Entry> open_;     // by descriptor
+  std::map<std::string, Nanos> blocked_;    // by host
   std::map<std::string, uint32_t> counts_;  // by host
   Nanos checked_ = 0;
   bool compares_ = false;  // LargestSender has been called since ForgetReceived

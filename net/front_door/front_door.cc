@@ -25,10 +25,11 @@
 namespace penstock::net {
 namespace {
 
-constexpr int kPauseMs = 100;               // after the process has run out of descriptors
-constexpr int kLookMs = 250;                // between two looks at the memory
-constexpr uint64_t kManyBytes = 128 << 10;  // of a connection between two looks. Callers send less, except for indexes
-constexpr int kAcceptsAtOnce = 64;          // so that a flood at one address does not delay the others
+constexpr Nanos kBlocked = 5 * kSecond, kBlockedSender = kSecond;
+constexpr int kPauseMs = 100;              // after the process has run out of descriptors
+constexpr int kLookMs = 100;               // between two looks at the memory
+constexpr uint64_t kManyBytes = 64 << 10;  // of a connection between two looks. Callers send less, except for indexes
+constexpr int kAcceptsAtOnce = 64;         // so that a flood at one address does not delay the others
 
 // Returns an identity of the socket, or 0 if `fd` is none.
 uint64_t SocketOf(int fd) {
@@ -223,6 +224,7 @@ bool FrontDoor::AcceptFrom(int listener, const std::function<void(int fd)>& acce
 void FrontDoor::Disconnect(const std::string& host) {
   MutexLock lock(&mutex_);
   for (const ConnectionTable::Connection& connection : table_.Of(host)) ShutDown(connection);
+  table_.Block(host, Clock::Real()->Now() + kBlocked);
 }
 
 void FrontDoor::CloseLargestSender() {
@@ -235,9 +237,13 @@ void FrontDoor::CloseLargestSender() {
   }
   if (!sender || sender->bytes < kManyBytes) return;
   ShutDown(sender->connection);
+  {
+    MutexLock lock(&mutex_);
+    table_.Block(sender->host, Clock::Real()->Now() + kBlockedSender);
+  }
   if (options_.on_rejected == nullptr) return;
   options_.on_rejected(sender->host, absl::StrCat(sender->host, " sent ", sender->bytes,
-                                                  " bytes within a quarter of a second while the process had more "
+                                                  " bytes within a tenth of a second while the process had more "
                                                   "memory than limits.memory_bytes allows"));
 }
 

@@ -31,8 +31,8 @@ struct FrontDoorOptions {
   // A connection is lost if its peer does not acknowledge sent bytes in this time.
   std::chrono::milliseconds acknowledged_within{3000};
   // Returns whether the process has less memory than it needs. gRPC 1.51 keeps all headers of a call, however many
-  // frames of them arrive. While this returns true, the door closes the connection that sends the most, four times a
-  // second. Called on the door's thread. Unset: never.
+  // frames of them arrive. While this returns true, the door closes the connection that sends the most, ten times a
+  // second, and rejects its host for a second. Called on the door's thread. Unset: never.
   std::function<bool()> short_of_memory = nullptr;
 };
 
@@ -52,7 +52,8 @@ class FrontDoor {
   // does not block. Call it once. ResourceExhausted: the system refuses the thread.
   absl::Status Open(std::function<void(int fd)> accept);
 
-  // Closes all connections of a host that the door has accepted. Any thread may call it.
+  // Closes all connections of a host that the door has accepted, and rejects its connections for the next 5 s. Any
+  // thread may call it.
   void Disconnect(const std::string& host);
 
  private:

@@ -24,7 +24,7 @@ CallLimits::CallLimits(uint32_t per_second, const Clock* clock)
       clock_(clock),
       hosts_(per_second, per_second * kBurstSeconds),
       names_(per_second, per_second * kBurstSeconds),
-      rejections_(per_second, per_second * kBurstSeconds) {}
+      rejections_(per_second, per_second) {}
 
 void CallLimits::DisconnectBy(std::function<void(const std::string& host)> disconnect) {
   MutexLock lock(&mutex_);

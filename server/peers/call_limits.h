@@ -21,8 +21,8 @@ class CallLimits {
  public:
   explicit CallLimits(uint32_t per_second, const Clock* clock = Clock::Real());
 
-  // Calls disconnect(host) each time a host has been rejected as often as it may call: rejected calls also take the
-  // daemon's time. `disconnect` runs within AdmitHost, and must not block.
+  // Calls disconnect(host) while a host is rejected more than `per_second` times a second, because rejected calls also
+  // take the daemon's time. `disconnect` runs within AdmitHost, and must not block.
   void DisconnectBy(std::function<void(const std::string& host)> disconnect);
 
   // Counts a call of the peer's host. `kind` names the calls that share a limit, so that one kind of process on a host

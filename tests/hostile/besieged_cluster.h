@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "net/tls/client_security.h"
 #include "penstock/v1/control.pb.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/cluster/process_cluster.h"
@@ -20,11 +21,19 @@ namespace penstock::hostile {
 // One coordinator and one worker, each with an HTTP port. Prints the logs if a step of the setup fails.
 class BesiegedCluster {
  public:
+  enum class Security { kPlaintext, kTls, kRoles };  // kRoles: TLS, and the names of kNames
+
+  // With kRoles: an operator, a worker, the honest trainer, and its attackers: a trainer of the same job and a worker.
+  static constexpr const char* kNames[] = {"ops", "nodes", "alice", "mallory", "rogue"};
+
   // `limits` are the fields of v1::LimitsConfig, for both daemons.
-  BesiegedCluster(bool tls, const std::string& limits);
+  BesiegedCluster(Security security, const std::string& limits);
   ~BesiegedCluster();
 
-  bool tls() const { return tls_; }
+  bool tls() const { return security_ != Security::kPlaintext; }
+  const v1::JobSpec& job() const { return dataset_.job; }
+  // What a client of this name needs for a connection. Only with kRoles.
+  net::ClientSecurity SecurityOf(const std::string& name) const;
   uint16_t coordinator_port() const;
   uint16_t worker_port();
   uint16_t coordinator_http() const { return http_ports_[0]; }
@@ -36,14 +45,15 @@ class BesiegedCluster {
   // Expects that the trainer gets the rows of an undisturbed run without a long wait, that health checks are answered,
   // and that the daemons stay in their memory. Prints the longest waits under the name `attack_name`.
   void Besiege(const std::string& attack_name, const std::function<void(const std::atomic<bool>& over)>& attack);
-  // Waits until the coordinator's status, or that of its worker, names kAttacker as rejected for this reason.
+  // Waits until the coordinator's status, or that of its worker, names the attacker as rejected for this reason.
   void ExpectNamed(const std::string& by, const std::string& reason);
 
  private:
   std::vector<std::string> Flags(const std::string& side) const;
+  void WriteTokens();
   void FindHttpPorts();
 
-  const bool tls_;
+  const Security security_;
   support::TempFolder folder_;
   support::TestDataset dataset_;
   support::TestAuthority authority_;

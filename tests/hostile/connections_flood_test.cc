@@ -17,6 +17,9 @@ namespace {
 
 class ConnectionsFlood : public ::testing::TestWithParam<bool> {
  protected:
+  static BesiegedCluster::Security Wire() {
+    return GetParam() ? BesiegedCluster::Security::kTls : BesiegedCluster::Security::kPlaintext;
+  }
   static void WaitUntilOver(const std::atomic<bool>& over) {
     support::WaitUntil([&] { return over.load(); }, std::chrono::minutes(5));
   }
@@ -30,7 +33,7 @@ class ConnectionsFlood : public ::testing::TestWithParam<bool> {
 constexpr char kBeginOfTls[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", kBeginOfHttp2[] = "PRI * HTTP/2.0\r\n";
 
 TEST_P(ConnectionsFlood, TwoThousandHalfOpenHandshakes) {
-  BesiegedCluster cluster(GetParam(), "connections_per_host: 300 connections_per_second: 1000 handshake_seconds: 2");
+  BesiegedCluster cluster(Wire(), "connections_per_host: 300 connections_per_second: 1000 handshake_seconds: 2");
   const std::vector<uint16_t> ports = {cluster.coordinator_port(), cluster.worker_port()};
   std::vector<RawPeer> peers;
   cluster.Besiege("half-open handshakes", [&](const std::atomic<bool>& over) {
@@ -47,7 +50,7 @@ TEST_P(ConnectionsFlood, TwoThousandHalfOpenHandshakes) {
 }
 
 TEST_P(ConnectionsFlood, AThousandSlowClientsOfTheHttpPorts) {
-  BesiegedCluster cluster(GetParam(), "");
+  BesiegedCluster cluster(Wire(), "");
   cluster.Besiege("slow HTTP clients", [&](const std::atomic<bool>& over) {
     std::vector<RawPeer> peers;
     const std::string head = "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ";

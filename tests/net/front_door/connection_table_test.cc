@@ -92,6 +92,14 @@ TEST_F(ConnectionTableTest, ClosedConnectionsAreForgottenOnceASecond) {
   EXPECT_EQ(table_.size(), 1u);
 }
 
+TEST_F(ConnectionTableTest, ABlockedHostMayConnectAgainLater) {
+  table_.Block("a", now_ + kSecond);
+  EXPECT_THAT(Open("a"), HasSubstr("a is rejected for some seconds"));
+  EXPECT_EQ(Open("b"), "");
+  now_ += kSecond;
+  EXPECT_EQ(Open("a"), "");
+}
+
 TEST_F(ConnectionTableTest, FindsTheConnectionThatSendsTheMostBetweenTwoCalls) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Open("a"), "");
   std::map<uint64_t, uint64_t> received = {{100, 1000}, {101, 50}, {102, 0}};

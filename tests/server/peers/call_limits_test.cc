@@ -60,10 +60,10 @@ TEST_F(CallLimitsTest, CallsWithinTheProcessHaveNoLimit) {
   }
 }
 
-TEST_F(CallLimitsTest, AHostThatContinuesAfterItsRejectionsIsDisconnected) {
+TEST_F(CallLimitsTest, AHostThatIsRejectedMoreOftenThanItMayCallIsDisconnected) {
   std::vector<std::string> disconnected;
   limits_.DisconnectBy([&](const std::string& host) { disconnected.push_back(host); });
-  for (int i = 0; i < 40; ++i) limits_.AdmitHost(Peer::Network("10.0.0.7:1"), "command").IgnoreError();
+  for (int i = 0; i < 22; ++i) limits_.AdmitHost(Peer::Network("10.0.0.7:1"), "command").IgnoreError();
   EXPECT_TRUE(disconnected.empty());
   limits_.AdmitHost(Peer::Network("10.0.0.7:1"), "command").IgnoreError();
   EXPECT_THAT(disconnected, ElementsAre("10.0.0.7"));
