@@ -9,6 +9,7 @@ from chart import config, example, of_kind, render, selects, workload, workloads
 PERMITTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
 # A daemon ends within 5 s after its drain, plus 2 s for its last message (docs/operations.md).
 END_SECONDS = 7
+STABLE_LABELS = {f"app.kubernetes.io/{name}" for name in ("name", "instance", "component")}
 
 
 def test_containers_are_restricted(both):
@@ -103,7 +104,10 @@ def test_workers_with_disks_are_a_stateful_set(name, kind):
 def test_selectors_match_exactly_their_pods(objects):
     for each in workloads(objects):
         assert selects(each.spec["selector"], each.labels)
+        # Kubernetes does not change the selector of a workload, so it has no version.
+        assert set(each.spec["selector"]["matchLabels"]) == STABLE_LABELS
     for found in of_kind(objects, "PodDisruptionBudget"):
+        assert set(found["spec"]["selector"]["matchLabels"]) == STABLE_LABELS
         matched = [each.role for each in workloads(objects) if selects(found["spec"]["selector"], each.labels)]
         assert matched == ["worker"]
     for found in of_kind(objects, "Service"):
