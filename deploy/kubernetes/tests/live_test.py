@@ -1,5 +1,6 @@
 """Real daemons run the rendered command lines, with folders of the test in place of the mounts, and ports of localhost."""
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import pytest
 from chart import ROOT, config, example, render, workload
 
 PROGRAMS = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build/release/bin"))
-pytestmark = pytest.mark.skipif(not (PROGRAMS / "penstockd").exists(), reason=f"{PROGRAMS} has no penstockd; ./run build")
+pytestmark = pytest.mark.skipif(not (PROGRAMS / "make_demo_dataset").exists(), reason=f"{PROGRAMS} has no programs; ./run test")
 PATIENCE = 60
 # The kubelet verifies no certificate.
 UNVERIFIED = ssl.create_default_context()
@@ -129,17 +130,17 @@ def write_certificates(folder, daemons, names):
 
 
 def write_tokens(folder, daemons):
-    """Writes the files of the Secrets with their modes. Returns the token of an operator."""
-    tokens = {}
-    for role in ("operator", "worker"):
-        command = [PROGRAMS / "penstock", "token", role, "--role", role, "--file", folder / "tokens"]
-        tokens[role] = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    files = [(each.file("/etc/penstock/tokens", "tokens"), (folder / "tokens").read_text()) for each in daemons]
-    files.append((daemons[1].file("/etc/penstock/token", "token"), tokens["worker"]))
-    for file, text in files:
-        file.write_text(text)
+    """Writes the files of the Secrets with their modes, and NAME.token of an operator, a trainer and a viewer."""
+    for name in ("operator", "trainer", "viewer", "worker"):
+        command = [PROGRAMS / "penstock", "token", name, "--role", name, "--file", folder / "tokens"]
+        if name == "trainer":
+            command += ["--jobs", "demo"]
+        (folder / f"{name}.token").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    secrets = [(each.file("/etc/penstock/tokens", "tokens"), "tokens") for each in daemons]
+    secrets.append((daemons[1].file("/etc/penstock/token", "token"), "worker.token"))
+    for file, source in secrets:
+        file.write_bytes((folder / source).read_bytes())
         file.chmod(0o440)
-    return tokens["operator"]
 
 
 def start(daemons):
@@ -170,15 +171,28 @@ def test_certificates(pods, tmp_path, name):
     stop(daemons)
 
 
-def test_tokens_and_metrics(pods, tmp_path):
+def test_tokens(pods, tmp_path):
     daemons = pods(render(example("shared-memory"), "--set", "worker.sharedMemory.enabled=false"))
-    write_certificates(tmp_path, daemons, ["localhost", daemons[1].workload.flag("tls-name")])
-    token = write_tokens(tmp_path, daemons)
+    coordinator, worker = daemons
+    write_certificates(tmp_path, daemons, ["localhost", worker.workload.flag("tls-name")])
+    write_tokens(tmp_path, daemons)
+    data = Path(worker.translate("/data/imagenet"))
+    subprocess.run([PROGRAMS / "make_demo_dataset", data, "40", "2"], check=True, capture_output=True)
     start(daemons)
+
+    viewer = (tmp_path / "viewer.token").read_text().strip()
     for each in daemons:
         assert each.get("/metrics")[0] == 401
-        assert each.get("/metrics", token)[0] == 200
-    assert "\npenstock_workers_wanted 1\n" in daemons[0].get("/metrics", token)[1]
-    (tmp_path / "operator.token").write_text(token)
-    assert "penstock-worker-0" in daemons[0].penstock("workers", PENSTOCK_TOKEN_FILE=str(tmp_path / "operator.token"))
+        assert each.get("/metrics", viewer)[0] == 200
+    assert "\npenstock_workers_wanted 1\n" in coordinator.get("/metrics", viewer)[1]
+
+    def command(name, *arguments):
+        # The callers have a token, the CA, and no certificate.
+        own = {"PENSTOCK_TOKEN_FILE": str(tmp_path / f"{name}.token"), "PENSTOCK_TLS_CERT": "", "PENSTOCK_TLS_KEY": ""}
+        return coordinator.penstock(*arguments, **own)
+
+    job = tmp_path / "demo.textproto"
+    command("operator", "init", f"{data}/*", "--name", "demo", "--index-dir", str(tmp_path), "--out", str(job))
+    command("operator", "submit", str(job))
+    assert json.loads(command("trainer", "read", "demo", "--batch-size", "8", "--json"))["rows"] == 40
     stop(daemons)
