@@ -49,6 +49,7 @@ PENSTOCK_HELM=$home/helm-$helm_version/helm
 if [ ! -x "$PENSTOCK_HELM" ]; then
   go=$(new_go)
   GOBIN=${PENSTOCK_HELM%/*} "$go" install "helm.sh/helm/v3/cmd/helm@$helm_version"
+  rm -rf "${home:?}/$go_version"
 fi
 
 export PENSTOCK_HELM PYTHONDONTWRITEBYTECODE=1
