@@ -28,7 +28,7 @@ namespace {
 constexpr Nanos kBlocked = 5 * kSecond, kBlockedSender = kSecond;
 constexpr int kPauseMs = 100;              // after the process has run out of descriptors
 constexpr int kLookMs = 100;               // between two looks at the memory
-constexpr uint64_t kManyBytes = 64 << 10;  // of a connection between two looks. Callers send less, except for indexes
+constexpr uint64_t kManyBytes = 64 << 10;  // A caller sends less between two looks, except for indexes
 constexpr int kAcceptsAtOnce = 64;         // so that a flood at one address does not delay the others
 
 // Returns an identity of the socket, or 0 if `fd` is none.

@@ -111,7 +111,7 @@ TEST_F(ConnectionTableTest, FindsTheConnectionThatSendsTheMostBetweenTwoCalls) {
   EXPECT_EQ(sender->connection.socket, 101u);
   EXPECT_EQ(sender->host, "a");
   EXPECT_EQ(sender->bytes, 500u);
-  EXPECT_FALSE(table_.LargestSender(of)) << "nobody sent anything";
+  EXPECT_FALSE(table_.LargestSender(of)) << "no connection has sent more";
   received[102] = 700;
   table_.ForgetReceived();
   EXPECT_FALSE(table_.LargestSender(of));

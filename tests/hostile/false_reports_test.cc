@@ -1,4 +1,4 @@
-// Callers with valid tokens that lie: about workers, about records, and about who they are.
+// Callers with valid tokens and false reports: about workers, about records, and in the name of another caller.
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
@@ -45,16 +45,16 @@ class Caller {
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
 };
 
-class Lies : public ::testing::Test {
+class FalseReports : public ::testing::Test {
  protected:
   BesiegedCluster cluster_{BesiegedCluster::Security::kRoles, "sessions_per_name: 200"};
 };
 
-TEST_F(Lies, ATrainerWithTwoHundredSessionsCannotRemoveAWorkerOrARecord) {
+TEST_F(FalseReports, ATrainerWithTwoHundredSessionsCannotRemoveAWorkerOrARecord) {
   const std::string worker = cluster_.Status().workers(0).id();
   const uint64_t uid = cluster_.processes().control().GetJob(cluster_.job().name())->uid();
   Caller mallory(cluster_, "mallory");
-  cluster_.Besiege("lies about a worker and its records", [&](const std::atomic<bool>& over) {
+  cluster_.Besiege("false reports about a worker and its records", [&](const std::atomic<bool>& over) {
     std::vector<std::string> sessions;
     v1::OpenSessionRequest open;
     open.set_job(cluster_.job().name());
@@ -94,10 +94,10 @@ TEST_F(Lies, ATrainerWithTwoHundredSessionsCannotRemoveAWorkerOrARecord) {
   EXPECT_EQ(status.rejected(0).name(), "mallory");
 }
 
-TEST_F(Lies, AWorkerCannotSpeakForAnotherName) {
+TEST_F(FalseReports, AWorkerCannotSpeakForAnotherName) {
   const v1::WorkerStatus victim = cluster_.Status().workers(0);
   Caller rogue(cluster_, "rogue");
-  cluster_.Besiege("heartbeats in another's name", [&](const std::atomic<bool>& over) {
+  cluster_.Besiege("heartbeats of a worker with another name", [&](const std::atomic<bool>& over) {
     while (!over) {
       v1::HeartbeatRequest beat;
       beat.set_id(victim.id());
