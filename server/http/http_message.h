@@ -12,15 +12,17 @@
 namespace penstock::server {
 
 struct HttpRequest {
-  std::string method;  // "GET" or "HEAD"; the server omits the body of the answer to HEAD
-  std::string path;    // "/healthz", as sent: percent-encoding is not decoded
-  std::string query;   // the text after "?", as sent
+  std::string method;      // "GET" or "HEAD"; the server omits the body of the answer to HEAD
+  std::string path;        // "/healthz", as sent: percent-encoding is not decoded
+  std::string query;       // the text after "?", as sent
+  std::string token = {};  // shown in the field Authorization, or that of the session in the cookie; "": none
 };
 
 struct HttpAnswer {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = {};
+  std::vector<std::pair<std::string, std::string>> fields = {};  // further fields of the head: name, value
 };
 
 // Sends the answer to one request. The first call counts; later ones do nothing. Any thread may call it, also after the

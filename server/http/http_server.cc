@@ -9,6 +9,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address_v4.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -92,6 +94,16 @@ bool SplitTarget(std::string target, HttpRequest* request) {
   return true;
 }
 
+// Returns whether the value of a field Host is `name`, a name of this host in any network, or an IP address.
+bool IsOwnHost(const std::string& field, const std::string& name) {
+  std::string host = absl::AsciiStrToLower(field);
+  if (absl::StartsWith(host, "[")) return true;
+  host = host.substr(0, host.find(':'));
+  error_code error;
+  asio::ip::make_address_v4(host, error);
+  return !error || host == "localhost" || absl::EndsWith(host, ".localhost") || host == absl::AsciiStrToLower(name);
+}
+
 class Connection;
 
 // What the connections of a server share. All of it belongs to the server's thread.
@@ -99,7 +111,11 @@ struct Shared {
   HttpLimits limits;
   HttpRoutes routes;
   std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit;
-  std::optional<HttpTls> tls;  // set at the start
+  std::shared_ptr<const HttpSessions> sessions;  // null: none
+  std::optional<HttpTls> tls;                    // set at the start
+  // Not empty: the server trusts its host. Then it rejects requests whose field Host has another name than this one. A
+  // web site may give its own name the address of the host, and would read the pages in the browser of a user here.
+  std::string only_host;
   // Replies that outlive the server keep it alive.
   std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
   std::set<std::shared_ptr<Connection>> open;
@@ -191,7 +207,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     request.method = std::string(head.method_string());
     const std::string target(head.target());
     const auto authorization = head[http::field::authorization];
-    const std::string token(net::TokenInField({authorization.data(), authorization.size()}));
+    request.token = std::string(net::TokenInField({authorization.data(), authorization.size()}));
+    if (request.token.empty() && shared_->sessions != nullptr) {
+      const auto cookies = head[http::field::cookie];
+      request.token = shared_->sessions->TokenOf({cookies.data(), cookies.size()});
+    }
+    const std::string host(head[http::field::host]);
     const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
     const bool has_host = head.version() < 11 || head.count(http::field::host) == 1;
     keep_alive_ = parser_->keep_alive() && !has_body;
@@ -212,8 +233,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       return Send(TextAnswer(404, absl::StrCat("there is nothing at this path; there is:\n",
                                                absl::StrJoin(shared_->routes.Paths(), "\n"))));
     }
+    if (!route_->open && !shared_->only_host.empty() && !host.empty() && !IsOwnHost(host, shared_->only_host)) {
+      return Send(
+          TextAnswer(421, "the field Host has a name that is not of this host; use localhost or an IP address"));
+    }
     if (shared_->admit != nullptr && !route_->open) {
-      const absl::Status may = shared_->admit(token, wire_.shown());
+      const absl::Status may = shared_->admit(request.token, wire_.shown());
       if (!may.ok()) return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
     }
     EndBy(since_ + route_->timeout);
@@ -251,7 +276,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                          answer.status == 405   ? "Allow: GET, HEAD\r\n"
                          : answer.status == 401 ? "WWW-Authenticate: Bearer\r\n"
                                                 : "",
-                         keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
+                         keep_alive_ ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
+    for (const auto& [name, value] : answer.fields) absl::StrAppend(&head_, name, ": ", value, "\r\n");
+    head_ += "\r\n";
     body_ = head_only_ ? std::string() : std::move(answer.body);
     sending_ = body_.size();
     shared_->answer_bytes += sending_;
@@ -463,6 +490,10 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions&
   auto parts = std::make_unique<Parts>();
   parts->shared.limits = options.limits;
   parts->shared.admit = options.admit;
+  parts->shared.sessions = options.sessions;
+  if (options.certificates == nullptr && options.admit == nullptr && wanted.IsLoopback()) {
+    parts->shared.only_host = wanted.host;
+  }
   parts->shared.routes = std::move(routes);
   parts->shared.tls.emplace(options.certificates);
   PS_RETURN_IF_ERROR(parts->ListenAt(wanted));

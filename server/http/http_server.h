@@ -15,6 +15,7 @@
 #include "net/tls/live_certificates.h"
 #include "net/tls/ssl_context.h"
 #include "server/http/http_message.h"
+#include "server/http/http_sessions.h"
 
 namespace penstock::server {
 
@@ -39,6 +40,8 @@ struct HttpOptions {
   // Unauthenticated, which becomes 401, or another error, which becomes 403. Runs on the server's thread and must not
   // block. Unset: every client may.
   std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> admit = nullptr;
+  // Sessions that stand for tokens in cookies. Null: the server ignores cookies.
+  std::shared_ptr<const HttpSessions> sessions = nullptr;
   HttpLimits limits = {};
 };
 

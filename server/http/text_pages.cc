@@ -4,7 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/mutex.h"
 
 namespace penstock::server {
@@ -13,9 +17,9 @@ namespace {
 // Limit of the requests for one page that wait. A server has fewer connections than this by default.
 constexpr size_t kMaxWaiting = 256;
 
-HttpAnswer PageError(const std::string& why) {
+HttpAnswer PageError(const std::string& why, int status = 503) {
   HttpAnswer answer;
-  answer.status = 503;
+  answer.status = status;
   answer.body = absl::StrCat(why, "\n");
   return answer;
 }
@@ -85,6 +89,31 @@ class SharedPage : public std::enable_shared_from_this<SharedPage> {
   Replies waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Returns the value of a hexadecimal digit, or -1.
+int HexDigit(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  const char lower = absl::ascii_tolower(static_cast<unsigned char>(digit));
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+std::string Decoded(absl::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 && HexDigit(text[i + 2]) >= 0) {
+      out += static_cast<char>(16 * HexDigit(text[i + 1]) + HexDigit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+int HttpStatusOf(const absl::Status& status) {
+  if (absl::IsNotFound(status)) return 404;
+  return absl::IsFailedPrecondition(status) ? 409 : 503;
+}
+
 }  // namespace
 
 void AddSharedPage(const std::string& path, std::string content_type, PageSource source,
@@ -93,6 +122,35 @@ void AddSharedPage(const std::string& path, std::string content_type, PageSource
   route.handler = [page = std::make_shared<SharedPage>(std::move(content_type), std::move(source), std::move(pool))](
                       const HttpRequest&, const HttpReply& reply) { page->Ask(reply); };
   routes->Add(path, std::move(route));
+}
+
+void AddQueryPage(const std::string& path, std::string content_type, QuerySource source,
+                  std::shared_ptr<ThreadPool> pool, HttpRoutes* routes) {
+  HttpRoute route;
+  route.handler = [content_type = std::move(content_type), source = std::move(source), pool = std::move(pool)](
+                      const HttpRequest& request, const HttpReply& reply) {
+    source(request, [content_type, pool, reply](absl::StatusOr<PageText> text) {
+      if (!text.ok()) return reply(PageError(std::string(text.status().message()), HttpStatusOf(text.status())));
+      const bool queued = pool->TryPost(
+          [content_type, reply, text = *std::move(text)] {
+            HttpAnswer answer;
+            answer.content_type = content_type;
+            answer.body = text();
+            reply(std::move(answer));
+          },
+          kMaxWaiting);
+      if (!queued) reply(TooManyRequests());
+    });
+  };
+  routes->Add(path, std::move(route));
+}
+
+std::string QueryValue(std::string_view query, std::string_view name) {
+  for (const absl::string_view field : absl::StrSplit(absl::string_view(query.data(), query.size()), '&')) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(field, absl::MaxSplits('=', 1));
+    if (parts.first == absl::string_view(name.data(), name.size())) return Decoded(parts.second);
+  }
+  return "";
 }
 
 }  // namespace penstock::server

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/runtime/thread_pool.h"
@@ -26,6 +27,17 @@ using PageSource = std::function<void(PageDone done)>;
 // pool (ThreadPool::Stop) after the server and before it drops its own reference.
 void AddSharedPage(const std::string& path, std::string content_type, PageSource source,
                    std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);
+
+// Obtains the data of a page for one request. Otherwise as PageSource.
+using QuerySource = std::function<void(const HttpRequest& request, PageDone done)>;
+
+// Adds a page that depends on the query. The source is called for each request, on the server's thread. The errors
+// NotFound and FailedPrecondition become 404 and 409, others 503. Otherwise as AddSharedPage.
+void AddQueryPage(const std::string& path, std::string content_type, QuerySource source,
+                  std::shared_ptr<ThreadPool> pool, HttpRoutes* routes);
+
+// Returns the decoded value of the first field `name` in a query, such as "a b" for "job=a%20b", or "" without one.
+std::string QueryValue(std::string_view query, std::string_view name);
 
 }  // namespace penstock::server
 

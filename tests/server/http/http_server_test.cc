@@ -20,12 +20,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/open_files.h"
+#include "base/runtime/random_source.h"
+#include "server/http/http_sessions.h"
 #include "tests/server/http/raw_client.h"
 
 namespace penstock::server {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -89,6 +92,13 @@ class HttpServerTest : public ::testing::Test {
       reply(std::move(answer));
     };
     routes.Add("/echo", std::move(echo));
+    HttpRoute login;
+    login.handler = [sessions = sessions_](const HttpRequest& request, const HttpReply& reply) {
+      HttpAnswer answer;
+      answer.fields = {{"Set-Cookie", sessions->Open(request.token)}, {"X-Other", "also"}};
+      reply(std::move(answer));
+    };
+    routes.Add("/login", std::move(login));
     HttpRoute kept;
     kept.handler = kept_.Handler();
     kept.late = "the test takes too long";
@@ -98,6 +108,7 @@ class HttpServerTest : public ::testing::Test {
     options.listen = "127.0.0.1:0";
     options.limits = limits;
     options.admit = admit_;
+    options.sessions = sessions_;
     auto server = HttpServer::Start(options, std::move(routes));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -116,6 +127,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   KeptReplies kept_;
+  std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>("penstock-7072", false);
   std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit_;
   std::unique_ptr<HttpServer> server_;
 };
@@ -145,9 +157,62 @@ TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
   EXPECT_THAT(ask("/echo", "authorization: bearer good\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST_F(HttpServerTest, ACookieStandsForTheTokenWhileTheServerAdmitsThatToken) {
+  std::string admitted = "good";
+  admit_ = [&admitted](std::string_view token, const net::ShownCertificate&) {
+    return token == admitted ? absl::OkStatus() : absl::UnauthenticatedError("no token");
+  };
+  Start();
+  const auto ask = [this](const std::string& path, const std::string& fields) {
+    return Ask(absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: here\r\nConnection: close\r\n", fields, "\r\n"));
+  };
+  EXPECT_THAT(ask("/login", "Authorization: Bearer bad\r\n"),
+              AllOf(StartsWith("HTTP/1.1 401 "), Not(HasSubstr("Set-Cookie"))));
+  const std::string answer = ask("/login", "Authorization: Bearer good\r\n");
+  EXPECT_THAT(answer,
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("\r\nX-Other: also\r\n"), Not(HasSubstr("good"))));
+  const size_t begin = answer.find("\r\nSet-Cookie: ") + 14, end = answer.find(';', begin);
+  const std::string cookie = answer.substr(begin, end - begin);
+  EXPECT_THAT(cookie, StartsWith("penstock-7072="));
+  EXPECT_THAT(answer.substr(end), StartsWith("; Path=/; HttpOnly; SameSite=Strict\r\n"));
+  EXPECT_THAT(ask("/echo", absl::StrCat("Cookie: a=b; ", cookie, "\r\n")), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(ask("/echo", absl::StrCat("Cookie: ", cookie, "0\r\n")), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(ask("/echo", "Cookie: penstock-7072=\r\n"), StartsWith("HTTP/1.1 401 "));
+  admitted = "another";
+  EXPECT_THAT(ask("/echo", absl::StrCat("Cookie: ", cookie, "\r\n")), StartsWith("HTTP/1.1 401 ")) << "a removed token";
+}
+
+TEST_F(HttpServerTest, OnLoopbackWithoutTokensRejectsTheNamesOfOtherHosts) {
+  Start();
+  const auto ask = [this](const std::string& path, const std::string& host) {
+    return Ask(absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", host, "\r\nConnection: close\r\n\r\n"));
+  };
+  for (const char* host : {"127.0.0.1", "127.0.0.1:7072", "localhost", "LocalHost:7072", "[::1]:7072", "a.localhost"}) {
+    EXPECT_THAT(ask("/echo", host), StartsWith("HTTP/1.1 200 OK\r\n")) << host;
+  }
+  for (const char* host : {"site.example", "site.example:7072", "127.0.0.1.site.example", "localhost.site.example"}) {
+    EXPECT_THAT(ask("/echo", host), StartsWith("HTTP/1.1 421 ")) << host;
+  }
+  EXPECT_THAT(ask("/healthz", "site.example"), StartsWith("HTTP/1.1 200 OK\r\n")) << "an open route has no secrets";
+}
+
+TEST(HttpSessions, TheOldestEndsWhenThereAreTooManyAndTlsMakesTheCookieSecure) {
+  SeededRandom random(17);
+  HttpSessions sessions("penstock-1", true, &random);
+  const auto cookie_of = [](const std::string& field) { return field.substr(0, field.find(';')); };
+  const std::string first = sessions.Open("first");
+  EXPECT_THAT(first, StartsWith("__Host-penstock-1="));
+  EXPECT_THAT(first, EndsWith("; Path=/; HttpOnly; SameSite=Strict; Secure"));
+  EXPECT_EQ(sessions.TokenOf(cookie_of(first)), "first");
+  std::string last;
+  for (size_t i = 0; i < HttpSessions::kMost; ++i) last = sessions.Open("another");
+  EXPECT_EQ(sessions.TokenOf(cookie_of(first)), "");
+  EXPECT_EQ(sessions.TokenOf(cookie_of(last)), "another");
+}
+
 TEST_F(HttpServerTest, AnswersHaveTheirTypeAndLengthAndAreNotCached) {
   Start();
-  const std::string answer = Ask("GET /echo?a=1&b=%20 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string answer = Ask("GET /echo?a=1&b=%20 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nDate: "));
   EXPECT_THAT(answer, HasSubstr(" GMT\r\nContent-Type: text/echo\r\nContent-Length: 19\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"));
@@ -166,7 +231,7 @@ TEST_F(HttpServerTest, AConnectionServesManyRequests) {
 TEST_F(HttpServerTest, HeadIsGetWithoutTheBody) {
   Start();
   RawClient client(server_->port());
-  client.Send("HEAD /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.Send("HEAD /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(client.Answer(false), HasSubstr("Content-Length: 8388608\r\n"));
   client.Get("/echo");
   EXPECT_THAT(client.Answer(), EndsWith("GET /echo ")) << "nothing follows the head";
@@ -179,30 +244,31 @@ TEST_F(HttpServerTest, OldClientsGetOneAnswer) {
 
 TEST_F(HttpServerTest, AnUnknownPathListsTheRoutes) {
   Start();
-  const std::string answer = Ask("GET /status HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string answer = Ask("GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 404 Not Found\r\n"));
-  EXPECT_THAT(answer, EndsWith("there is:\n/echo\n/healthz\n/kept\n/large\n"));
+  EXPECT_THAT(answer, EndsWith("there is:\n/echo\n/healthz\n/kept\n/large\n/login\n"));
 }
 
 TEST_F(HttpServerTest, OtherMethodsAreRejected) {
   Start();
   RawClient client(server_->port());
-  client.Send("DELETE /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.Send("DELETE /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::string answer = client.Answer();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 405 Method Not Allowed\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
   client.Get("/healthz");
   EXPECT_THAT(client.Answer(), EndsWith("ok\n")) << "the connection continues";
-  EXPECT_THAT(Ask("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nGET /"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(Ask("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nGET /"),
+              StartsWith("HTTP/1.1 405 "));
 }
 
 TEST_F(HttpServerTest, ABodyIsNoNextRequest) {
   Start();
-  const std::string body = "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string body = "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n";
   for (const std::string& fields :
        {absl::StrCat("Content-Length: ", body.size()), std::string("Content-Length: 999999999"),
         std::string("Transfer-Encoding: chunked")}) {
-    const std::string answer = Ask("GET /healthz HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n\r\n" + body);
+    const std::string answer = Ask("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n\r\n" + body);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 ")) << fields;
     EXPECT_THAT(answer, Not(HasSubstr("/echo"))) << fields;
   }
@@ -211,17 +277,18 @@ TEST_F(HttpServerTest, ABodyIsNoNextRequest) {
 TEST_F(HttpServerTest, RequestsWithoutAHostOrAPathAreRejected) {
   Start();
   EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(Ask("GET * HTTP/1.1\r\nHost: a\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(Ask("GET http://a/healthz HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("ok\n")) << "as through a proxy";
+  EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Ask("GET * HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Ask("GET http://a/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), EndsWith("ok\n"))
+      << "as through a proxy";
 }
 
 TEST_F(HttpServerTest, OversizedHeadsAreRejectedWithAnAnswer) {
   Start(PatientLimits());
   const std::string fill(9000, 'a');
-  EXPECT_THAT(Ask("GET /" + fill + " HTTP/1.1\r\nHost: a\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
-  EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\nHost: a\r\nA: " + fill + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
-  std::string many = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
+  EXPECT_THAT(Ask("GET /" + fill + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: " + fill + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
+  std::string many = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
   for (int i = 0; i < 1000; ++i) many += "A: b\r\n";
   EXPECT_THAT(Ask(many + "A: b\r\n\r\n"), HasSubstr("200 OK")) << "6 KB";
   for (int i = 0; i < 1000; ++i) many += "A: b\r\n";
@@ -237,7 +304,7 @@ TEST_F(HttpServerTest, GarbageEndsTheConnection) {
         std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), std::string("\r\n\r\n\r\n"), std::string("GET\r\n\r\n"),
         std::string("GET /healthz\r\n\r\n"), std::string(100'000, '\0'),
         std::string("GET /healthz HTTP/1.1\r\nHost : a\r\n\r\n"),
-        std::string("GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n")}) {
+        std::string("GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n")}) {
     EXPECT_THAT(Ask(garbage), Not(HasSubstr("200 OK")));
   }
   ExpectHealthy();
@@ -246,7 +313,7 @@ TEST_F(HttpServerTest, GarbageEndsTheConnection) {
 TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrderUpToTheGarbage) {
   Start(PatientLimits());
   std::string text;
-  for (int i = 0; i < 500; ++i) absl::StrAppend(&text, "GET /echo?", i, " HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (int i = 0; i < 500; ++i) absl::StrAppend(&text, "GET /echo?", i, " HTTP/1.1\r\nHost: localhost\r\n\r\n");
   RawClient client(server_->port());
   std::thread sender([&] { client.Send(text + "no HTTP\r\n\r\n" + text); });
   const std::string all = client.Rest();
@@ -264,7 +331,7 @@ TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrderUpToTheGarbage) {
 TEST_F(HttpServerTest, AHeadMayComeByteByByte) {
   Start();
   RawClient client(server_->port());
-  for (const char c : std::string("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")) client.Send(std::string(1, c));
+  for (const char c : std::string("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")) client.Send(std::string(1, c));
   EXPECT_THAT(client.Answer(), EndsWith("ok\n"));
 }
 
@@ -298,7 +365,7 @@ TEST_F(HttpServerTest, AnAnswerThatCannotFitIsRefused) {
   HttpLimits limits;
   limits.answer_bytes = 1 << 20;
   Start(limits);
-  EXPECT_THAT(Ask("GET /large HTTP/1.1\r\nHost: a\r\n\r\n"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(Ask("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 503 "));
 }
 
 TEST_F(HttpServerTest, SlowHeadsAndIdleConnectionsEnd) {

@@ -42,7 +42,7 @@ class RawClient {
     }
     return true;
   }
-  bool Get(const std::string& path) { return Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"); }
+  bool Get(const std::string& path) { return Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"); }
 
   // Reads one answer: head and body. Returns less if the connection ends before.
   std::string Answer(bool has_body = true) {
