@@ -7,18 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/output.h"
+#include "net/explain_sentence.h"
 
 namespace penstock::cli {
 namespace {
 
 constexpr size_t kExplainWidth = 80;
 constexpr double kBarWidth = 24;
-
-// Returns true if the headline is a noun instead of a sentence.
-bool IsThing(v1::Explanation::Limit limit) {
-  return limit != v1::Explanation::LIMIT_UNKNOWN && limit != v1::Explanation::NO_WORKER &&
-         limit != v1::Explanation::WINDOW;
-}
 
 std::string Percent(double part) { return absl::StrFormat("%.0f %%", 100 * part); }
 
@@ -62,9 +57,7 @@ std::string Gains(const v1::Explanation& explanation) {
 }  // namespace
 
 std::string ExplainText(const v1::Explanation& explanation) {
-  const std::string limit = IsThing(explanation.limit()) ? "the limit is " : "";
-  std::string out =
-      Wrapped(absl::StrCat("job ", explanation.job(), ": ", limit, explanation.headline()), kExplainWidth, 2);
+  std::string out = Wrapped(net::ExplainSentence(explanation), kExplainWidth, 2);
   absl::StrAppend(&out, "\n\n");
   for (const std::string& sentence : explanation.sentences()) absl::StrAppend(&out, Indented(sentence));
   absl::StrAppend(&out, Stages(explanation), Workers(explanation), Gains(explanation));
