@@ -10,13 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "net/address.h"
 #include "net/message_json.h"
 #include "net/tls/live_certificates.h"
 #include "penstock/v1/control.pb.h"
+#include "penstock/v1/explain.pb.h"
 #include "server/http/health_pages.h"
 #include "server/http/http_message.h"
+#include "server/http/http_sessions.h"
 #include "server/http/text_pages.h"
 #include "server/metrics/process_metrics.h"
+#include "server/page/page_routes.h"
 
 namespace penstock::server {
 namespace {
@@ -85,19 +89,44 @@ PageSource MetricsOf(const DaemonParts& parts, std::shared_ptr<const net::LiveCe
   };
 }
 
+PageSources SourcesOf(coordinator::Coordinator* part) {
+  PageSources sources;
+  sources.coordinator = part->address();
+  sources.status = [part](ReplyDone<v1::StatusReply> done) { part->GetStatus(std::move(done)); };
+  sources.explain = [part](v1::ExplainRequest request, ReplyDone<v1::ExplainReply> done) {
+    part->Explain(std::move(request), std::move(done));
+  };
+  sources.shards = [part](v1::ListShardsRequest request, ReplyDone<v1::ListShardsReply> done) {
+    part->ListShards(std::move(request), std::move(done));
+  };
+  sources.quarantine = [part](v1::QuarantineRequest request, ReplyDone<v1::QuarantineReply> done) {
+    part->GetQuarantine(std::move(request), std::move(done));
+  };
+  return sources;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(const HttpOptions& options, const DaemonParts& parts) {
+absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(HttpOptions options, const DaemonParts& parts) {
   auto pages = std::make_shared<ThreadPool>(1, "ps-pages");
   HttpRoutes routes;
   AddHealthPages(ChecksOf(parts), &routes);
   if (parts.coordinator != nullptr) {
     AddSharedPage("/api/v1/status", "application/json", StatusOf(parts.coordinator), pages, &routes);
+    PS_ASSIGN_OR_RETURN(const net::Address listen, net::ParseAddress(options.listen));
+    const auto sessions =
+        std::make_shared<HttpSessions>(absl::StrCat("penstock-", listen.port), options.certificates != nullptr);
+    options.sessions = sessions;
+    AddPage(SourcesOf(parts.coordinator), sessions, pages, &routes);
   }
   AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts, options.certificates), pages,
                 &routes);
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server, HttpServer::Start(options, std::move(routes)));
-  return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), std::move(server)));
+  absl::StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(options, std::move(routes));
+  if (!server.ok()) {
+    pages->Stop();  // the page looks at the status on it
+    return server.status();
+  }
+  return std::unique_ptr<DaemonHttp>(new DaemonHttp(std::move(pages), *std::move(server)));
 }
 
 void DaemonHttp::Stop() {

@@ -1,4 +1,4 @@
-// The HTTP port of penstockd: /healthz, /readyz, /metrics and, with a coordinator, /api/v1/status.
+// The HTTP port of penstockd: /healthz, /readyz, /metrics and, with a coordinator, the web page and its data.
 #ifndef PENSTOCK_SERVER_DAEMON_HTTP_H_
 #define PENSTOCK_SERVER_DAEMON_HTTP_H_
 
@@ -25,7 +25,7 @@ struct DaemonParts {
 class DaemonHttp {
  public:
   // Starts to serve the pages of `parts` at options.listen. Errors are those of HttpServer::Start.
-  static absl::StatusOr<std::unique_ptr<DaemonHttp>> Start(const HttpOptions& options, const DaemonParts& parts);
+  static absl::StatusOr<std::unique_ptr<DaemonHttp>> Start(HttpOptions options, const DaemonParts& parts);
 
   // Calls Stop().
   ~DaemonHttp() { Stop(); }

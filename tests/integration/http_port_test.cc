@@ -146,8 +146,9 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthStatusAndMetrics) {
   WaitUntilReady(&daemon);
   EXPECT_TRUE(BecomesHealthy(daemon)) << Health(daemon).err << ReadWholeFile(daemon.log).value_or("");
   EXPECT_TRUE(BecomesHealthy(daemon, "--live"));
-  EXPECT_THAT(Get(daemon, "/"),
-              AllOf(StartsWith("HTTP/1.1 404 "), EndsWith("/api/v1/status\n/healthz\n/metrics\n/readyz\n")));
+  EXPECT_THAT(Get(daemon, "/nothing"), AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("/api/v1/status\n/healthz\n")));
+  EXPECT_THAT(Get(daemon, "/"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\r\nContent-Security-Policy: "),
+                                      HasSubstr("<title>Penstock</title>")));
   EXPECT_THAT(Get(daemon, "/metrics"),
               AllOf(HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
                     HasSubstr("role=\"standalone\"} 1\n"), HasSubstr("\npenstock_workers{state=\"live\"} 1\n"),
@@ -164,6 +165,12 @@ TEST_F(HttpPort, OfAStandaloneDaemonHasHealthStatusAndMetrics) {
            absl::StrContains(page, "\r\nContent-Type: application/json\r\n") &&
            without_numbers(page.substr(page.find("\r\n\r\n") + 4)) == without_numbers(command);
   })) << Get(daemon, "/api/v1/status");
+  EXPECT_THAT(Get(daemon, "/api/v1/explain"), HasSubstr(absl::StrCat("{\"coordinator\": \"", daemon.address, "\"")));
+  EXPECT_TRUE(
+      Eventually([&] { return absl::StrContains(Get(daemon, "/api/v1/shards?job=train"), "\"indexed\": true"); }));
+  EXPECT_THAT(Get(daemon, "/api/v1/quarantine?job=train"), HasSubstr("\"bad_records\": 0"));
+  EXPECT_THAT(Get(daemon, "/api/v1/shards?job=none"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Get(daemon, "/api/v1/events"), "job train is ready"); }));
 }
 
 TEST_F(HttpPort, OfACoordinatorIsReadyWithoutWorkers) {
@@ -198,6 +205,7 @@ TEST_F(HttpPort, AWorkerIsReadyFromItsRegistrationToItsDrain) {
   EXPECT_TRUE(BecomesUnhealthy(worker, "is not ready: not registered: coordinator " + coordinator.address));
   EXPECT_TRUE(BecomesHealthy(worker, "--live")) << "it lives while it waits for the coordinator";
   EXPECT_THAT(Get(worker, "/api/v1/status"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the status";
+  EXPECT_THAT(Get(worker, "/"), StartsWith("HTTP/1.1 404 ")) << "the coordinator has the page";
   EXPECT_THAT(Get(worker, "/metrics"), HasSubstr("\npenstock_worker_rows_total 0\n"));
 
   coordinator = Start("coordinator", {"coordinator", "--listen", coordinator.address});

@@ -48,6 +48,14 @@ TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   return tickets;
 }
 
+// Calls `done` with what `read` returns for the state, or with an error if too many requests wait.
+template <typename Done, typename Read>
+void ReadState(ControlLoop* loop, Done done, Read read) {
+  const bool queued =
+      loop->Read([done, read = std::move(read)](const CoordinatorState& state, Nanos now) { done(read(state, now)); });
+  if (!queued) done(absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"));
+}
+
 // Waits until the loop has stored its facts or failed to, but not for a disk that hangs.
 void StoreTheRest(ControlLoop* loop) {
   struct Closed {
@@ -189,13 +197,31 @@ void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)
 void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_->loop->CheckServing(std::move(done)); }
 
 void Coordinator::GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done) {
-  const bool queued =
-      parts_->loop->Read([done, rejections = parts_->rejections](const CoordinatorState& state, Nanos now) {
-        v1::StatusReply reply = state.Status(now);
-        rejections->CopyTo(reply.mutable_rejected());
-        done(std::move(reply));
-      });
-  if (!queued) done(absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"));
+  ReadState(parts_->loop.get(), std::move(done),
+            [rejections = parts_->rejections](const CoordinatorState& state, Nanos now) {
+              v1::StatusReply reply = state.Status(now);
+              rejections->CopyTo(reply.mutable_rejected());
+              return reply;
+            });
+}
+
+void Coordinator::Explain(v1::ExplainRequest request, std::function<void(absl::StatusOr<v1::ExplainReply>)> done) {
+  ReadState(
+      parts_->loop.get(), std::move(done),
+      [request = std::move(request)](const CoordinatorState& state, Nanos now) { return state.Explain(request, now); });
+}
+
+void Coordinator::ListShards(v1::ListShardsRequest request,
+                             std::function<void(absl::StatusOr<v1::ListShardsReply>)> done) {
+  ReadState(parts_->loop.get(), std::move(done),
+            [request = std::move(request)](const CoordinatorState& state, Nanos) { return state.ListShards(request); });
+}
+
+void Coordinator::GetQuarantine(v1::QuarantineRequest request,
+                                std::function<void(absl::StatusOr<v1::QuarantineReply>)> done) {
+  ReadState(parts_->loop.get(), std::move(done), [request = std::move(request)](const CoordinatorState& state, Nanos) {
+    return state.GetQuarantine(request);
+  });
 }
 
 void Coordinator::Shutdown() {

@@ -66,6 +66,10 @@ class Coordinator {
   // Calls `done` once with the reply to `penstock status`, or with an error if too many requests wait; otherwise as
   // CheckServing.
   void GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done);
+  // Call `done` as GetStatus does, with the replies to these RPCs, or with their errors.
+  void Explain(v1::ExplainRequest request, std::function<void(absl::StatusOr<v1::ExplainReply>)> done);
+  void ListShards(v1::ListShardsRequest request, std::function<void(absl::StatusOr<v1::ListShardsReply>)> done);
+  void GetQuarantine(v1::QuarantineRequest request, std::function<void(absl::StatusOr<v1::QuarantineReply>)> done);
   // Makes the coordinator's metrics in Prometheus' text format. Any thread may call it, once.
   using MetricsText = std::function<std::string()>;
   // Takes the counters from the control loop, without blocking it for long, and calls `done` once, on any thread: with
