@@ -21,6 +21,7 @@
 #include "server/http/text_pages.h"
 #include "server/metrics/process_metrics.h"
 #include "server/page/page_routes.h"
+#include "server/peers/rejections.h"
 
 namespace penstock::server {
 namespace {
@@ -108,6 +109,11 @@ PageSources SourcesOf(coordinator::Coordinator* part) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(HttpOptions options, const DaemonParts& parts) {
+  options.on_rejected = [rejections = parts.coordinator != nullptr ? parts.coordinator->rejections()
+                                                                   : parts.worker->rejections()](
+                            const std::string& host, const absl::Status& why) {
+    rejections->Add({ReasonOf(why), host, "", std::string(why.message())});
+  };
   auto pages = std::make_shared<ThreadPool>(1, "ps-pages");
   HttpRoutes routes;
   AddHealthPages(ChecksOf(parts), &routes);

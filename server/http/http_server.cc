@@ -32,6 +32,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/host_key.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/address.h"
@@ -94,6 +95,13 @@ bool SplitTarget(std::string target, HttpRequest* request) {
   return true;
 }
 
+// Returns the host at the other end, or "" if the connection has closed.
+std::string HostOf(const tcp::socket& socket) {
+  error_code error;
+  const tcp::endpoint end = socket.remote_endpoint(error);
+  return error ? "" : HostKey(end.address().to_string());
+}
+
 // Returns whether the value of a field Host is `name`, a name of this host in any network, or an IP address.
 bool IsOwnHost(const std::string& field, const std::string& name) {
   std::string host = absl::AsciiStrToLower(field);
@@ -111,6 +119,7 @@ struct Shared {
   HttpLimits limits;
   HttpRoutes routes;
   std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit;
+  std::function<void(const std::string&, const absl::Status&)> on_rejected;
   std::shared_ptr<const HttpSessions> sessions;  // null: none
   std::optional<HttpTls> tls;                    // set at the start
   // Not empty: the server trusts its host. Then it rejects requests whose field Host has another name than this one. A
@@ -129,7 +138,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   enum class State { kReading, kWriting, kHandling };
 
   Connection(Shared* shared, tcp::socket socket)
-      : shared_(shared), wire_(std::move(socket), shared->tls->Current()), timer_(*shared->io), since_(Now()) {}
+      : shared_(shared),
+        host_(HostOf(socket)),
+        wire_(std::move(socket), shared->tls->Current()),
+        timer_(*shared->io),
+        since_(Now()) {}
 
   void Begin() {
     error_code ignored;
@@ -153,6 +166,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   State state() const { return state_; }
+  const std::string& host() const { return host_; }
   // Returns the time since which the connection waits for a request, a handler or its client.
   SteadyTime since() const { return since_; }
 
@@ -239,7 +253,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     }
     if (shared_->admit != nullptr && !route_->open) {
       const absl::Status may = shared_->admit(request.token, wire_.shown());
-      if (!may.ok()) return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
+      if (!may.ok()) {
+        if (shared_->on_rejected != nullptr) shared_->on_rejected(host_, may);
+        return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
+      }
     }
     EndBy(since_ + route_->timeout);
     route_->handler(request, Reply());
@@ -345,6 +362,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   Shared* const shared_;
+  const std::string host_;
   HttpWire wire_;
   asio::steady_timer timer_;
   State state_ = State::kReading;
@@ -442,7 +460,12 @@ struct HttpServer::Parts {
   void Admit(tcp::socket socket) {
     CloseOnExec(&socket);
     if (shared.open.size() >= shared.limits.connections) {
-      CloseOne();
+      const std::string closed = CloseOne();
+      if (shared.on_rejected != nullptr) {
+        shared.on_rejected(closed, absl::ResourceExhaustedError(absl::StrCat(
+                                       "HTTP has ", shared.limits.connections,
+                                       " connections, the most that it keeps, and this one has waited longest")));
+      }
       if (logged == SteadyTime::min() || Now() - logged > kLogPause) {
         logged = Now();
         spdlog::warn("HTTP on {} has {} connections, the most that it keeps: it closes those that wait longest",
@@ -454,15 +477,16 @@ struct HttpServer::Parts {
     connection->Begin();
   }
 
-  // Closes the connection that has waited longest.
-  void CloseOne() {
+  // Closes the connection that has waited longest. Returns its host.
+  std::string CloseOne() {
     const auto rank = [](const std::shared_ptr<Connection>& one) { return std::tuple(one->state(), one->since()); };
     const auto first =
         std::min_element(shared.open.begin(), shared.open.end(),
                          [&rank](const auto& one, const auto& other) { return rank(one) < rank(other); });
-    if (first == shared.open.end()) return;
+    if (first == shared.open.end()) return "";
     const std::shared_ptr<Connection> longest = *first;
     longest->Close();
+    return longest->host();
   }
 
   // Ends everything that the server's thread waits for.
@@ -490,6 +514,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions&
   auto parts = std::make_unique<Parts>();
   parts->shared.limits = options.limits;
   parts->shared.admit = options.admit;
+  parts->shared.on_rejected = options.on_rejected;
   parts->shared.sessions = options.sessions;
   if (options.certificates == nullptr && options.admit == nullptr && wanted.IsLoopback()) {
     parts->shared.only_host = wanted.host;

@@ -42,6 +42,9 @@ struct HttpOptions {
   std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> admit = nullptr;
   // Sessions that stand for tokens in cookies. Null: the server ignores cookies.
   std::shared_ptr<const HttpSessions> sessions = nullptr;
+  // Called on the server's thread, unless it is unset, with the host (base/host_key.h) of a rejected request or of a
+  // connection that is closed in favor of others. Must not block.
+  std::function<void(const std::string& host, const absl::Status& why)> on_rejected = nullptr;
   HttpLimits limits = {};
 };
 

@@ -498,6 +498,8 @@ void Worker::Stop() {
   parts_->Stop();
 }
 
+std::shared_ptr<server::Rejections> Worker::rejections() const { return parts_->shared.rejections; }
+
 std::string Worker::Metrics() const { return WorkerMetricsText(parts_->Snapshot()); }
 
 loader::LoaderStats Worker::Stats() const { return parts_->host->loader()->Stats(); }

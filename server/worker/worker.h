@@ -19,6 +19,7 @@
 #include "pipeline/sources/dataset_files.h"
 #include "server/common/rpc_gate.h"
 #include "server/peers/peer_limits.h"
+#include "server/peers/rejections.h"
 #include "server/tickets/ticket_gate.h"
 #include "server/worker/stream/wire_compression.h"
 #include "transport/shared_memory/local_address.h"
@@ -99,6 +100,8 @@ class Worker {
   // Returns the worker's metrics in Prometheus' text format. Takes a few locks briefly, one after another. Must not be
   // called after Stop().
   std::string Metrics() const;
+  // The rejected callers, for callers that others reject in its name, such as the HTTP port. Thread-safe.
+  std::shared_ptr<server::Rejections> rejections() const;
 
  private:
   struct Parts;

@@ -65,6 +65,8 @@ TEST_P(ConnectionsFlood, AThousandSlowClientsOfTheHttpPorts) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
   });
+  cluster.ExpectNamed("coordinator", "limit");
+  cluster.ExpectNamed("worker", "limit");
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, ConnectionsFlood, ::testing::Bool(),

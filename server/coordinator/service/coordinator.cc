@@ -176,6 +176,8 @@ int Coordinator::port() const { return parts_->running.address.port; }
 
 std::shared_ptr<grpc::Channel> Coordinator::ChannelInProcess() const { return net::ChannelInProcess(parts_->running); }
 
+std::shared_ptr<server::Rejections> Coordinator::rejections() const { return parts_->rejections; }
+
 std::string Coordinator::address() const { return parts_->running.address.ToString(); }
 
 void Coordinator::CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)> done) {

@@ -70,6 +70,8 @@ class Coordinator {
   void Explain(v1::ExplainRequest request, std::function<void(absl::StatusOr<v1::ExplainReply>)> done);
   void ListShards(v1::ListShardsRequest request, std::function<void(absl::StatusOr<v1::ListShardsReply>)> done);
   void GetQuarantine(v1::QuarantineRequest request, std::function<void(absl::StatusOr<v1::QuarantineReply>)> done);
+  // The rejected callers, for callers that others reject in its name, such as the HTTP port. Thread-safe.
+  std::shared_ptr<server::Rejections> rejections() const;
   // Makes the coordinator's metrics in Prometheus' text format. Any thread may call it, once.
   using MetricsText = std::function<std::string()>;
   // Takes the counters from the control loop, without blocking it for long, and calls `done` once, on any thread: with
