@@ -27,6 +27,7 @@
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
+#include "server/common/guarded_server.h"
 #include "server/common/log_fields.h"
 #include "server/common/state_dir.h"
 #include "server/metrics/disk_rooms.h"
@@ -398,13 +399,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   server.use = net::ChannelUse::kRows;
   server.max_receive_bytes = kMaxClientMessageBytes;
   server.certificates = options.certificates;
-  server.limits = options.limits.connections;
-  server.short_of_memory = server::HasMoreThan(options.limits.memory_bytes);
-  server.on_rejected = server::RejectConnections(parts->shared.rejections);
-  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, std::move(server)));
-  calls->DisconnectBy([weak = std::weak_ptr<net::FrontDoor>(parts->running.door)](const std::string& host) {
-    if (const std::shared_ptr<net::FrontDoor> door = weak.lock()) door->Disconnect(host);
-  });
+  PS_ASSIGN_OR_RETURN(parts->running,
+                      server::StartGuardedServer(listen, parts->service.get(), std::move(server), options.limits,
+                                                 parts->shared.rejections, calls.get()));
   parts->options = options;
   PS_RETURN_IF_ERROR(parts->ListenLocally());
   parts->leaving = std::make_unique<Strand>(parts->executor.get());

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"
+#include "server/common/guarded_server.h"
 #include "server/common/state_dir.h"
 #include "server/coordinator/metrics/coordinator_metrics.h"
 #include "server/coordinator/service/collect_metrics.h"
@@ -160,13 +161,8 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
       server::RpcGate(options.rule, parts->rejections, calls), options.record_call, parts->rejections);
   net::ServerOptions server;
   server.certificates = options.certificates;
-  server.limits = options.limits.connections;
-  server.short_of_memory = server::HasMoreThan(options.limits.memory_bytes);
-  server.on_rejected = server::RejectConnections(parts->rejections);
-  PS_ASSIGN_OR_RETURN(parts->running, net::StartServer(listen, {parts->service.get()}, std::move(server)));
-  calls->DisconnectBy([weak = std::weak_ptr<net::FrontDoor>(parts->running.door)](const std::string& host) {
-    if (const std::shared_ptr<net::FrontDoor> door = weak.lock()) door->Disconnect(host);
-  });
+  PS_ASSIGN_OR_RETURN(parts->running, server::StartGuardedServer(listen, parts->service.get(), std::move(server),
+                                                                 options.limits, parts->rejections, calls.get()));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(parts)));
