@@ -69,7 +69,11 @@ bool TicketGate::Needs(const transport::Peer& peer) const {
 
 absl::Status TicketGate::CheckAdmitted(const transport::Peer& peer) const {
   MutexLock lock(&mutex_);
-  if (peer.ticket_issued == 0) return NeedsHere(peer) ? NoTicket() : absl::OkStatus();
+  if (peer.ticket_issued == 0 && NeedsHere(peer)) {
+    // The client may have a ticket, and shows it to a new stream.
+    return absl::UnavailableError("this worker has got the keys of tickets after this stream began; open another");
+  }
+  if (peer.ticket_issued == 0) return absl::OkStatus();
   return IsRevoked(peer.name, peer.ticket_issued) ? RevokedError(peer.name) : absl::OkStatus();
 }
 

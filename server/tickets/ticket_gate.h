@@ -42,8 +42,9 @@ class TicketGate {
   //   PermissionDenied   the ticket was revoked
   absl::Status Admit(std::string_view ticket, transport::Peer* peer) const;
 
-  // Returns OK if a peer that was admitted may still open a job: the rules may have changed since. Errors are those of
-  // Admit.
+  // Returns OK if a peer that was admitted may still open a job: the rules may have changed since. Returns
+  // PermissionDenied if its ticket was revoked, and Unavailable if it was admitted before this worker had keys: a new
+  // stream is then checked.
   absl::Status CheckAdmitted(const transport::Peer& peer) const;
   // Returns whether a peer that was admitted has a ticket that was revoked since.
   bool IsRevoked(const transport::Peer& peer) const;
