@@ -28,7 +28,8 @@ penstock_open() {
   mkdir -p "$PENSTOCK_RUN"
   exec {penstock_lock}>"$PENSTOCK_RUN/lock"
   flock --nonblock "$penstock_lock" ||
-    penstock_die "another job uses $PENSTOCK_RUN: give this job another --job-name, or submit it with --dependency=singleton"
+    penstock_die "another job uses the run's folder $PENSTOCK_RUN: give this job another --job-name, or let it wait with" \
+      "--dependency=singleton"
   trap penstock_close EXIT
   trap 'penstock_interrupt USR1' USR1
   trap 'penstock_interrupt TERM' TERM

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 NODES = ("n1", "n2")
-LONG_SECONDS = 300  # for what takes seconds on a machine that is not busy
+LONG_SECONDS = 300  # deadline of events that take seconds on an idle machine
 USERS = ("games", "news")  # of Debian's base system; nothing else runs as them
 # cred_expire: also the time for which a requeued job waits. The short intervals of the scheduler start jobs at once.
 CONFIGURATION = """
@@ -31,7 +31,7 @@ SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_interval=2
+SchedulerParameters=bf_interval=1,bf_hetjob_immediate,batch_sched_delay=0,sched_interval=2
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 MpiDefault=none

@@ -1,4 +1,4 @@
-"""same-allocation.sbatch: digests, secrets, requeues, preemption, time limits, jobs beside each other, scancel."""
+"""same-allocation.sbatch: digests, secrets, requeues, preemption, time limits, jobs side by side, scancel."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def test_files_of_a_job_are_for_its_user_alone(alice):
     assert keys == dict.fromkeys(names, 0o600)
     assert remains.readable_by_others(alice.run("secret")) == []
     folders = list(alice.node_tmp.iterdir())
-    assert len(folders) == 3  # of the coordinator and of two workers
+    assert len(folders) == 3  # a coordinator and two workers
     assert [path for path in folders if path.stat().st_mode & 0o077] == []
     job.cancel()
     alice.check_nothing_remains("secret")
@@ -128,14 +128,15 @@ def test_killed_daemons_start_again_under_the_trainers(alice):
     job = alice.submit(SCRIPT, "killed")
     alice.wait_for_steps("killed", 7, 2, job)
 
-    def daemons():
-        return {pid for pid, command in remains.processes(alice.user).items() if command.startswith("penstockd ")}
+    def daemons(*words):
+        commands = remains.processes(alice.user).items()
+        return {pid for pid, command in commands if command.startswith("penstockd ") and all(word in command for word in words)}
 
-    before = daemons()
-    assert len(before) == 3
-    for pid in before:
+    killed = daemons("coordinator --listen") | daemons("worker --listen", "--name n2")
+    assert len(killed) == 2
+    for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    eventually("new daemons", lambda: len(daemons() - before) == 3, context=job.output)
+    eventually("new daemons", lambda: len(daemons() - killed) == 3, context=job.output)
     alice.allow("killed", STEPS)
     job.wait("COMPLETED")
     alice.check_digests("killed", 2)

@@ -21,13 +21,19 @@ def start_service(alice, *flags):
     return service, address
 
 
-def admit(alice, bob):
-    """Bob makes a token, and the service's operator adds the line to the file of the service."""
+def make_token(bob):
+    """Returns the file of a new token. The file `line` has its line for the operator of a service."""
     made = as_user(bob.user, [bob.place / "bin" / "penstock", "token", "bob", "--role", "trainer", "--file", bob.home / "line"])
     token = bob.home / "token"
     with open(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(made.stdout)
     bob.give(token)
+    return token
+
+
+def admit(alice, bob):
+    """Bob makes a token, and the service's operator adds the line to the file of the service."""
+    token = make_token(bob)
     with (alice.run("penstock") / "keys" / "tokens").open("a") as tokens:
         tokens.write((bob.home / "line").read_text())
     return token
@@ -58,10 +64,7 @@ def test_users_reach_address_and_ca_of_the_service_but_no_secret(alice, bob):
     names = {line.split()[0].removeprefix(f"{alice.run('penstock')}") for line in readable}
     assert names == {"", "/public", "/public/ca.pem", "/public/address"}
     assert as_user(bob.user, ["cat", address]).stdout.strip() == address.read_text().strip()
-    token = bob.home / "token"
-    token.write_text("not a token of this service\n")
-    token.chmod(0o600)
-    bob.give(token)
+    token = make_token(bob)  # which the operator does not know
     reader = bob.submit(
         "service-trainer.sbatch", "stranger", environment=environment(address, token), arguments=("penstock", "read", "train")
     )
