@@ -29,7 +29,7 @@ penstock_open() {
   exec {penstock_lock}>"$PENSTOCK_RUN/lock"
   flock --nonblock "$penstock_lock" ||
     penstock_die "another job uses the run's folder $PENSTOCK_RUN: give this job another --job-name, or let it wait with" \
-      "--dependency=singleton"
+      "--dependency=singleton or --dependency=afterany:JOBID"
   trap penstock_close EXIT
   trap 'penstock_interrupt USR1' USR1
   trap 'penstock_interrupt TERM' TERM

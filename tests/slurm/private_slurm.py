@@ -166,7 +166,10 @@ class Job:
             assert state not in bad, f"job {self.number} is {state}\n{self.output()}"
             return state in states
 
-        eventually(f"job {self.number}: {states}", arrived, context=lambda: f"{self.state()}\n{self.output()[-3000:]}")
+        def last_lines():
+            return f"{self.state()}\n{self.output()[-3000:]}"
+
+        eventually(f"job {self.number}: {states}", arrived, 3 * LONG_SECONDS, context=last_lines)
 
     def restarts(self):
         return int(self.field("Restarts"))
@@ -178,7 +181,9 @@ class Job:
         self.wait_for_restart(before + 1)
 
     def wait_for_restart(self, number):
-        eventually(f"restart {number} of job {self.number}", lambda: self.restarts() >= number, context=self.output)
+        # The backfill scheduler alone starts heterogeneous jobs, and may take minutes.
+        restarted = f"restart {number} of job {self.number}"
+        eventually(restarted, lambda: self.restarts() >= number, 3 * LONG_SECONDS, context=self.output)
         self.wait("RUNNING", "COMPLETED")
 
     def cancel(self):

@@ -36,6 +36,13 @@ def admit(alice, bob):
     token = make_token(bob)
     with (alice.run("penstock") / "keys" / "tokens").open("a") as tokens:
         tokens.write((bob.home / "line").read_text())
+    public = alice.run("penstock") / "public"
+    status = [bob.place / "bin" / "penstock", "status", "--tls-ca", public / "ca.pem", "--token-file", token, "--coordinator"]
+
+    def known():
+        return as_user(bob.user, [*status, (public / "address").read_text().strip()]).returncode == 0
+
+    eventually("the coordinator reads the changed file", known)
     return token
 
 
