@@ -88,9 +88,9 @@ penstock_step() {
   while [ "$1" != -- ]; do flags+=("$1"); shift; done
   shift
   : >"$log"
-  # --overlap: the trainers' steps have the same CPUs and memory. --kill-on-bad-exit=0, --no-kill: the other workers continue
-  # after one has failed. --task-epilog: removes the files in PENSTOCK_NODE_TMP also after a SIGKILL.
-  srun --export=ALL --job-name="penstock-$role" --overlap --cpu-bind=none --ntasks-per-node=1 --kill-on-bad-exit=0 --no-kill \
+  # --overlap: the trainers' steps have the same CPUs and memory. --kill-on-bad-exit=0: the other workers continue after one has
+  # failed. --task-epilog: removes the files in PENSTOCK_NODE_TMP, also after a SIGKILL.
+  srun --export=ALL --job-name="penstock-$role" --overlap --cpu-bind=none --ntasks-per-node=1 --kill-on-bad-exit=0 \
     --task-epilog="$PENSTOCK_SLURM/clean_node.sh" "${flags[@]}" bash "$PENSTOCK_SLURM/daemon.sh" "$role" "$@" \
     </dev/null >"$log" 2>&1 &
   penstock_daemons+=("$!")
