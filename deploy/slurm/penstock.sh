@@ -126,7 +126,12 @@ penstock_run() {
 
 # Submits a job, and waits until it is ready. A job that exists already stays as it is.
 #   penstock_submit JOB.textproto [FLAG ...]
-penstock_submit() { penstock_run env PENSTOCK_TOKEN_FILE="$PENSTOCK_KEYS/operator.token" penstock submit "$@"; }
+penstock_submit() {
+  local tries=0 operator=(env PENSTOCK_TOKEN_FILE="$PENSTOCK_KEYS/operator.token" penstock)
+  # A command waits 5 s for the coordinator, which may not suffice on a busy node.
+  until penstock_run "${operator[@]}" jobs --names >/dev/null 2>&1 || [ "$tries" -ge 12 ]; do tries=$((tries + 1)); done
+  penstock_run "${operator[@]}" submit "$@"
+}
 
 # Publishes the address and the certificate, which are no secrets, for other users in the folder PENSTOCK_RUN/public.
 penstock_publish() {
