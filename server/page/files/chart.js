@@ -1,4 +1,4 @@
-// The chart of a rank: rows/s in the last hour as a line, and the waits as an area.
+// The chart of a rank: rows/s as a line, and the waits as an area.
 
 import { setAttribute } from "./dom.js";
 import { count } from "./words.js";
@@ -35,12 +35,13 @@ function path(numbers, points, most, toGround) {
   return text;
 }
 
-// Draws the history of one rank, or nothing without one. `most` is the rate at the top, common to the ranks of a job.
-export function drawChart(svg, history, points, most) {
+// Draws the history of one rank, or nothing without one. `points` is the width, `most` the rate at the top: both are common to
+// the ranks of a job. `period` is the width in words.
+export function drawChart(svg, history, points, most, period) {
   const [waits, rows] = svg.children;
   const seen = (history?.rows_per_second ?? []).filter((number) => number !== null);
   setAttribute(svg, "aria-label", seen.length === 0 ? "no history yet"
-    : `rows/s in the last hour: from ${count(Math.min(...seen))} to ${count(Math.max(...seen))}`);
+    : `rows/s in the last ${period}: from ${count(Math.min(...seen))} to ${count(Math.max(...seen))}`);
   const waited = (history?.waited_percent ?? []).map((number) => (number !== null && number < 5 ? null : number));
   setAttribute(waits, "d", path(waited, points, 100, true));
   setAttribute(rows, "d", path(history?.rows_per_second ?? [], points, most, false));

@@ -9,12 +9,13 @@ const FIRST_RANKS = 6;
 export class JobCard {
   constructor(section) {
     this.section = section;
-    this.history = { points: 360, ranks: [] };
+    this.ranksHead = make("h3");
+    this.setHistory({ seconds: 10, points: 360, ranks: [] });
     this.name = make("h2", { id: "focus-name" });
     this.progress = make("span", { class: "quiet" });
     this.bar = make("div", { class: "bar", role: "img" });
     this.stages = make("ul", { class: "stages" });
-    this.gains = make("ul");
+    this.gains = make("ul", { class: "gains" });
     this.gainsHead = make("h3", {}, "What a change would give, about");
     this.why = make("ul", { class: "lines" });
     this.ranks = make("ul");
@@ -23,12 +24,17 @@ export class JobCard {
     section.append(
       make("div", { class: "head" }, this.name, this.progress),
       make("div", { class: "columns" },
-        make("div", {}, make("h3", {}, "Stages of a row, by time"), this.bar, this.stages, this.gainsHead, this.gains, this.whyPart),
-        make("div", { class: "ranks" }, make("h3", {}, "Ranks in the last hour: line rows/s, area waiting"), this.ranks, this.folded.button)));
+        make("div", {}, make("h3", {}, "Stages of a row, by time"), this.bar, this.stages, this.whyPart, this.gainsHead, this.gains),
+        make("div", { class: "ranks" }, this.ranksHead, this.ranks, this.folded.button)));
   }
 
   setHistory(history) {
-    this.history = history;
+    // The charts grow to an hour in steps of 10 minutes, so that the first minutes are visible.
+    const longest = Math.max(1, ...history.ranks.map((rank) => rank.rows_per_second.length));
+    const step = 600 / history.seconds;
+    this.points = Math.min(history.points, Math.ceil(longest / step) * step);
+    this.period = this.points === history.points ? "hour" : `${(this.points * history.seconds) / 60} min`;
+    setText(this.ranksHead, `Ranks in the last ${this.period}: line rows/s, area waiting`);
     this.byId = new Map(history.ranks.map((rank) => [rank.id, rank]));
     this.most = Math.max(1, ...history.ranks.flatMap((rank) => rank.rows_per_second.map((rows) => rows ?? 0)));
   }
@@ -80,7 +86,7 @@ export class JobCard {
     setFault(first.children[2], rank.starves);
     setText(second, rank.trouble || [rank.carriers && `through ${rank.carriers}`, rank.host].filter(Boolean).join(", "));
     second.classList.toggle("fault", rank.silent || rank.waiting_for !== "");
-    drawChart(chart, this.byId?.get(rank.id), this.history.points, this.most ?? 1);
+    drawChart(chart, this.byId.get(rank.id), this.points, this.most, this.period);
   }
 }
 

@@ -82,7 +82,7 @@ function showFreshness() {
   const stale = last !== null && (failed || !document.hidden) && Date.now() - answered > pause + STALE_MS;
   document.body.classList.toggle("stale", stale);
   if (stale) {
-    setText(byId("fresh"), `Old data: no answer since ${clock.format(answered)}`);
+    setText(byId("fresh"), `Old data, no answer since ${clock.format(answered)}`);
     if (!document.title.startsWith("No answer")) document.title = "No answer - Penstock";
   } else if (last !== null) {
     setText(byId("fresh"), `Penstock ${last.status.version}`);
@@ -98,7 +98,7 @@ async function refresh() {
   if (Date.now() - historyAt < HISTORY_MS && historyOf === job) return;
   historyAt = Date.now();
   historyOf = job;
-  const [history, events] = await Promise.all([job === null ? { points: 360, ranks: [] } : get("history", job), get("events")]);
+  const [history, events] = await Promise.all([job === null ? { seconds: 10, points: 360, ranks: [] } : get("history", job), get("events")]);
   card.setHistory(history);
   last.events = events.events;
   show();

@@ -1,6 +1,7 @@
 // What the numbers mean, in words. No function here reads the document.
 
 export const WAITS = 0.05; // as kLeastWait of the coordinator: a trainer that waits less gets enough rows
+const LAGS = 0.8; // a rank that gets less than this part of the median lags
 const SILENT_SECONDS = 5; // a reader reports each second
 
 const whole = new Intl.NumberFormat("en");
@@ -53,6 +54,8 @@ function judgeJob(job, explained) {
   const broken = job.state === "FAILED" || job.next?.state === "FAILED" || explanation?.limit === "FILES";
   // Coarse steps, so that jobs and ranks do not change places all the time.
   const badness = (starves ? 100 + Math.round(10 * waited) : 0) + (broken ? 50 : 0) + (reads ? 20 : 0);
+  const enough = LAGS * middle(ranks.map((rank) => rank.rows_per_second));
+  for (const rank of ranks) rank.badness += rank.rows_per_second < enough ? 5 : 0;
   ranks.sort((a, b) => b.badness - a.badness || a.rank - b.rank);
   return { ...job, explanation, sentence: jobSentence(job, explained), ranks, waited, reads, silent, starves, unknown, broken, badness };
 }
@@ -147,8 +150,8 @@ function lagText(job) {
   if (longest.waited >= WAITS && longest.waited > medianWait + 0.1) {
     return { text: `rank ${longest.rank} waits ${percent(longest.waited)}, median ${percent(medianWait)}`, fault: true };
   }
-  if (slowest.rows_per_second < 0.8 * median) {
-    return { text: `rank ${slowest.rank} gets ${rate(slowest.rows_per_second)}, median ${rate(median)}`, fault: true };
+  if (slowest.rows_per_second < LAGS * median) {
+    return { text: `rank ${slowest.rank} gets ${count(Math.round(slowest.rows_per_second))}, median ${rate(median)}`, fault: true };
   }
   return { text: `none; each gets about ${rate(median)}`, fault: false };
 }
@@ -160,7 +163,7 @@ export function progressText(job) {
   const first = job.ranks[0];
   const done = Number(first.epoch_positions) === 0 ? 0 : Number(first.position) / Number(first.epoch_positions);
   const sum = job.ranks.reduce((all, rank) => all + rank.rows_per_second, 0);
-  return `${counted(job.ranks.length, "rank")}, ${rate(sum)}, epoch ${count(first.epoch)} is ${percent(done)} done`;
+  return `${counted(job.ranks.length, "rank")}, ${rate(sum)}, epoch ${count(first.epoch)}: ${percent(done)}`;
 }
 
 // ---- Workers
