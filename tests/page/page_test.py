@@ -91,12 +91,15 @@ def test_numbers_do_not_move_anything(cluster, screen):
         screen.page.evaluate(
             """() => {
               window.shifts = [];
-              const note = (list) => shifts.push(...list.getEntries().map((entry) => entry.value));
+              const text = (source) => source.node?.textContent.slice(0, 60);
+              const shift = (entry) => [entry.value, ...entry.sources.map(text)];
+              const note = (list) => shifts.push(...list.getEntries().map(shift));
               new PerformanceObserver(note).observe({ type: "layout-shift" });
             }"""
         )
         wait_until(lambda changed=changed: changed(5), "numbers that change")
-        assert sum(screen.page.evaluate("shifts")) < 0.01, width
+        shifts = screen.page.evaluate("shifts")
+        assert sum(value for value, *_ in shifts) < 0.01, f"{width}: {shifts}"
 
 
 def test_history(cluster, screen):
