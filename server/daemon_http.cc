@@ -90,9 +90,9 @@ PageSource MetricsOf(const DaemonParts& parts, std::shared_ptr<const net::LiveCe
   };
 }
 
-PageSources SourcesOf(coordinator::Coordinator* part) {
+PageSources SourcesOf(coordinator::Coordinator* part, const std::string& advertise) {
   PageSources sources;
-  sources.coordinator = part->address();
+  sources.coordinator = advertise.empty() ? part->address() : advertise;
   sources.status = [part](ReplyDone<v1::StatusReply> done) { part->GetStatus(std::move(done)); };
   sources.explain = [part](v1::ExplainRequest request, ReplyDone<v1::ExplainReply> done) {
     part->Explain(std::move(request), std::move(done));
@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(HttpOptions option
     const auto sessions =
         std::make_shared<HttpSessions>(absl::StrCat("penstock-", listen.port), options.certificates != nullptr);
     options.sessions = sessions;
-    AddPage(SourcesOf(parts.coordinator), sessions, pages, &routes);
+    AddPage(SourcesOf(parts.coordinator, parts.advertise), sessions, pages, &routes);
   }
   AddSharedPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", MetricsOf(parts, options.certificates), pages,
                 &routes);

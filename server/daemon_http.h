@@ -19,6 +19,7 @@ namespace penstock::server {
 struct DaemonParts {
   coordinator::Coordinator* coordinator = nullptr;
   worker::Worker* worker = nullptr;
+  std::string advertise = {};  // address of the coordinator for the page's commands; "": the listening address
   std::function<bool()> tokens_fault = nullptr;  // returns whether the file of --tokens has a fault; unset: no file
 };
 

@@ -36,8 +36,10 @@ void AddFlags(Given* given, config::Flags* flags) {
   flags->AddString("config", &given->config, "FILE", "textproto configuration; flags override it");
   flags->AddString("listen", &given->listen, "HOST:PORT",
                    "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
-  flags->AddString("advertise", &given->advertise, "HOST:PORT",
-                   "what others connect to, where that is not the listening address");
+  flags->AddString(
+      "advertise", &given->advertise, "HOST:PORT",
+      "what others connect to, where that is not the listening address; a coordinator shows it in the commands of "
+      "its web page");
   flags->AddString("http", &given->http, "HOST:PORT",
                    "where to serve health checks and status over HTTP, such as 127.0.0.1:7072; port 0 is any free one, "
                    "which the log names (none)");

@@ -288,6 +288,7 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& optio
   http.listen = options.config.http();
   http.insecure = options.config.insecure();
   http.certificates = shared.certificates;
+  parts.advertise = options.config.advertise();
   if (shared.access != nullptr) {
     http.admit = RequireViewer(shared.access);
     parts.tokens_fault = [list = shared.access] { return !list->fault().ok(); };
@@ -476,5 +477,8 @@ int main(int argc, char** argv) {
   penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::server::BlockSignals();  // before anything starts a thread
   penstock::net::QuietGrpcLog();
-  return penstock::server::Main(std::vector<std::string>(argv + 1, argv + argc));
+  const int code = penstock::server::Main(std::vector<std::string>(argv + 1, argv + argc));
+  // Static objects stay: a thread that hung in storage may continue now, and would use destroyed ones.
+  std::fflush(nullptr);
+  std::_Exit(code);
 }

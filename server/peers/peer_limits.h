@@ -18,7 +18,7 @@ struct PeerLimits {
 };
 
 // Returns a function for net::FrontDoorOptions: whether the process has more than `bytes` of its own memory, after it
-// has returned free memory to the system.
+// has returned free memory to the system, which it does at most every 5 s.
 std::function<bool()> HasMoreThan(uint64_t bytes);
 
 }  // namespace penstock::server

@@ -42,20 +42,24 @@ RejectionReason ReasonOf(const absl::Status& status) {
   }
 }
 
-void Rejections::Add(Rejected rejected) {
+void Rejections::Add(const Rejected& rejected) {
   counts_[static_cast<size_t>(rejected.reason)].fetch_add(1, std::memory_order_relaxed);
   const Nanos now = clock_->Now();
-  MutexLock lock(&mutex_);
-  Key key(std::move(rejected.host), std::move(rejected.name), rejected.reason);
-  if (callers_.size() >= kMostCallers && !callers_.contains(key)) {
-    callers_.erase(std::min_element(callers_.begin(), callers_.end(),
-                                    [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+  bool is_news = false;
+  {
+    MutexLock lock(&mutex_);
+    const Key key(rejected.host, rejected.name, rejected.reason);
+    if (callers_.size() >= kMostCallers && !callers_.contains(key)) {
+      callers_.erase(std::min_element(callers_.begin(), callers_.end(),
+                                      [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+    }
+    Caller& caller = callers_[key];
+    if (now - caller.last > kRemembered) caller.count = 0;
+    is_news = ++caller.count == 1 && news_.Take("", now);
+    caller.last = now;
+    caller.message = TruncatedUtf8(rejected.message, kMostMessageBytes);
   }
-  Caller& caller = callers_[std::move(key)];
-  if (now - caller.last > kRemembered) caller.count = 0;
-  ++caller.count;
-  caller.last = now;
-  caller.message = TruncatedUtf8(rejected.message, kMostMessageBytes);
+  if (is_news && on_new_ != nullptr) on_new_(rejected);
 }
 
 Rejections::Counts Rejections::Get() const {

@@ -6,15 +6,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
+#include "base/runtime/rate_table.h"
 #include "net/front_door/front_door.h"
 #include "penstock/v1/control.pb.h"
 
@@ -52,11 +55,14 @@ class Rejections {
   static constexpr size_t kMostCallers = 16;
   static constexpr Nanos kRemembered = 300 * kSecond;
 
-  explicit Rejections(const Clock* clock = Clock::Real()) : clock_(clock) {}
+  // `on_new` is called, unless it is unset, when a caller that is not in the list is rejected: at most 10 times at
+  // once, and then once in 10 s, whatever callers do. It runs within Add, on its thread, and must not block.
+  explicit Rejections(std::function<void(const Rejected&)> on_new = nullptr, const Clock* clock = Clock::Real())
+      : on_new_(std::move(on_new)), clock_(clock) {}
 
   // Hosts that peers choose freely, such as addresses that are not in use, displace other hosts from the list of
   // callers, but not from the counts.
-  void Add(Rejected rejected);
+  void Add(const Rejected& rejected);
   Counts Get() const;
   // Sets `out` to the callers, the latest first.
   void CopyTo(google::protobuf::RepeatedPtrField<v1::RejectedCaller>* out) const;
@@ -69,10 +75,12 @@ class Rejections {
   };
   using Key = std::tuple<std::string, std::string, RejectionReason>;  // host, name
 
+  const std::function<void(const Rejected&)> on_new_;
   const Clock* const clock_;
   std::array<std::atomic<uint64_t>, static_cast<size_t>(RejectionReason::kCount)> counts_ = {};
   mutable Mutex mutex_;
   std::map<Key, Caller> callers_ ABSL_GUARDED_BY(mutex_);
+  RateTable news_ ABSL_GUARDED_BY(mutex_){0.1, 10};
 };
 
 // Returns a function that adds rejected connections to `rejections`.

@@ -29,6 +29,7 @@
 #include "server/common/bind_check.h"
 #include "server/common/guarded_server.h"
 #include "server/common/log_fields.h"
+#include "server/common/log_rejected.h"
 #include "server/common/state_dir.h"
 #include "server/metrics/disk_rooms.h"
 #include "server/worker/heap_watch.h"
@@ -384,6 +385,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.trace = parts->trace.get();
   parts->shared.executor = parts->executor.get();
   parts->shared.tickets = options.tickets;
+  parts->shared.rejections = std::make_shared<server::Rejections>(server::LogRejected);
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.streams_of_peer = std::make_unique<server::PeerCounts>(options.limits.sessions);
   parts->shared.compression = options.wire_compression;

@@ -256,6 +256,7 @@ def test_token(browser, tmp_path):
         page.locator("#token").fill(secret)
         page.keyboard.press("Enter")
         screen.wait_for("#verdict", "There is no job.")
+        screen.wait_for("#rejected", "The coordinator rejected 127.0.0.1")
         (cookie,) = screen.context.cookies()
         assert cookie["httpOnly"]
         assert cookie["sameSite"] == "Strict"

@@ -16,6 +16,7 @@
 #include "net/channel.h"
 #include "server/common/bind_check.h"
 #include "server/common/guarded_server.h"
+#include "server/common/log_rejected.h"
 #include "server/common/state_dir.h"
 #include "server/coordinator/metrics/coordinator_metrics.h"
 #include "server/coordinator/service/collect_metrics.h"
@@ -83,7 +84,7 @@ void StoreTheRest(ControlLoop* loop) {
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
   std::shared_ptr<server::DiskRooms> rooms;  // state directory
-  const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();
+  const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>(server::LogRejected);
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/utf8.h"
 #include "server/coordinator/explain/observed.h"
 
 namespace penstock::coordinator {
@@ -13,6 +14,7 @@ using State = v1::WorkerStatus;
 namespace {
 
 constexpr int kMostRejected = 16;
+constexpr size_t kMostRejectedBytes = 512;
 
 // Clears the current load of a worker that is gone, and keeps its totals.
 void ForgetWork(WorkerEntry* worker) {
@@ -208,6 +210,12 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   worker.rejected = request.rejected();
   if (worker.rejected.size() > kMostRejected) {
     worker.rejected.DeleteSubrange(kMostRejected, worker.rejected.size() - kMostRejected);
+  }
+  for (v1::RejectedCaller& caller : worker.rejected) {
+    for (std::string* text :
+         {caller.mutable_host(), caller.mutable_name(), caller.mutable_reason(), caller.mutable_message()}) {
+      TruncateUtf8(text, kMostRejectedBytes);
+    }
   }
   worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves

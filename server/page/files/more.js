@@ -1,8 +1,8 @@
-// What is below the workers: shards and views, bad records, object storage, events, and the next commands.
+// What is below the workers: shards and views, bad records, object storage, events, rejected callers, next commands.
 
 import { get } from "./data.js";
 import { fill, FoldedList, folded, lines, make, setFault, setText } from "./dom.js";
-import { bytes, commands, count, counted, storageText } from "./words.js";
+import { bytes, commands, count, counted, rejectedTexts, storageText } from "./words.js";
 
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
@@ -63,8 +63,18 @@ export class More {
     });
     section("events").append(heading("events-name", "Events"), events, this.events.button);
 
+    const rejected = make("ul", { class: "lines" });
+    this.rejected = new FoldedList(rejected, 4, "callers", () => make("li"), setText);
+    section("rejected").append(heading("rejected-name", "Rejected callers"), rejected, this.rejected.button);
+
     this.commands = make("ul");
     section("commands").append(heading("commands-name", "Next commands"), this.commands);
+  }
+
+  showRejected(status) {
+    const texts = rejectedTexts(status);
+    document.getElementById("rejected").hidden = texts.length === 0;
+    this.rejected.show(texts);
   }
 
   show(job, workers, worker, names, coordinator) {

@@ -67,6 +67,7 @@ function show() {
   workerList.show(workers, chosen);
   const blamed = workers.find((worker) => worker.id === focus?.explanation?.worker);
   more.show(focus, workers, chosen ?? blamed ?? workers[0], names, coordinatorAddress(explained.coordinator));
+  more.showRejected(status);
   if (events !== undefined) more.events.show(events);
   byId("content").hidden = false;
   byId("login").hidden = true;

@@ -225,6 +225,18 @@ export function storageText(worker) {
     (Number(load.remote_hedges) > 0 ? `, ${counted(load.remote_hedges, "late request")} sent twice` : "");
 }
 
+// ---- Rejected callers
+
+// Returns a line for each caller that the coordinator and the workers rejected in the last minutes.
+export function rejectedTexts(status) {
+  const text = (by, caller) => `${by} rejected ${caller.host || "a caller"}${caller.name ? ` (${caller.name})` : ""} ` +
+    `${counted(caller.count, "time")}, last ${duration(Number(caller.seconds_since_last))} ago: ${caller.message}`;
+  return [
+    ...status.rejected.map((caller) => text("The coordinator", caller)),
+    ...status.workers.flatMap((worker) => worker.rejected.map((caller) => text(`Worker ${plainName(worker)}`, caller))),
+  ];
+}
+
 // ---- Commands
 
 // Returns a word of a shell command, or null if it cannot be one line of text.

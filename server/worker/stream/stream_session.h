@@ -79,7 +79,8 @@ struct SessionShared {
   SentCounts sent;
   std::atomic<uint32_t> open_sessions{0};
   std::unique_ptr<server::PeerCounts> streams_of_peer;  // limits those of one peer; null: no limits
-  const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();  // of streams
+  // Of connections, streams and HTTP requests.
+  std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();
   std::atomic<uint64_t> failed_streams{0};  // streams with a job that ended with an error
 };
 

@@ -30,7 +30,8 @@ class RejectionsTest : public ::testing::Test {
   }
 
   SimScheduler sim_{1};
-  Rejections rejections_{sim_.clock()};
+  std::vector<std::string> news_;  // hosts
+  Rejections rejections_{[this](const Rejected& rejected) { news_.push_back(rejected.host); }, sim_.clock()};
 };
 
 TEST_F(RejectionsTest, NamesTheLatestCallersFirst) {
@@ -50,6 +51,14 @@ TEST_F(RejectionsTest, ForgetsACallerAfterMinutes) {
   rejections_.Add({RejectionReason::kLimit, "10.0.0.7", "", "too many"});
   EXPECT_THAT(Callers(), ElementsAre("10.0.0.7  limit 1: too many, 0 s"));
   EXPECT_EQ(rejections_.Get()[static_cast<size_t>(RejectionReason::kLimit)], 2u);
+}
+
+TEST_F(RejectionsTest, ReportsEachNewCallerOnceAndFewOfAFlood) {
+  for (int i = 0; i < 3; ++i) rejections_.Add({RejectionReason::kLimit, "10.0.0.7", "", "too many"});
+  rejections_.Add({RejectionReason::kLimit, "10.0.0.8", "", "too many"});
+  EXPECT_THAT(news_, ElementsAre("10.0.0.7", "10.0.0.8"));
+  for (int i = 0; i < 1000; ++i) rejections_.Add({RejectionReason::kLimit, absl::StrCat("10.0.1.", i), "", "too many"});
+  EXPECT_THAT(news_, SizeIs(10));
 }
 
 TEST_F(RejectionsTest, TakesBoundedMemoryWhateverCallersDo) {

@@ -22,9 +22,12 @@ constexpr char kTrigger[] = "PENSTOCK_TEST_HANGING_TRIGGER";
 std::atomic<const std::string*> folder{nullptr};
 std::atomic<int> hanging_calls{0};
 
-bool Hangs(const char* path) {
+bool HangsForever(const char* path) {
   const std::string* const below = folder.load();
-  if (below != nullptr) return std::strncmp(path, below->c_str(), below->size()) == 0;
+  return below != nullptr && std::strncmp(path, below->c_str(), below->size()) == 0;
+}
+
+bool HangsNow(const char* path) {
   const char* const named = std::getenv(kFolder);
   const char* const trigger = std::getenv(kTrigger);
   return named != nullptr && trigger != nullptr && std::strncmp(path, named, std::strlen(named)) == 0 &&
@@ -34,10 +37,11 @@ bool Hangs(const char* path) {
 // Behaves like a call that waits for a server: no signal and no cancellation ends it. It polls, because another process
 // may end the hang.
 void MayHang(const char* path) {
-  if (!Hangs(path)) return;
-  hanging_calls.fetch_add(1);
-  while (Hangs(path)) usleep(20'000);
-  hanging_calls.fetch_sub(1);
+  if (HangsForever(path)) {
+    hanging_calls.fetch_add(1);
+    for (;;) pause();
+  }
+  while (HangsNow(path)) usleep(20'000);
 }
 
 void MayHang(int fd) {
@@ -57,7 +61,10 @@ Call Next(Call, const char* name) {
 
 }  // namespace
 
-HangingFiles::HangingFiles(const std::string& below) { folder.store(new std::string(below)); }
+HangingFiles::HangingFiles(const std::string& below) {
+  hanging_calls.store(0);
+  folder.store(new std::string(below));
+}
 
 HangingFiles::~HangingFiles() { folder.store(nullptr); }
 
