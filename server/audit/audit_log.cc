@@ -23,13 +23,6 @@ namespace {
 constexpr size_t kMostWaiting = 4096;
 constexpr size_t kMostTextBytes = 512;  // limit of an object or a message, which clients choose
 
-// Returns the peer without the port, which changes with each connection.
-std::string HostOf(const transport::Peer& peer) {
-  if (peer.kind == transport::Peer::Kind::kHost) return absl::StrCat("user ", peer.uid);
-  const std::string text = peer.ToString();
-  return text.substr(0, text.rfind(':'));
-}
-
 std::string MethodOf(const RpcLine& rpc) {
   const std::string method(rpc.method);
   return method.substr(method.rfind('.') + 1);
@@ -42,7 +35,7 @@ std::string AuditLines::LineOf(const transport::Peer& peer, const RpcLine& rpc, 
   uint64_t left_out = 0;
   {
     MutexLock lock(&mutex_);
-    std::string key = HostOf(peer);
+    std::string key = peer.Host();
     if (allowances_.size() >= kMostPeers && allowances_.count(key) == 0) key = "";
     const auto [found, is_new] = allowances_.try_emplace(key);
     Allowance& allowance = found->second;
