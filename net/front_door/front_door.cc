@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -153,7 +154,9 @@ absl::Status FrontDoor::Bind(const Address& address) {
   if (looked != 0) return absl::UnavailableError(gai_strerror(looked));
   const absl::Cleanup free = [list] { freeaddrinfo(list); };
   absl::Status missing = absl::UnavailableError("it has no address");
+  std::set<std::string> seen;  // a host without IPv6 may get 127.0.0.1 twice for "localhost"
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
+    if (!seen.emplace(reinterpret_cast<const char*>(info->ai_addr), info->ai_addrlen).second) continue;
     absl::Status bound = BindOne(info->ai_family, info->ai_addr, info->ai_addrlen);
     if (absl::IsNotFound(bound)) {
       missing = std::move(bound);
@@ -201,8 +204,8 @@ bool FrontDoor::AcceptFrom(int listener, const std::function<void(int fd)>& acce
     if (!fd) {
       if (ConcernsConnection(errno)) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-      if (options_.on_rejected != nullptr)
-        options_.on_rejected("unknown", absl::StrCat("cannot accept: ", std::strerror(errno)));
+      const std::string why = absl::StrCat("cannot accept: ", std::strerror(errno));
+      if (options_.on_rejected != nullptr) options_.on_rejected("unknown", why);
       return false;
     }
     const std::string host = HostOf(from);
