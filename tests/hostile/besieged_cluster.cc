@@ -26,7 +26,7 @@ namespace penstock::hostile {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kMost = 1536 * kMiB;  // memory of a daemon; a flood without limits took more within seconds
+constexpr uint64_t kMost = 3072 * kMiB;  // memory of a daemon that limits stop in time, also on a slow machine
 constexpr uint64_t kEpochs = 8;
 constexpr std::chrono::milliseconds kStep(20);  // time that the trainer takes for a step
 constexpr double kLongest = 20;  // seconds of a wait or a health check, on a machine that other programs may fill
