@@ -49,6 +49,7 @@
 #include "server/worker/metrics/worker_metrics.h"
 #include "server/worker/registration.h"
 #include "server/worker/stream/session_acceptor.h"
+#include "server/worker/stream/session_opening.h"
 #include "server/worker/threads_needed.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/shared_memory/listener.h"
@@ -68,10 +69,6 @@ constexpr int kMaxClientMessageBytes = 8 << 20;
 // Limit for the record positions of one job, not part of the budget: a sixteenth of the budget, and at least this. A
 // record takes about 4 bytes. If a job's positions do not fit, indexes are read repeatedly.
 constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
-
-// Returns the rows ahead of a session that keep `reads` in flight; it requests new ones when half of them are done.
-// Returns 0 if there are no reads to keep in flight.
-size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
 
 transport::LaneOptions LanesOf(uint32_t wire_connections) {
   transport::LaneOptions lanes;

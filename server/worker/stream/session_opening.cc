@@ -49,6 +49,8 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   return parameters;
 }
 
+size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
+
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory) {
   const uint64_t bytes = memory == nullptr ? limits.bytes : std::min(limits.bytes, memory->bytes_for_blocks());
   const uint64_t rows = bytes / std::max<uint64_t>(fixed_bytes, 1);

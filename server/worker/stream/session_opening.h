@@ -43,6 +43,10 @@ struct AheadLimits {
 // rows are made. The rows take at most the room that it has, but there are at least limits.busy_rows.
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
+// Returns the rows ahead of a session that keep `reads` in flight; it requests new ones when half of them are done.
+// Returns 0 if there are no reads to keep in flight.
+size_t RowsForReads(int reads, int threads);
+
 // Returns the size of a message (OutboxLimits::flush_bytes), based on `flush_bytes`. Within a host a message takes no
 // time in transit, and its cost is to wake the threads of both ends. Its size is therefore doubled if `memory`, which
 // may be null, has room for several messages. Over a network a client waits for the whole message.

@@ -20,7 +20,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/open_files.h"
-#include "base/runtime/random_source.h"
 #include "server/http/http_sessions.h"
 #include "tests/server/http/raw_client.h"
 
@@ -194,20 +193,6 @@ TEST_F(HttpServerTest, OnLoopbackWithoutTokensRejectsTheNamesOfOtherHosts) {
     EXPECT_THAT(ask("/echo", host), StartsWith("HTTP/1.1 421 ")) << host;
   }
   EXPECT_THAT(ask("/healthz", "site.example"), StartsWith("HTTP/1.1 200 OK\r\n")) << "an open route has no secrets";
-}
-
-TEST(HttpSessions, TheOldestEndsWhenThereAreTooManyAndTlsMakesTheCookieSecure) {
-  SeededRandom random(17);
-  HttpSessions sessions("penstock-1", true, &random);
-  const auto cookie_of = [](const std::string& field) { return field.substr(0, field.find(';')); };
-  const std::string first = sessions.Open("first");
-  EXPECT_THAT(first, StartsWith("__Host-penstock-1="));
-  EXPECT_THAT(first, EndsWith("; Path=/; HttpOnly; SameSite=Strict; Secure"));
-  EXPECT_EQ(sessions.TokenOf(cookie_of(first)), "first");
-  std::string last;
-  for (size_t i = 0; i < HttpSessions::kMost; ++i) last = sessions.Open("another");
-  EXPECT_EQ(sessions.TokenOf(cookie_of(first)), "");
-  EXPECT_EQ(sessions.TokenOf(cookie_of(last)), "another");
 }
 
 TEST_F(HttpServerTest, AnswersHaveTheirTypeAndLengthAndAreNotCached) {
@@ -496,31 +481,6 @@ TEST_F(HttpServerTest, RepliesOfManyThreadsMeetClientsThatComeAndGo) {
     replier.join();
     server_ = nullptr;
   }
-}
-
-TEST(HttpServerStart, ErrorsNameTheAddressAndTheRemedy) {
-  const auto start = [](const std::string& listen, bool insecure = false) {
-    HttpOptions options;
-    options.listen = listen;
-    options.insecure = insecure;
-    return HttpServer::Start(options, {});
-  };
-  const auto first = start("127.0.0.1:0");
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_GT((*first)->port(), 0);
-  EXPECT_EQ((*first)->address(), absl::StrCat("127.0.0.1:", (*first)->port()));
-  const absl::Status busy = start((*first)->address()).status();
-  EXPECT_EQ(busy.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(busy.message()), HasSubstr((*first)->address()));
-  EXPECT_THAT(std::string(busy.message()), HasSubstr("another process listens there already"));
-  EXPECT_THAT(std::string(busy.message()), HasSubstr("--http"));
-  const absl::Status network = start("0.0.0.0:0").status();
-  EXPECT_EQ(network.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(network.message()), HasSubstr("--insecure"));
-  EXPECT_TRUE(start("0.0.0.0:0", true).ok());
-  EXPECT_EQ(start("nonsense").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(start("192.0.2.1:7072", true).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_TRUE(start("localhost:0").ok());
 }
 
 }  // namespace
