@@ -85,6 +85,7 @@ void FakeStore::Write(const v1::StoreEvent& event) {
     case v1::StoreEvent::kDeleteRevocation:
       revocations_.erase(event.delete_revocation());
       break;
+    case v1::StoreEvent::kAddHistory:
     case v1::StoreEvent::EVENT_NOT_SET:
       break;
   }

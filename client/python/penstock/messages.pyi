@@ -195,6 +195,27 @@ class Brightness(Message):
         probability: Optional[float] = ...,
     ) -> None: ...
 
+class Caps(Message):
+    """Limits of what the job may use, for workers that serve jobs of several owners. 0 means no limit.
+
+        sessions: open at once
+        memory_bytes: part of each worker's budget, for rows in progress and rows that wait for trainers
+        cpu_share: fraction of each worker's CPUs, also of idle ones; at most 1
+        storage_requests_per_second: limit of each worker, for records
+    """
+    sessions: int
+    memory_bytes: int
+    cpu_share: float
+    storage_requests_per_second: int
+    def __init__(
+        self,
+        *,
+        sessions: Optional[int] = ...,
+        memory_bytes: Optional[int] = ...,
+        cpu_share: Optional[float] = ...,
+        storage_requests_per_second: Optional[int] = ...,
+    ) -> None: ...
+
 class Cast(Message):
     to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
     def __init__(
@@ -541,6 +562,7 @@ class JobSpec(Message):
         weight: share of the workers' CPU relative to other jobs; 0 means 1
         annotations: boxes and masks that move with the image
         mix: mixes rows on the client: mixup, cutmix
+        idle_expiry_seconds: The coordinator cancels the job when no reader has had it open for this long, at least 60; 0 means never.
     """
     name: str
     dataset: List[Dataset]
@@ -554,6 +576,8 @@ class JobSpec(Message):
     limits: Limits
     annotations: Annotations
     mix: Mix
+    caps: Caps
+    idle_expiry_seconds: int
     def __init__(
         self,
         *,
@@ -569,6 +593,8 @@ class JobSpec(Message):
         limits: Optional[Union[Limits, Mapping[str, Any]]] = ...,
         annotations: Optional[Union[Annotations, Mapping[str, Any]]] = ...,
         mix: Optional[Union[Mix, Mapping[str, Any]]] = ...,
+        caps: Optional[Union[Caps, Mapping[str, Any]]] = ...,
+        idle_expiry_seconds: Optional[int] = ...,
     ) -> None: ...
 
 class JpegDistortion(Message):

@@ -195,6 +195,7 @@ class SqliteStore final : public Store {
         return Put("revocations", event.put_revocation().name(), event.put_revocation());
       case v1::StoreEvent::kDeleteRevocation:
         return file_.Write("DELETE FROM revocations WHERE name=?", {event.delete_revocation()});
+      case v1::StoreEvent::kAddHistory:
       case v1::StoreEvent::EVENT_NOT_SET:
         break;
     }
