@@ -87,6 +87,18 @@ int CountOps(const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
   return count;
 }
 
+// Checks what the job may use of workers that it shares with other jobs.
+void CheckShares(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  constexpr uint32_t kLeastExpiry = 60;
+  const float share = job.caps().cpu_share();
+  if (!(share >= 0 && share <= 1)) {
+    out->push_back({0, "caps.cpu_share", "a fraction of each worker's CPUs, above 0 and at most 1; 0 means no cap"});
+  }
+  if (job.idle_expiry_seconds() > 0 && job.idle_expiry_seconds() < kLeastExpiry) {
+    out->push_back({0, "idle_expiry_seconds", absl::StrCat("at least ", kLeastExpiry, "; 0 means that it never ends")});
+  }
+}
+
 }  // namespace
 
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
@@ -112,6 +124,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   const float bad = job.errors().max_bad_fraction();
   if (!(bad >= 0 && bad <= 1)) out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
   CheckMix(job, &out);
+  CheckShares(job, &out);
   return out;
 }
 

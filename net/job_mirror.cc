@@ -33,6 +33,8 @@ v1::Job ToJob(const WatchedJob& watched) {
   job.set_state(record.state());
   job.set_error(record.error());
   job.set_waiting(record.waiting());
+  job.set_owner(record.owner());
+  job.set_paused_by(record.paused_by());
   job.set_shards_indexed(record.shards_indexed());
   job.set_shards_total(record.shards_total());
   if (record.has_files_look()) *job.mutable_files_look() = record.files_look();
@@ -47,6 +49,11 @@ v1::Job ToJob(const WatchedJob& watched) {
   return job;
 }
 
+std::string PausedText(const std::string& job, const std::string& paused_by) {
+  if (paused_by.empty()) return "";
+  return absl::StrCat(paused_by, " paused job ", job, ": `penstock resume ", job, "` lets it continue");
+}
+
 v1::JobRecord RecordOf(const v1::Job& job, uint64_t metadata_id) {
   v1::JobRecord record;
   record.set_name(job.name());
@@ -55,6 +62,8 @@ v1::JobRecord RecordOf(const v1::Job& job, uint64_t metadata_id) {
   record.set_state(job.state());
   record.set_error(job.error());
   record.set_waiting(job.waiting());
+  record.set_owner(job.owner());
+  record.set_paused_by(job.paused_by());
   record.set_shards_indexed(job.shards_indexed());
   record.set_shards_total(job.shards_total());
   if (job.has_files_look()) *record.mutable_files_look() = job.files_look();

@@ -32,6 +32,9 @@ v1::Job ToJob(const WatchedJob& job);
 v1::JobMetadata MetadataOf(const v1::Job& job);
 v1::JobRecord RecordOf(const v1::Job& job, uint64_t metadata_id);
 
+// Returns the reason why readers of a paused job wait, with the remedy. Returns "" if `paused_by` is "".
+std::string PausedText(const std::string& job, const std::string& paused_by);
+
 // Changes from one reply.
 struct JobChanges {
   std::vector<WatchedJob> jobs;

@@ -53,6 +53,7 @@ struct Peer {
   // The name that the peer has proved by a token or a certificate; "": this process asks for no names.
   std::string name = {};
   std::vector<std::string> jobs = {};  // globs of the jobs that it may read; empty: all
+  bool only_own = false;               // it may change only jobs that it owns (net::Role::kSubmitter)
   int64_t ticket_issued = 0;           // time of the ticket that it showed, as in v1::TicketClaims; 0: none
 };
 

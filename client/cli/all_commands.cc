@@ -32,6 +32,7 @@ std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
   return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
                 NewSubmit(storage), NewRead(storage), NewStatus(), NewExplain(), NewTop(), NewTrace(), NewJobs(),
                 NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewRevoke(), NewCancel(), NewDelete(),
+                NewPause(), NewResume(),
                 NewHealth(), NewToken(), NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage),
                 NewCache(), NewCheckConfig(storage), NewFeed(storage), NewSchema(), NewManual(storage));
 }

@@ -43,6 +43,8 @@ std::unique_ptr<Command> NewDrain();
 std::unique_ptr<Command> NewRevoke();
 std::unique_ptr<Command> NewCancel();
 std::unique_ptr<Command> NewDelete();
+std::unique_ptr<Command> NewPause();
+std::unique_ptr<Command> NewResume();
 // Calls any daemon.
 std::unique_ptr<Command> NewHealth();
 

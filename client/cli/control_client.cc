@@ -89,6 +89,12 @@ absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& r
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Delete, request, call_timeout_);
 }
+absl::StatusOr<v1::PauseReply> ControlClient::Pause(const v1::PauseRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::Pause, request, call_timeout_);
+}
+absl::StatusOr<v1::ResumeReply> ControlClient::Resume(const v1::ResumeRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::Resume, request, call_timeout_);
+}
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
   return Ask(&net::CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
 }

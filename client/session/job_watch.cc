@@ -25,7 +25,8 @@ absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, c
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name, " failed: ", news.error()));
   }
   if (news.state() == v1::CANCELLED) {
-    return absl::FailedPreconditionError(absl::StrCat("job ", job.name, " was cancelled"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.name, " was cancelled", news.error().empty() ? "" : ": ", news.error()));
   }
   if (watched.view == nullptr) return nullptr;
   absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(*watched.view, job.offsets->num_records());
@@ -33,19 +34,24 @@ absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, c
 }
 
 JobWatch::JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-                   std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided)
+                   std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided,
+                   OnPause on_pause)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
       job_(std::move(job)),
       on_news_(std::move(on_news)),
       on_decided_(std::move(on_decided)),
+      on_pause_(std::move(on_pause)),
       watched_(std::move(watched)),
       again_(strand) {}
 
 void JobWatch::Start() {
   strand_->AssertHere();
-  if (const net::WatchedJob* const job = watched_.Find(job_->name); job != nullptr) PassDecisions(*job);
+  if (const net::WatchedJob* const job = watched_.Find(job_->name); job != nullptr) {
+    PassDecisions(*job);
+    on_pause_(net::PausedText(job_->name, job->record.paused_by()));
+  }
   Ask();
 }
 
@@ -97,6 +103,7 @@ void JobWatch::Take(const v1::JobUpdate& update, uint64_t revision) {
 void JobWatch::PassOn(const net::WatchedJob& job) {
   strand_->AssertHere();
   PassDecisions(job);
+  on_pause_(net::PausedText(job_->name, job.record.paused_by()));
   on_news_(ReadNews(*job_, job));
 }
 

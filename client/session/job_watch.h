@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,10 +35,14 @@ class JobWatch {
   // Receives the records that the coordinator decided to be bad since the last call. Runs on the strand.
   using OnDecided = std::function<void(const std::vector<uint64_t>&)>;
 
+  // Receives the reason why the job's readers wait while it is paused, or "". Runs on the strand.
+  using OnPause = std::function<void(std::string)>;
+
   // `watched` holds the known state of the job. `strand` must outlive this object. `mailbox` must be closed before this
   // object is destroyed.
   JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-           std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided);
+           std::shared_ptr<const JobInfo> job, net::JobMirror watched, OnNews on_news, OnDecided on_decided,
+           OnPause on_pause);
 
   void Start();
   void Stop();
@@ -59,6 +64,7 @@ class JobWatch {
   const std::shared_ptr<const JobInfo> job_;
   const OnNews on_news_;
   const OnDecided on_decided_;
+  const OnPause on_pause_;
   net::JobMirror watched_ ABSL_GUARDED_BY(strand_);
   size_t decided_ ABSL_GUARDED_BY(strand_) = 0;  // number of decisions passed on
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;

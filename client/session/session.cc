@@ -87,7 +87,8 @@ Session::Session(JobInfo job, const plan::Steps& steps, SessionOptions options,
       watch_(
           &strand_, mailbox_, coordinator_, job_, options_.watched,
           [this](const absl::StatusOr<std::shared_ptr<const plan::View>>& news) { OnNews(news); },
-          [this](const std::vector<uint64_t>& records) { window_->Decided(records); }),
+          [this](const std::vector<uint64_t>& records) { window_->Decided(records); },
+          [this](std::string why) { window_->SetPaused(std::move(why)); }),
       traces_(runtime.control, trace_, TracePartOf(options_),
               [coordinator = coordinator_](const v1::PutTraceRequest& request, net::TraceTaker::Done done) {
                 coordinator->PutTrace(request, kPutTraceWithin, std::move(done));

@@ -41,6 +41,7 @@ void Window::ViewChanged(std::shared_ptr<const plan::View> view) {
 std::vector<Command> Window::Tick(Nanos* next) {
   MutexLock lock(&mutex_);
   const Nanos now = clock_->Now();
+  if (!paused_.empty()) tracker_.Stopped(now);  // no worker makes rows of the job, so none of them is late
   tracker_.Tick(now);
   *next = tracker_.NextTick(now);
   std::vector<Command> commands = tracker_.TakeCommands();
@@ -116,12 +117,17 @@ std::string Window::DescribeWait(Nanos least) const {
   MutexLock lock(&mutex_);
   const Nanos waiting = waiting_since_.has_value() ? clock_->Now() - *asked_since_ : 0;
   if (waiting < std::max<Nanos>(least, 1) || tracker_.head_complete()) return "";
-  std::string cause = tracker_.RowError();
+  std::string cause = paused_.empty() ? tracker_.RowError() : paused_;
   if (cause.empty()) {
     DeliveryTracker::Cause missing = tracker_.MissingCause();
     cause = missing.is_certain || file_errors_.empty() ? std::move(missing.text) : FirstClause(file_errors_.front());
   }
   return NoticeText(absl::StrCat("waiting ", waiting / kSecond, " s: ", cause));
+}
+
+void Window::SetPaused(std::string why) {
+  MutexLock lock(&mutex_);
+  paused_ = std::move(why);
 }
 
 void Window::SetFileErrors(std::vector<std::string> lines) {
@@ -377,7 +383,7 @@ Window::Taken Window::TakeWithin(Nanos timeout) {
         EndWait(now);
         return {nullptr, absl::DeadlineExceededError(absl::StrCat(
                              "job ", job_, ": no batch within ", absl::FormatDuration(absl::Nanoseconds(timeout)), ": ",
-                             tracker_.DescribeMissing(), FileErrorsLocked()))};
+                             paused_, paused_.empty() ? "" : "; ", tracker_.DescribeMissing(), FileErrorsLocked()))};
       }
       changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, WaitedTime::kPiece)));
     }

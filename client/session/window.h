@@ -96,6 +96,8 @@ class Window {
   // Returns how long the trainer has waited for the head step, and one cause, in at most 160 bytes. Returns "" if it
   // does not wait, or has waited for less than `least`.
   std::string DescribeWait(Nanos least) const;
+  // Sets the reason why the job's readers wait while it is paused, or "". No row is late meanwhile.
+  void SetPaused(std::string why);
   // Sets the coordinator's latest report about failing files of the job.
   void SetFileErrors(std::vector<std::string> lines);
   struct Wait {
@@ -179,6 +181,7 @@ class Window {
   absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> file_errors_ ABSL_GUARDED_BY(mutex_);
+  std::string paused_ ABSL_GUARDED_BY(mutex_);  // as in SetPaused
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // total of finished waits
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // start of the trainer's current wait
   // Time of the trainer's first request for the head step. A timeout does not reset it.

@@ -36,7 +36,8 @@ struct RoleWord {
   std::string_view word;
 };
 constexpr RoleWord kRoles[] = {
-    {Role::kViewer, "viewer"}, {Role::kTrainer, "trainer"}, {Role::kWorker, "worker"}, {Role::kOperator, "operator"}};
+    {Role::kViewer, "viewer"}, {Role::kTrainer, "trainer"},   {Role::kSubmitter, "trainer+submit"},
+    {Role::kWorker, "worker"}, {Role::kOperator, "operator"}};
 
 absl::Status Mistake(const std::string& text) { return absl::InvalidArgumentError(text); }
 
@@ -88,7 +89,8 @@ absl::Status CheckPrincipal(const Principal& principal) {
                                   "and commas between two globs"));
     }
   }
-  if (principal.role != Role::kTrainer && principal.jobs != std::vector<std::string>{"*"}) {
+  const bool trainer = principal.role == Role::kTrainer || principal.role == Role::kSubmitter;
+  if (!trainer && principal.jobs != std::vector<std::string>{"*"}) {
     return Mistake(absl::StrCat("only trainers are limited to jobs: a ", std::string(RoleName(principal.role)),
                                 " needs * as its jobs"));
   }

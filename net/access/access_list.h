@@ -9,8 +9,9 @@
 //   san:DNS_NAME_OR_URI ROLE JOBS
 //
 //   NAME     1 to 64 of the characters A-Z a-z 0-9 . _ -
-//   ROLE     viewer, trainer, worker or operator
-//   JOBS     globs of the jobs that a trainer may read, separated by commas, such as imagenet-*,coco. Other roles: *
+//   ROLE     viewer, trainer, trainer+submit, worker or operator
+//   JOBS     globs of the jobs that a trainer may read or submit, separated by commas, such as imagenet-*,coco. Other
+//            roles: *
 //   SHA256   digest of the token in hexadecimal digits (net/access/token.h)
 //
 // A name may have two tokens, so that the new one can be distributed before the old one is removed. Both lines have the
@@ -37,6 +38,7 @@ enum class Role : unsigned {
   kTrainer = 2,   // reads rows of its jobs, and their state
   kWorker = 4,    // serves rows
   kOperator = 8,  // everything
+  kSubmitter = 16,  // "trainer+submit": a trainer that also submits jobs, and changes those that it owns
 };
 
 std::string_view RoleName(Role role);

@@ -42,6 +42,9 @@ void JobActivity::AddIdle(Idle why, Nanos threads_time) {
     case Idle::kMemory:
       memory_ += threads_time;
       break;
+    case Idle::kCapped:
+      capped_ += threads_time;
+      break;
     case Idle::kStarting:
       break;
   }
@@ -94,6 +97,8 @@ JobTimes JobActivity::Times(Nanos making, Nanos reading) const {
   times.storage_seconds = InSeconds(storage_);
   times.memory_seconds = InSeconds(memory_);
   times.unrequested_seconds = InSeconds(unrequested_);
+  times.capped_seconds = InSeconds(capped_);
+  times.held_seconds = InSeconds(throttle_.held());
   times.background_read_seconds = InSeconds(background_read_);
   for (size_t i = 0; i < stages_.size(); ++i) times.stages[i].seconds = InSeconds(stages_[i]);
   return times;

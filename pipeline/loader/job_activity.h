@@ -10,8 +10,10 @@
 
 #include "base/runtime/clock.h"
 #include "pipeline/loader/epochs_seen.h"
+#include "pipeline/loader/job_throttle.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/memory_budget.h"
 #include "pipeline/loader/repeated_reads.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/tuning/cache_sizes.h"
@@ -60,12 +62,13 @@ class JobActivity {
 
   // States of a job while threads are idle. kStarting: a thread is about to take its rows, or another session makes
   // them.
-  enum class Idle { kUnasked, kStorage, kMemory, kStarting };
+  enum class Idle { kUnasked, kStorage, kMemory, kCapped, kStarting };
   void AddIdle(Idle why, Nanos threads_time);
   // Adds the time of a thread with a row of the job, whether the row was made or not.
   void AddMaking(Nanos took, Nanos reading) {
     making_ += took;
     reading_ += reading;
+    throttle_.AddMaking(took);
   }
   // Adds a row. `readers` is the number of sessions that get it.
   void AddRow(uint64_t bytes_read, uint64_t epoch, uint64_t position, int readers) {
@@ -84,22 +87,27 @@ class JobActivity {
   std::optional<tuning::CacheJob> ForCaches();
   void AddBackgroundRead(Nanos took) {
     ++sums_.background_reads;
+    throttle_.AddRequests(1);
     background_read_ += took;
   }
 
+  JobThrottle& throttle() { return throttle_; }
+  MemoryBudget::Group& memory() { return memory_of_job_; }
   // Returns the times so far. `making` and `reading` are those of the rows in progress.
   JobTimes Times(Nanos making, Nanos reading) const;
 
  private:
   const std::weak_ptr<const LoadJob> job_;
   JobTimes sums_;  // counts and names
-  Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, background_read_ = 0;
+  Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, capped_ = 0, background_read_ = 0;
   std::vector<Nanos> stages_;
   tuning::CacheJob for_caches_;  // constant values
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;
   RepeatedReads repeated_reads_;
+  JobThrottle throttle_;
+  MemoryBudget::Group memory_of_job_;
 };
 
 }  // namespace penstock::loader

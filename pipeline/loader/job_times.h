@@ -19,6 +19,9 @@ struct JobTimes {
   double storage_seconds = 0;      // rows were parked and waited for their shard or their record
   double memory_seconds = 0;       // rows waited for memory of the budget
   double unrequested_seconds = 0;  // all requested rows were made or in progress
+  double capped_seconds = 0;       // caps or a pause held its rows
+  // Time in which caps or a pause held rows, whatever the threads did. No sum over threads.
+  double held_seconds = 0;
   // Records that were fetched while their rows were parked.
   uint64_t background_reads = 0;
   double background_read_seconds = 0;

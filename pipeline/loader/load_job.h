@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 #define PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ class LoadJob {
   // while rows are made.
   const std::shared_ptr<DecidedRecords>& decided() const { return decided_; }
 
+  // Whether the job is paused: Loader starts no row of it. May be set at any time, before Loader::PausesChanged().
+  std::atomic<bool>& paused() const { return *paused_; }
+
   // Returns the number of positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
   const std::shared_ptr<const plan::ShardOffsets>& offsets() const { return offsets_; }
@@ -69,6 +73,7 @@ class LoadJob {
   std::shared_ptr<DatasetReader> reader_;
   DamageVerdict verdict_ = DamageVerdict::kOwn;
   const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();
+  const std::unique_ptr<std::atomic<bool>> paused_ = std::make_unique<std::atomic<bool>>(false);
   plan::PlanOptions plan_options_;
   std::shared_ptr<const plan::ShardOffsets> offsets_;
   uint64_t order_fingerprint_ = 0;

@@ -71,6 +71,7 @@ class LoaderImpl final : public Loader {
     return std::make_unique<SessionImpl>(core_, id);
   }
   void Set(const LoaderSetting& setting) override { core_->Set(setting); }
+  void PausesChanged() override { core_->PausesChanged(); }
   tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) override { return core_->SetCaches(sizes); }
   CacheUse TakeCacheUse() override { return core_->TakeCacheUse(); }
   LoaderStats Stats() const override { return core_->Stats(); }

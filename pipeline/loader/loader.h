@@ -27,6 +27,7 @@
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/cache_use.h"
+#include "pipeline/loader/job_throttle.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
@@ -88,6 +89,7 @@ class RowSink {
 struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // in this session's slice; their bytes are reserved while it is open
   uint32_t weight = 1;
+  JobCaps caps = {};        // of the job; equal for all of its sessions
   uint64_t end_epoch = plan::kEndNotKnown;  // the first epoch that the session will not read, or kWithoutEnd
   ExpectedRows expected = {};               // the rows that the session will request, as far as they are known
   // The loader writes rows into slots that the sink books. Their bytes are not part of the budget.
@@ -188,6 +190,8 @@ class Loader {
   // Takes effect at once: surplus threads finish their current row and then idle. Reads in flight continue.
   // Thread-safe.
   virtual void Set(const LoaderSetting& setting) {}
+  // Follows changes of LoadJob::paused(). Rows in progress continue. Thread-safe.
+  virtual void PausesChanged() {}
   // Changes the sizes of the caches at once. Smaller caches evict entries. Larger ones get the memory that rows do not
   // need. Returns the resulting sizes. Thread-safe.
   virtual tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) { return {}; }

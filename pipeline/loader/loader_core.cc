@@ -118,8 +118,12 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   {
     MutexLock lock(&mutex_);
     id = next_session_++;
-    PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
+    const std::shared_ptr<JobActivity> activity = activity_.Of(job);
+    activity->memory().limit = options.caps.memory_bytes;
+    PS_RETURN_IF_ERROR(budget_.Open(id, reserve, options.caps.memory_bytes > 0 ? &activity->memory() : nullptr));
     scheduler_.AddSession(id, options.weight);
+    activity->throttle().SetCaps(options.caps);
+    activity->throttle().SetPaused(job->paused());
     auto session = std::make_shared<OpenedSession>();
     session->id = id;
     session->job = job;
@@ -130,12 +134,13 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     session->overhead = overhead;
     session->estimate = making;
     LookAtIdle(true);
-    session->activity = activity_.Of(job);
+    session->activity = activity;
     session->activity->OpensReader(options.end_epoch);
     // Also if files are local: they may become remote.
     if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
     CountShares(session.get(), 1);
     sessions_.emplace(id, std::move(session));
+    CountLimited();
   }
   // After the reserve: the index of the disk cache grows into memory that no session needs.
   caches_.AddJob(job);
@@ -184,6 +189,7 @@ std::optional<LoaderCore::Closed> LoaderCore::RemoveRows(uint64_t id, Task quiet
   session->activity->ClosesReader(session->options.end_epoch);
   session->quiet = std::move(quiet);
   *dropped = scheduler_.RemoveSession(id);
+  CountLimited();
   for (const auto& row : *dropped) holders_ -= row->held_bytes() > 0 ? 1 : 0;
   TrimListed(session.get());
   ++session->calls;
@@ -316,6 +322,7 @@ void LoaderCore::LookAtIdle(bool always) {
     Idle reason = Idle::kUnasked;
     for (const auto& [id, session] : sessions_) {
       if (session->activity.get() != &job || session->closing) continue;
+      if (scheduler_.waiting(id) > 0 && scheduler_.held(id)) return Idle::kCapped;
       if (scheduler_.waiting(id) > 0) return short_of_memory_ ? Idle::kMemory : Idle::kStarting;
       if (!session->parked.empty()) reason = parked > for_others ? Idle::kStorage : Idle::kStarting;
     }

@@ -65,6 +65,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void LetDiskCacheGo() { caches_.ReleaseDisk(); }
 
   void Set(const LoaderSetting& setting);
+  void PausesChanged();
   tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_) {
     return caches_.SetSizes(sizes);
   }
@@ -187,6 +188,12 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
 
   // Releases the memory of a waiting row for rows that lack memory. Returns false if no such row holds memory.
   bool ReleaseHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void CountLimited() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Updates which sessions' rows are held (JobThrottle). Call this before a maker picks a row.
+  void HoldRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets a timer that wakes a maker when held rows may start, unless one is set for that time or before it.
+  void WakeForHeldRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Posts an idle maker, if there is one. Call this after a change by which a row may be ready to start.
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -312,6 +319,10 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   MakerStates states_ ABSL_GUARDED_BY(mutex_);
   ReadSlots slots_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  int limited_ ABSL_GUARDED_BY(mutex_) = 0;  // sessions whose throttle may hold rows
+  // The time at which the first held row may start, as of the last HoldRows(); kNever: none.
+  Nanos held_until_ ABSL_GUARDED_BY(mutex_) = JobThrottle::kNever;
+  Nanos held_timer_ ABSL_GUARDED_BY(mutex_) = JobThrottle::kNever;  // time of the earliest timer; kNever: none
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
   size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // waiting rows that hold memory
   // A revocation may free memory. False after one that freed nothing, until rows, heads or memory change.

@@ -91,6 +91,7 @@ LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
   const auto need_of = [this](const RowTask& row, const RowScheduler::Blocked* behind)
                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return NeedOf(row, behind); };
   while (!stop_ && !states_.IsSurplus(maker->number)) {
+    HoldRows();
     RowScheduler::Choice choice = scheduler_.Pick(need_of);
     if (choice.picked != nullptr) {
       if (!TakeRow(std::move(choice), maker, &turn)) continue;
@@ -103,6 +104,7 @@ LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
     if (choice.blocked.has_value() && StartsRevoking(*choice.blocked, &turn)) return turn;
     LookAtIdle();
     short_of_memory_ = !scheduler_.empty();
+    WakeForHeldRows();
     // While records are in flight, storage is slow, and therefore this loader is busy.
     if (slots_.busy()) {
       times_.HasRow(maker->number);
@@ -183,7 +185,7 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   std::vector<MemoryBudget::Account> lenders;
   {
     MutexLock lock(&mutex_);
-    lenders = budget_.Lenders(blocked.account, blocked.need.bytes);
+    lenders = budget_.Lenders(blocked.account, blocked.need.bytes, blocked.need.capped);
   }
   for (const MemoryBudget::Account lender : lenders) {
     if (freed >= shortage) break;
@@ -346,6 +348,7 @@ bool LoaderCore::Make(Maker* maker) {
     --session.making;
     EndMaking(&work);
     session.activity->AddMaking(took, outcome.made.read_time);
+    session.activity->throttle().AddRequests(outcome.made.own_reads);
     activity_.RowEnds(maker->number);
     ++stats_.tries;
     stats_.planned_rows += std::exchange(context.planned_rows, 0);

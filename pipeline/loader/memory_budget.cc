@@ -7,7 +7,13 @@
 
 namespace penstock::loader {
 
-absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
+absl::Status MemoryBudget::Open(Account account, uint64_t reserve, Group* group) {
+  if (group != nullptr && reserve > group->limit - std::min(group->limit, group->reserved)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this session's largest step needs ", reserve, " bytes of memory, but of the ", group->limit,
+                     " bytes that the job's caps.memory_bytes permits at this worker, ", group->reserved,
+                     " are reserved for its other sessions: raise the cap, use a smaller batch, or close a session"));
+  }
   if (reserve > total_ - reserved_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "this session's largest step needs ", reserve, " bytes of memory, but of the ", total_,
@@ -15,8 +21,9 @@ absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
         " other sessions", pinned_ == 0 ? "" : absl::StrCat(" and ", pinned_, " for the index of the disk cache"),
         ": raise memory_budget_bytes, use a smaller batch, or close a session"));
   }
-  const bool added = accounts_.try_emplace(account, Entry{reserve}).second;
+  const bool added = accounts_.try_emplace(account, Entry{reserve, 0, 0, group}).second;
   PS_CHECK(added);
+  if (group != nullptr) group->reserved += reserve;
   reserved_ += reserve;
   return absl::OkStatus();
 }
@@ -27,6 +34,10 @@ void MemoryBudget::Close(Account account) {
   const Entry& entry = it->second;
   common_ += entry.used + entry.listed - entry.common();
   reserved_ -= entry.reserve;
+  if (entry.group != nullptr) {
+    entry.group->reserved -= entry.reserve;
+    entry.group->used -= entry.used;
+  }
   accounts_.erase(it);
 }
 
@@ -40,6 +51,11 @@ void MemoryBudget::CountUse() {
   late_peak_ = std::max(late_peak_, used_);
 }
 
+uint64_t MemoryBudget::OverLimit(const Entry& entry, uint64_t bytes) {
+  if (entry.group == nullptr || entry.group->used + bytes <= entry.group->limit) return 0;
+  return std::min(bytes, entry.group->used + bytes - entry.group->limit);
+}
+
 uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
   const Entry& entry = accounts_.at(account);
   const uint64_t over = (entry.used + bytes > entry.reserve ? entry.used + bytes - entry.reserve : 0) + entry.listed;
@@ -48,7 +64,7 @@ uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
       over == entry.common() || common <= total_ - reserved_ ? 0 : common - (total_ - reserved_);
   // A reserve may be granted while other accounts still use its bytes, which were shared before.
   const uint64_t lacks_any = used_ + bytes > total_ ? used_ + bytes - total_ : 0;
-  return std::max(lacks_common, lacks_any);
+  return std::max({lacks_common, lacks_any, OverLimit(entry, bytes)});
 }
 
 bool MemoryBudget::InsideReserve(Account account, uint64_t bytes) const {
@@ -58,6 +74,7 @@ bool MemoryBudget::InsideReserve(Account account, uint64_t bytes) const {
 
 MemoryBudget::Need MemoryBudget::NeedOf(Account account, uint64_t bytes, const Blocked* behind) const {
   Need need{Shortage(account, bytes), bytes, InsideReserve(account, bytes)};
+  need.capped = need.shortage > 0 && OverLimit(accounts_.at(account), bytes) == need.shortage;
   if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
   // Grant shared memory only to an account that uses less of it than the blocked one, and not if the blocked row only
   // waits for its own reserve.
@@ -71,6 +88,7 @@ bool MemoryBudget::Take(Account account, uint64_t bytes) {
   Entry& entry = accounts_.at(account);
   common_ -= entry.common();
   entry.used += bytes;
+  if (entry.group != nullptr) entry.group->used += bytes;
   common_ += entry.common();
   used_ += bytes;
   CountUse();
@@ -89,6 +107,7 @@ void MemoryBudget::Release(Account account, uint64_t bytes) {
   PS_CHECK(bytes <= entry.used);
   common_ -= entry.common();
   entry.used -= bytes;
+  if (entry.group != nullptr) entry.group->used -= bytes;
   common_ += entry.common();
 }
 
@@ -144,16 +163,24 @@ void MemoryBudget::Unpin(uint64_t bytes) {
 }
 
 uint64_t MemoryBudget::LargestTake(Account account) const {
-  return total_ - (reserved_ - accounts_.at(account).reserve);
+  const Entry& entry = accounts_.at(account);
+  const uint64_t most = total_ - (reserved_ - entry.reserve);
+  if (entry.group == nullptr) return most;
+  return std::min(most, entry.group->limit - (entry.group->reserved - entry.reserve));
 }
 
-std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except, uint64_t bytes) const {
+std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except, uint64_t bytes, bool capped) const {
   const auto own = accounts_.find(except);
   const bool all = own == accounts_.end() || InsideReserve(except, bytes);
   const uint64_t least = all ? 0 : own->second.common() + bytes;
   std::vector<std::pair<uint64_t, Account>> found;
   for (const auto& [account, entry] : accounts_) {
-    if (account != except && entry.common() > least) found.emplace_back(entry.common(), account);
+    if (account == except) continue;
+    if (capped) {
+      if (own != accounts_.end() && entry.group == own->second.group) found.emplace_back(entry.used, account);
+    } else if (entry.common() > least) {
+      found.emplace_back(entry.common(), account);
+    }
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<Account> lenders;

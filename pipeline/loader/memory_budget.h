@@ -25,6 +25,13 @@ class MemoryBudget {
     uint64_t shortage = 0;  // bytes that must be released before the row can start; 0: it can start
     uint64_t bytes = 0;     // bytes that the row reserves
     bool reserved = false;  // the bytes fit into the reserve of its account
+    bool capped = false;    // the shortage is one of the account's group: only accounts of the group can end it
+  };
+  // Accounts that together may use at most `limit` bytes. Its owner keeps it until its last account is closed.
+  struct Group {
+    uint64_t limit = 0;     // must not change while an account is open
+    uint64_t reserved = 0;  // sum of the reserves of its open accounts
+    uint64_t used = 0;      // by its open accounts, without TakeCommon and TakeAhead
   };
   // An urgent row that waits for memory, and its account.
   struct Blocked {
@@ -38,7 +45,8 @@ class MemoryBudget {
   // Opens an account with a new number. Returns ResourceExhausted, with the numbers, if the reserves do not fit
   // together. Other accounts may still use memory beyond their reserves, which delays reservations until they release
   // it.
-  absl::Status Open(Account account, uint64_t reserve);
+  // It also returns ResourceExhausted if the reserves of `group`, unless that is null, exceed its limit.
+  absl::Status Open(Account account, uint64_t reserve, Group* group = nullptr);
   // Releases the reserve. Memory that the account still uses counts as shared until it is released.
   void Close(Account account);
 
@@ -78,8 +86,9 @@ class MemoryBudget {
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
   // Returns the open accounts that should release bytes that `except` lacks: the others that use shared memory, in
   // descending order, then `except` itself if it uses any memory. If the bytes do not fit into the reserve of `except`,
-  // the others are only those that use more shared memory than `except` would with the bytes.
-  std::vector<Account> Lenders(Account except, uint64_t bytes) const;
+  // the others are only those that use more shared memory than `except` would with the bytes. With `capped`, the others
+  // are all those of its group that use memory.
+  std::vector<Account> Lenders(Account except, uint64_t bytes, bool capped = false) const;
 
   // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the larger of the reserved bytes and
   // the bytes in use.
@@ -108,10 +117,13 @@ class MemoryBudget {
     uint64_t reserve = 0;
     uint64_t used = 0;    // fills the reserve first
     uint64_t listed = 0;  // always shared memory
+    Group* group = nullptr;
     uint64_t common() const { return (used > reserve ? used - reserve : 0) + listed; }
   };
 
   void CountUse();
+  // Returns the bytes by which the account's group would exceed its limit with these bytes.
+  static uint64_t OverLimit(const Entry& entry, uint64_t bytes);
 
   uint64_t total_;
   uint64_t used_ = 0;  // by all accounts, including closed ones

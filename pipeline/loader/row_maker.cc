@@ -340,6 +340,7 @@ class RowMaker::Try {
     const Nanos took = made_.read_ended - start;
     made_.read_time += took;
     made_.storage_time += took;
+    ++made_.own_reads;
     return bytes;
   }
 

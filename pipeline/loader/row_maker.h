@@ -95,6 +95,7 @@ struct MadeRow {
   Nanos read_time = 0;          // time of the thread
   Nanos read_began = 0;         // start of the last read, for traces
   Nanos read_ended = 0;         // 0: no read
+  uint64_t own_reads = 0;       // requests to storage by the thread itself
   // Requests to storage and the time of their answers, on all threads.
   uint64_t storage_reads = 0;
   Nanos storage_time = 0;

@@ -97,11 +97,13 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
   Choice choice;
   double blocked_time = 0;
   for (const auto& [id, session] : sessions_) {
-    if (session.urgent.empty()) continue;
+    if (session.urgent.empty() || session.held) continue;
     const Need need = need_of(*session.urgent.begin()->second, nullptr);
     if (need.shortage == 0) continue;
-    const bool first = !choice.blocked.has_value() || (need.reserved && !choice.blocked->need.reserved) ||
-                       (need.reserved == choice.blocked->need.reserved && session.virtual_time < blocked_time);
+    // Rows that only wait for their own job's memory come last, because they hold back no other job.
+    const auto place = [](const Need& of) { return std::make_pair(of.capped, !of.reserved); };
+    const bool first = !choice.blocked.has_value() || place(need) < place(choice.blocked->need) ||
+                       (place(need) == place(choice.blocked->need) && session.virtual_time < blocked_time);
     if (!first) continue;
     choice.blocked = Blocked{id, need};
     blocked_time = session.virtual_time;
@@ -110,12 +112,14 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
     Session* best = nullptr;
     for (auto& [id, session] : sessions_) {
       auto& queue = urgent ? session.urgent : session.normal;
-      if (queue.empty()) continue;
+      if (queue.empty() || session.held) continue;
       // Within a session, no row overtakes an urgent row that waits for memory.
       if (!urgent && !session.urgent.empty()) continue;
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
       const Blocked* const behind =
-          choice.blocked.has_value() && choice.blocked->account != id ? &*choice.blocked : nullptr;
+          choice.blocked.has_value() && choice.blocked->account != id && !choice.blocked->need.capped
+              ? &*choice.blocked
+              : nullptr;
       if (need_of(*queue.begin()->second, behind).shortage > 0) continue;
       best = &session;
     }
@@ -132,6 +136,7 @@ std::unique_ptr<RowTask> RowScheduler::PickToLookFor(SessionId id) {
   const auto it = sessions_.find(id);
   if (it == sessions_.end()) return nullptr;
   Session& session = it->second;
+  if (session.held) return nullptr;
   if (!session.to_look_for.has_value()) {
     session.to_look_for.emplace();
     for (const bool urgent : {true, false}) {

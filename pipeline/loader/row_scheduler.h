@@ -51,6 +51,9 @@ class RowScheduler {
 
   // Adds a task for each of the first `count` rows.
   void Add(SessionId id, const std::vector<RowRequest>& rows, size_t count = SIZE_MAX);
+  // Sets whether the session's rows are held: none is picked. The other sessions do not wait for them.
+  void SetHeld(SessionId id, bool held) { sessions_.at(id).held = held; }
+  bool held(SessionId id) const { return sessions_.at(id).held; }
   // Makes rows of steps up to `step` urgent, also those that are added later.
   void SetHead(SessionId id, uint64_t step);
 
@@ -62,7 +65,7 @@ class RowScheduler {
   Choice Pick(NeedOf need_of);
   // Removes and returns the session's first row whose record was not checked before its turn, urgent rows first. Remote
   // records are then fetched while earlier rows are made. Charges the row as Pick() does. Returns null if no such row
-  // waits. From the first call for a session on, the scheduler tracks these rows.
+  // waits, or the session's rows are held. From the first call for a session on, the scheduler tracks these rows.
   std::unique_ptr<RowTask> PickToLookFor(SessionId id);
   // Returns a picked row, which is kQueued or kAwaitsMemory, to its place. Drops it if its session was removed.
   void PutBack(std::unique_ptr<RowTask> row);
@@ -93,6 +96,7 @@ class RowScheduler {
     double cost = 0;  // estimated nanoseconds of a row: the mean of the last ones
     uint64_t head = 0;
     bool has_head = false;
+    bool held = false;
     Queue urgent, normal;
     // Rows of both queues whose records were not checked, urgent ones (false) first; unset until PickToLookFor is
     // called.

@@ -15,12 +15,13 @@ namespace {
 constexpr unsigned kByCommand = RpcLine::kCommand, kByTrainer = RpcLine::kTrainer, kByWorker = RpcLine::kWorker;
 constexpr unsigned kNoRole = 0, kViewer = static_cast<unsigned>(net::Role::kViewer),
                    kTrainer = static_cast<unsigned>(net::Role::kTrainer),
-                   kWorker = static_cast<unsigned>(net::Role::kWorker);
+                   kWorker = static_cast<unsigned>(net::Role::kWorker),
+                   kSubmitter = static_cast<unsigned>(net::Role::kSubmitter);
 
 constexpr RpcLine kRpcTable[] = {
-    {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand, kNoRole},
-    {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand, kNoRole},
-    {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand, kNoRole},
+    {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand, kSubmitter},
+    {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand, kSubmitter},
+    {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand, kSubmitter},
     {Rpc::kGetStatus, "penstock.v1.Coordinator/GetStatus", kByCommand, kViewer | kTrainer},
     {Rpc::kListShards, "penstock.v1.Coordinator/ListShards", kByCommand, kViewer},
     {Rpc::kGetQuarantine, "penstock.v1.Coordinator/GetQuarantine", kByCommand, kViewer},
@@ -29,9 +30,8 @@ constexpr RpcLine kRpcTable[] = {
     {Rpc::kGetTrace, "penstock.v1.Coordinator/GetTrace", kByCommand, kViewer},
     {Rpc::kDrain, "penstock.v1.Coordinator/Drain", kByCommand, kNoRole},
     {Rpc::kRevoke, "penstock.v1.Coordinator/Revoke", kByCommand, kNoRole},
-    {Rpc::kPause, "penstock.v1.Coordinator/Pause", kByCommand, kNoRole},
-    {Rpc::kResume, "penstock.v1.Coordinator/Resume", kByCommand, kNoRole},
-    {Rpc::kPurge, "penstock.v1.Coordinator/Purge", kByCommand, kNoRole},
+    {Rpc::kPause, "penstock.v1.Coordinator/Pause", kByCommand, kSubmitter},
+    {Rpc::kResume, "penstock.v1.Coordinator/Resume", kByCommand, kSubmitter},
     {Rpc::kDescribe, "penstock.v1.Coordinator/Describe", kByCommand, kViewer},
     {Rpc::kStartSupport, "penstock.v1.Coordinator/StartSupport", kByCommand, kNoRole},
     {Rpc::kGetSupport, "penstock.v1.Coordinator/GetSupport", kByCommand, kNoRole},

@@ -36,7 +36,6 @@ enum class Rpc {
   kRevoke,
   kPause,
   kResume,
-  kPurge,
   kDescribe,
   kStartSupport,
   kGetSupport,

@@ -12,7 +12,8 @@ namespace {
 
 // Returns OK if the principal has one of the roles, or is an operator. `what` names the RPC or page in messages.
 absl::Status CheckRole(const net::Principal& principal, unsigned roles, const std::string& what) {
-  const unsigned needed = roles | static_cast<unsigned>(net::Role::kOperator);
+  unsigned needed = roles | static_cast<unsigned>(net::Role::kOperator);
+  if ((roles & static_cast<unsigned>(net::Role::kTrainer)) != 0) needed |= static_cast<unsigned>(net::Role::kSubmitter);
   if ((needed & static_cast<unsigned>(principal.role)) != 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("'", principal.name, "' has the role ",
                                                   std::string(net::RoleName(principal.role)), ", and ", what,
@@ -50,7 +51,8 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list) {
     PS_ASSIGN_OR_RETURN(net::Principal principal, PrincipalOf(*list->current(), token, *peer, DaemonOf(rpc)));
     peer->name = principal.name;  // also for the log of a rejected call
     PS_RETURN_IF_ERROR(CheckRole(principal, rpc.roles, MethodOf(rpc)));
-    if (principal.role == net::Role::kTrainer) peer->jobs = std::move(principal.jobs);
+    peer->only_own = principal.role == net::Role::kSubmitter;
+    if (principal.role == net::Role::kTrainer || peer->only_own) peer->jobs = std::move(principal.jobs);
     return absl::OkStatus();
   };
 }

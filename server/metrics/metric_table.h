@@ -47,6 +47,7 @@ enum class Metric : uint8_t {
   kJobShards,
   kJobViewNumber,
   kJobReaders,
+  kJobPaused,
   kJobBadRecords,
   kJobLimit,
   kJobWaitRatio,

@@ -170,7 +170,7 @@ struct Worker::Parts {
     for (const net::WatchedJob& job : changes.jobs) {
       if (job.record.state() == v1::READY && !jobs->HasView(job)) moved.push_back(job);
     }
-    jobs->Update(changes);
+    if (jobs->Update(changes)) host->loader()->PausesChanged();
     bad_records.Keep(jobs->names());
     for (const net::WatchedJob& job : moved) {
       prefetch_thread->Post([this, job] { Prefetch(net::ToJob(job), kFirstPrefetchPause); });

@@ -1,12 +1,10 @@
 // A cluster of processes over TLS in which each caller has a role: commands, rows, rotated tokens, faulty files.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -16,91 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "tests/support/certificates/certificates.h"
-#include "tests/support/cluster/process_cluster.h"
-#include "tests/support/cluster/reading.h"
+#include "tests/faults/roles_testing.h"
 #include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
 
 using ::testing::HasSubstr;
-
-class RolesTest : public ::testing::Test {
- protected:
-  RolesTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
-    WriteCertificates(folder_.path(), authority_,
-                      authority_.Issue({.names = {"DNS:localhost", "IP:127.0.0.1", "DNS:workers.example"}}));
-    std::string text;
-    google::protobuf::TextFormat::PrintToString(dataset_.job, &text);
-    EXPECT_TRUE(WriteFileAtomically(folder_.File("job.textproto"), text).ok());
-    NewToken("ops", "operator");
-    NewToken("nodes", "worker");
-    NewToken("eye", "viewer");
-    NewToken("alice", "trainer", dataset_.job.name() + ",other-*");
-    NewToken("bob", "trainer", "other-*");
-  }
-
-  std::string without_old_;  // the tokens file without the old lines
-
-  std::string Tokens() const { return folder_.File("tokens"); }
-  std::string TokenOf(const std::string& name) const { return folder_.File(name + ".token"); }
-
-  // Makes a token by the command, and replaces the file with the name's secret atomically.
-  void NewToken(const std::string& name, const std::string& role, const std::string& jobs = "*") {
-    const Outcome made =
-        Run(absl::StrCat("token ", name, " --role ", role, " --jobs '", jobs, "' --file '", Tokens(), "'"));
-    ASSERT_EQ(made.code, 0) << made.text;
-    ASSERT_TRUE(WriteFileAtomically(TokenOf(name), made.text).ok());
-  }
-
-  struct Outcome {
-    int code = -1;
-    std::string text;  // both outputs
-  };
-  // Runs `penstock`, with the token of `name` if that is not "".
-  Outcome Run(const std::string& arguments, const std::string& name = "", const std::string& address = "") {
-    std::string command = absl::StrCat("PENSTOCK_COORDINATOR='", address, "' ");
-    if (!address.empty()) absl::StrAppend(&command, "PENSTOCK_TLS_CA='", folder_.File("ca.pem"), "' ");
-    if (!name.empty()) absl::StrAppend(&command, "PENSTOCK_TOKEN_FILE='", TokenOf(name), "' ");
-    absl::StrAppend(&command, "'", PENSTOCK, "' ", arguments, " >'", folder_.File("out"), "' 2>&1 </dev/null");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadWholeFile(folder_.File("out")).value_or("")};
-  }
-
-  std::vector<std::string> Flags(std::vector<std::string> flags = {}) const {
-    for (const std::string name : {"cert", "key", "ca"}) {
-      flags.push_back("--tls-" + name);
-      flags.push_back(folder_.File(name + ".pem"));
-    }
-    flags.push_back("--tokens");
-    flags.push_back(Tokens());
-    return flags;
-  }
-  support::ProcessClusterOptions Options(int workers) const {
-    support::ProcessClusterOptions options;
-    options.workers = workers;
-    options.coordinator_flags = Flags();
-    options.worker_flags =
-        Flags({"--memory-budget", "64MiB", "--tls-name", "workers.example", "--token-file", TokenOf("nodes")});
-    options.shared_memory = false;
-    options.tls.ca = folder_.File("ca.pem");
-    options.token_file = TokenOf("ops");
-    return options;
-  }
-  support::ReadPlan Plan(const std::string& name) const {
-    support::ReadPlan plan;
-    plan.options.job = dataset_.job.name();
-    plan.options.epochs = 3;
-    plan.connect.tls_ca = folder_.File("ca.pem");
-    plan.connect.token_file = TokenOf(name);
-    return plan;
-  }
-
-  support::TempFolder folder_;
-  support::TestDataset dataset_;
-  support::TestAuthority authority_;
-};
 
 TEST_F(RolesTest, EachCommandNeedsItsRole) {
   support::ProcessCluster cluster(Options(1), dataset_.roots);
@@ -156,6 +76,7 @@ TEST_F(RolesTest, TokensRotateUnderAReadingTrainer) {
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   const std::string before = ReadWholeFile(Tokens()).value();
   std::filesystem::copy(TokenOf("alice"), TokenOf("old"));
+  std::string without_old;  // the tokens file without the old lines
   bool rotated = false, used = false;
   uint64_t used_at = 0, steps = 0;
   support::ReadPlan plan = Plan("alice");
@@ -169,7 +90,7 @@ TEST_F(RolesTest, TokensRotateUnderAReadingTrainer) {
       const std::string after = ReadWholeFile(Tokens()).value();
       for (const absl::string_view line : absl::StrSplit(after, '\n', absl::SkipEmpty())) {
         const bool changed = absl::StartsWith(line, "alice ") || absl::StartsWith(line, "nodes ");
-        if (!changed || !absl::StrContains(before, line)) absl::StrAppend(&without_old_, line, "\n");
+        if (!changed || !absl::StrContains(before, line)) absl::StrAppend(&without_old, line, "\n");
       }
       // Both are valid until every process has read its new token.
       EXPECT_TRUE(support::WaitUntil([&] {
@@ -178,7 +99,7 @@ TEST_F(RolesTest, TokensRotateUnderAReadingTrainer) {
     }
     if (!rotated || used || done < 100) return;
     std::string path = Tokens() + ".next";
-    ASSERT_TRUE(WriteFileAtomically(path, without_old_).ok());
+    ASSERT_TRUE(WriteFileAtomically(path, without_old).ok());
     ASSERT_EQ(chmod(path.c_str(), 0600), 0);
     std::filesystem::rename(path, Tokens());
     EXPECT_TRUE(support::WaitUntil([&] { return Run("status", "old", cluster.address()).code == 1; }))

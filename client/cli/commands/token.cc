@@ -25,7 +25,8 @@ class Token final : public Command {
     return "Prints a new token, which is a secret: keep it in a file that only its user can read. Daemons store only\n"
            "its digest: the second line goes into the file of penstockd --tokens. With --file, the command appends\n"
            "it there, and prints only the token. A name may have two tokens: add the new one, distribute it, and\n"
-           "remove the line of the old one. Roles: viewer, trainer, worker, operator (docs/security.md).\n\n"
+           "remove the line of the old one. Roles: viewer, trainer, worker, operator (docs/security.md). A trainer with\n"
+           "--submit also submits jobs, which it then owns.\n\n"
            "  penstock token alice --role trainer --jobs 'imagenet-*' --file /etc/penstock/tokens > alice.token\n"
            "  penstock read imagenet-1k --token-file alice.token";
   }
@@ -33,6 +34,8 @@ class Token final : public Command {
     flags->AddString("role", &role_, "viewer|trainer|worker|operator", "what its user may do");
     flags->AddString("jobs", &jobs_, "GLOBS",
                      "trainer: the jobs that it may read, as globs with * and ?, separated by commas (*)");
+    flags->AddSwitch("submit", &submit_,
+                     "trainer: it may also submit jobs that match --jobs, and cancel, pause and delete its own ones");
     flags->AddString("file", &file_, "FILE", "append the line to this file; a new file gets mode 0600");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
@@ -44,7 +47,8 @@ class Token final : public Command {
                             ? "--role is missing: viewer, trainer, worker or operator"
                             : absl::StrCat("--role: '", role_, "' is not viewer, trainer, worker or operator"));
     }
-    principal.role = *role;
+    if (submit_ && *role != net::Role::kTrainer) return UsageError("--submit is for --role trainer");
+    principal.role = submit_ ? net::Role::kSubmitter : *role;
     principal.jobs = net::SplitJobs(jobs_);
     if (const absl::Status checked = net::CheckTokenPrincipal(principal); !checked.ok()) {
       return UsageError(std::string(checked.message()));
@@ -62,6 +66,7 @@ class Token final : public Command {
 
  private:
   std::string role_, jobs_ = "*", file_;
+  bool submit_ = false;
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ using Limit = v1::Explanation;
 constexpr double kBusy = 0.7;     // threads; above it they are the limit, whatever else is full
 constexpr double kBlocked = 0.3;  // streams
 constexpr double kCopying = 0.75;
+constexpr double kHeld = 0.3;  // rows that caps hold
 // If threads get less of a CPU than this, idle threads would also only wait for one.
 constexpr double kNoCpuLeft = 0.5;
 constexpr double kSomeComputing = 0.2;
@@ -244,6 +245,13 @@ class Explainer {
   void Busiest() {
     const double cpu = use_.computing + use_.others;
     const std::string name = use_.Name();
+    if (use_.held >= kHeld) {
+      Set(Limit::CAP, absl::StrCat("the job's own caps: ", input_.caps));
+      Say(absl::StrCat("Its rows wait for its caps in ", Percent(use_.held), " of the time at ", name,
+                       ", whatever those threads do otherwise."));
+      Say("Submit the job with larger caps and --replace, or without them, to let it use more.");
+      return;
+    }
     if (cpu < kBusy && trainer_->copying >= kCopying) {
       Set(Limit::COPYING, "the trainer's host: copying rows into batches");
       Say(absl::StrCat("Its ", trainer_->copy_threads, trainer_->copy_threads == 1 ? " thread" : " threads",

@@ -20,13 +20,14 @@ constexpr double kLeastWait = 0.05;
 //   LIMIT_UNKNOWN  the trainer was observed for less than kLeastSeconds, or no live worker has reported yet
 //   TRAINER        the trainer waits for less than kLeastWait, and is not in a long wait now
 //   SLOW_WORKER    the trainer waits for one worker, which is far slower than the others
+//   CAP            the job's own caps hold its rows
 //   COPYING        the trainer's copying threads are busy, and the workers' threads are not
 //   SHARED_MEMORY, NETWORK
 //                  finished rows wait at the workers for shared memory or the network, and the threads are not busy
 //   CPU, STORAGE, MEMORY, WINDOW
 //                  the work or wait that takes most of the time of the workers' threads. CPU also if the threads that
 //                  make rows get less than half of a CPU
-// COPYING and the limits below it judge the worker that causes most of the trainer's waiting (Straggler). If there is
+// CAP and the limits below it judge the worker that causes most of the trainer's waiting (Straggler). If there is
 // none, they judge all live workers, weighted by the trainer's wait for each. `input.sessions` must not be empty; it
 // holds the current readers of the job.
 v1::Explanation Explain(const ExplainInput& input);

@@ -35,7 +35,9 @@ struct WorkerInput {
   double storage = 0;             // idle, and rows of this job waited for storage
   double memory = 0;              // idle, and rows of this job waited for memory
   double unrequested = 0;         // idle, and no reader requested more of this job
+  double capped = 0;              // idle, and caps of this job held its rows
   double others = 0;              // on rows of other jobs
+  double held = 0;                // fraction of the time in which caps of this job held its rows
   double blocked = 0;             // fraction of the time in which this job's streams were full
   bool shared_memory = false;     // it sends its rows to the trainers through shared memory
   double cpu = 1;                 // CPU time per second of computing; below 1 other processes used the CPUs
@@ -75,6 +77,7 @@ struct ExplainInput {
   double chunk_bytes = 0;      // size of a chunk of its shuffle; 0: it has no windows of chunks
   uint32_t window_chunks = 0;  // chunks in a window of its shuffle
   double row_bytes = 0;        // on the wire, FIXED columns
+  std::string caps;            // its caps in words: "cpu_share 0.25"; "": none
   bool decodes = false;        // it decodes images
   bool crops = false;          // it crops them
   bool floats = false;         // large columns are floats

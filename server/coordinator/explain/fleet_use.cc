@@ -41,6 +41,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.reading += weight * (worker->reading + worker->storage);
     use.memory += weight * worker->memory;
     use.unrequested += weight * worker->unrequested;
+    use.held += weight * worker->held;
     use.others += weight * worker->others;
     use.blocked += weight * worker->blocked;
     use.cpu += weight * worker->cpu;

@@ -13,7 +13,7 @@ namespace penstock::coordinator {
 struct FleetUse {
   std::vector<const WorkerInput*> workers;  // workers with known counters (WorkerInput::seconds > 0)
   // Weighted means of the fields of WorkerInput. `reading` includes WorkerInput::storage.
-  double computing = 0, reading = 0, memory = 0, unrequested = 0, others = 0, blocked = 0, cpu = 1;
+  double computing = 0, reading = 0, memory = 0, unrequested = 0, held = 0, others = 0, blocked = 0, cpu = 1;
   // Sums of the fields of WorkerInput. `read_ms` is a weighted mean.
   double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;
   bool background_reads = false;  // any worker reads on separate threads

@@ -60,6 +60,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   const double storage = Grown(first.storage_seconds(), last->storage_seconds());
   const double memory = Grown(first.memory_seconds(), last->memory_seconds());
   const double unrequested = Grown(first.unrequested_seconds(), last->unrequested_seconds());
+  const double capped = Grown(first.capped_seconds(), last->capped_seconds());
   double others = 0, computing = making - reading;
   for (const v1::JobLoad& other : now.jobs()) {
     if (other.job() == job) continue;
@@ -70,7 +71,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   }
   // A job that is new here has counters for less than the time between the heartbeats.
   const double threads = std::max<uint32_t>(out->threads, 1);
-  const double told = making + storage + memory + unrequested + others;
+  const double told = making + storage + memory + unrequested + capped + others;
   const double apart = static_cast<double>(between) / kSecond;
   if (told <= 0) return;
   out->seconds = std::min(apart, told / threads);
@@ -80,6 +81,8 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   out->storage = storage / told;
   out->memory = memory / told;
   out->unrequested = unrequested / told;
+  out->capped = capped / told;
+  out->held = std::clamp(Grown(first.held_seconds(), last->held_seconds()) / out->seconds, 0.0, 1.0);
   out->others = others / told;
   const double streams = std::max<uint32_t>(last->streams(), 1);
   out->blocked = std::clamp(Grown(first.full_seconds(), last->full_seconds()) / (streams * out->seconds), 0.0, 1.0);

@@ -69,6 +69,7 @@ void AddTotals(const std::string& job, const JobTotals::Sums& sums, MetricSet* o
   out->Add(Metric::kJobThreadSeconds, sums.reading_seconds, {job, "reading"});
   out->Add(Metric::kJobThreadSeconds, sums.storage_seconds, {job, "storage"});
   out->Add(Metric::kJobThreadSeconds, sums.memory_seconds, {job, "memory"});
+  out->Add(Metric::kJobThreadSeconds, sums.capped_seconds, {job, "capped"});
   out->Add(Metric::kJobThreadSeconds, sums.unrequested_seconds, {job, "unrequested"});
   out->Add(Metric::kJobTimedRows, sums.timed_rows, {job});
   for (const auto& [stage, seconds] : sums.stages) out->Add(Metric::kJobStageSeconds, seconds, {job, stage});
@@ -104,6 +105,7 @@ void AddJob(const v1::StatusReply::JobStatus& job, const CoordinatorSnapshot& sn
   out->Add(Metric::kJobShards, static_cast<double>(waiting), {name, "waiting"});
   out->Add(Metric::kJobViewNumber, job.view_number(), {name});
   out->Add(Metric::kJobReaders, static_cast<double>(job.sessions_size()), {name});
+  out->Add(Metric::kJobPaused, job.paused_by().empty() ? 0.0 : 1.0, {name});
   for (const v1::ReasonCount& reason : job.bad_reasons()) {
     out->Add(Metric::kJobBadRecords, reason.records(), {name, reason.reason()});
   }

@@ -25,6 +25,7 @@ Demand DemandOf(const v1::Explanation& job) {
     case Limit::WINDOW:
     case Limit::COPYING:
     case Limit::SHARED_MEMORY:
+    case Limit::CAP:
       return {job.rows_per_second(), false};
     case Limit::CPU:
     case Limit::STORAGE:

@@ -45,6 +45,11 @@ void LogFact(const v1::StoreEvent& fact) {
       LogInfo({.job = job.name()}, "job {} continues until its replacement is ready", job.name());
     } else if (job.state() == v1::FAILED) {
       LogWarn({.job = job.name()}, "job {} failed: {}", job.name(), job.error());
+    } else if (!job.paused_by().empty()) {
+      LogInfo({.job = job.name()}, "job {} is {}, paused by {}", job.name(), v1::JobState_Name(job.state()),
+              job.paused_by());
+    } else if (job.state() == v1::CANCELLED && !job.error().empty()) {
+      LogWarn({.job = job.name()}, "job {} is CANCELLED: {}", job.name(), job.error());
     } else {
       LogInfo({.job = job.name()}, "job {} is {}", job.name(), v1::JobState_Name(job.state()));
     }

@@ -179,6 +179,16 @@ grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1:
   return Control(server::Rpc::kDelete, context, request, reply, request->job());
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::Pause(Context* context, const v1::PauseRequest* request,
+                                                    v1::PauseReply* reply) {
+  return Control(server::Rpc::kPause, context, request, reply, request->job());
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Resume(Context* context, const v1::ResumeRequest* request,
+                                                     v1::ResumeReply* reply) {
+  return Control(server::Rpc::kResume, context, request, reply, request->job());
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
   return ReadState(server::Rpc::kGetStatus, context,

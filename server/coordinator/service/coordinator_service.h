@@ -40,6 +40,8 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   using Reactor = grpc::ServerUnaryReactor;
   Reactor* Submit(Context*, const v1::SubmitRequest*, v1::SubmitReply*) override;
   Reactor* Cancel(Context*, const v1::CancelRequest*, v1::CancelReply*) override;
+  Reactor* Pause(Context*, const v1::PauseRequest*, v1::PauseReply*) override;
+  Reactor* Resume(Context*, const v1::ResumeRequest*, v1::ResumeReply*) override;
   Reactor* Delete(Context*, const v1::DeleteRequest*, v1::DeleteReply*) override;
   Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;

@@ -227,15 +227,20 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       job_totals_.KeepWorkers([this](const std::string& worker) { return workers_.Find(worker) != nullptr; });
       CheckTasks(now, out);
       AdvanceAllInquiries(now, out);
+      CancelIdleJobs(now, out);
     }
   } else if (auto* submit = std::get_if<v1::SubmitRequest>(&event.request)) {
-    absl::StatusOr<std::optional<v1::SubmitReply>> reply = Submit(*submit, out);
+    absl::StatusOr<std::optional<v1::SubmitReply>> reply = Submit(*submit, event.caller, out);
     effects.status = reply.status();
     if (reply.ok() && reply->has_value()) effects.reply = **std::move(reply);
   } else if (auto* cancel = std::get_if<v1::CancelRequest>(&event.request)) {
-    SetReply<v1::CancelReply>(Cancel(*cancel, out), &effects);
+    SetReply<v1::CancelReply>(Cancel(*cancel, event.caller, out), &effects);
   } else if (auto* remove = std::get_if<v1::DeleteRequest>(&event.request)) {
-    SetReply<v1::DeleteReply>(Delete(*remove, out), &effects);
+    SetReply<v1::DeleteReply>(Delete(*remove, event.caller, out), &effects);
+  } else if (auto* pause = std::get_if<v1::PauseRequest>(&event.request)) {
+    SetReply(Pause(*pause, event.caller, out), &effects);
+  } else if (auto* resume = std::get_if<v1::ResumeRequest>(&event.request)) {
+    SetReply(Resume(*resume, event.caller, out), &effects);
   } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
     SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
   } else if (auto* revoke = std::get_if<v1::RevokeRequest>(&event.request)) {

@@ -140,10 +140,13 @@ class CoordinatorState {
 
   // state_jobs.cc
   // Returns nullopt if a change makes the reply.
-  absl::StatusOr<std::optional<v1::SubmitReply>> Submit(const v1::SubmitRequest& request, Consequences* out);
-  absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
-  absl::Status Delete(const v1::DeleteRequest& request, Consequences* out);
-  void SubmitInPlaceOf(const JobEntry& there, const v1::SubmitRequest& request, Consequences* out);
+  absl::StatusOr<std::optional<v1::SubmitReply>> Submit(const v1::SubmitRequest& request,
+                                                        const transport::Peer& caller, Consequences* out);
+  absl::Status Cancel(const v1::CancelRequest& request, const transport::Peer& caller, Consequences* out);
+  absl::Status Delete(const v1::DeleteRequest& request, const transport::Peer& caller, Consequences* out);
+  void SubmitInPlaceOf(const JobEntry& there, v1::Job job, Consequences* out);
+  // `why` is the error that the cancelled job has; "": an operator or its owner cancelled it.
+  void CancelJob(const JobEntry& entry, const std::string& why, Consequences* out);
   void DropNext(JobEntry* entry);
   JobEntry* TakeItsPlace(JobEntry* next);  // returns the job's entry after the replacement
   void RemoveJob(const std::string& name);
@@ -189,6 +192,19 @@ class CoordinatorState {
   void RefreshView(JobEntry* entry, Consequences* out);
   void SetView(JobEntry* entry, plan::View next);
   std::string WhatItWaitsFor(const JobEntry& entry) const;
+
+  // state_owners.cc: owners, pauses and idle jobs
+  // Returns PermissionDenied, which names the owner, for a caller that may change only its own jobs.
+  static absl::Status CheckMayChange(const JobEntry& entry, const transport::Peer& caller);
+  absl::StatusOr<v1::PauseReply> Pause(const v1::PauseRequest& request, const transport::Peer& caller,
+                                       Consequences* out);
+  absl::StatusOr<v1::ResumeReply> Resume(const v1::ResumeRequest& request, const transport::Peer& caller,
+                                         Consequences* out);
+  void SetPausedBy(const JobEntry& entry, const std::string& by, Consequences* out);
+  // Returns ResourceExhausted, with the numbers, if another reader would exceed the job's caps.sessions.
+  absl::Status CheckSessionCap(const JobEntry& entry, const v1::OpenSessionRequest& request) const;
+  // Notes which jobs have readers, and cancels READY jobs that had none for JobSpec.idle_expiry_seconds.
+  void CancelIdleJobs(Nanos now, Consequences* out);
 
   // state_sessions.cc
   // Returns the time by which readers from before a coordinator restart have reported: twice the report period after
@@ -292,6 +308,7 @@ class CoordinatorState {
   News news_;
   bool settled_ = false;  // dead_after has passed since the start
   Nanos last_check_ = 0;
+  Nanos next_idle_look_ = 0;
 };
 
 }  // namespace penstock::coordinator

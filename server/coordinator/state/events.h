@@ -39,7 +39,8 @@ struct EndIndexTurn {
 };
 
 using Request =
-    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest, v1::RevokeRequest,
+    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::PauseRequest,
+                 v1::ResumeRequest, v1::DrainRequest, v1::RevokeRequest,
                  v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest,
                  v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest,
                  v1::StartTraceRequest, v1::PutTraceRequest, v1::GetTraceRequest, AskIndexTurn, EndIndexTurn>;
@@ -60,7 +61,8 @@ struct Event {
 
 // The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
 using Reply =
-    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply, v1::RevokeReply,
+    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::PauseReply,
+                 v1::ResumeReply, v1::DrainReply, v1::RevokeReply,
                  v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
                  v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply,
                  v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/runtime/clock.h"
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
@@ -42,6 +43,7 @@ struct JobEntry {
   DecisionList decisions;
   std::set<uint64_t> deciding;  // records whose decision is being stored
   RecordInquiries inquiries;
+  Nanos read_at = 0;  // the last time that a session was open; 0: none was since the start or since it became READY
   uint64_t look = 0;  // the task that compares its files with the snapshot; 0: none
 
   // The submission that replaces this one when `next` is READY, so that a mistake in `next` ends no training run.

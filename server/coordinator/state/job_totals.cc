@@ -28,6 +28,7 @@ void AddGrown(const v1::JobLoad& now, JobTotals::Sums* highest, JobTotals::Sums*
   sums->reading_seconds += Raise(now.reading_seconds(), &highest->reading_seconds);
   sums->storage_seconds += Raise(now.storage_seconds(), &highest->storage_seconds);
   sums->memory_seconds += Raise(now.memory_seconds(), &highest->memory_seconds);
+  sums->capped_seconds += Raise(now.capped_seconds(), &highest->capped_seconds);
   sums->unrequested_seconds += Raise(now.unrequested_seconds(), &highest->unrequested_seconds);
   sums->background_read_seconds += Raise(now.background_read_seconds(), &highest->background_read_seconds);
   sums->send_seconds += Raise(now.send_seconds(), &highest->send_seconds);

@@ -24,7 +24,7 @@ class JobTotals {
     uint64_t rows = 0, timed_rows = 0, background_reads = 0;
     uint64_t bytes_read = 0, bytes_sent = 0;
     double making_seconds = 0, reading_seconds = 0;
-    double storage_seconds = 0, memory_seconds = 0, unrequested_seconds = 0;
+    double storage_seconds = 0, memory_seconds = 0, capped_seconds = 0, unrequested_seconds = 0;
     double background_read_seconds = 0, send_seconds = 0, full_seconds = 0;
     std::map<std::string, double> stages;
     // Largest difference of making and reading so far. The two advance at different times, so the difference may fall.

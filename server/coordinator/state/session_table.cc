@@ -247,6 +247,12 @@ std::vector<const SessionEntry*> SessionTable::OfJob(const std::string& job) con
   return result;
 }
 
+std::set<std::string_view> SessionTable::Jobs() const {
+  std::set<std::string_view> jobs;
+  for (const auto& [id, session] : sessions_) jobs.insert(session.open.job());
+  return jobs;
+}
+
 std::string SessionTable::NoteOf(const SessionEntry& session, Nanos now) const {
   const auto twin = sessions_.find(session.twin);
   if (twin != sessions_.end() && now - twin->second.last_report <= kSilent && now - session.last_report <= kSilent) {

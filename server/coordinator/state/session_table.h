@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -118,6 +119,8 @@ class SessionTable {
   void ForgetVotes(const std::string& worker);
 
   std::vector<const SessionEntry*> OfJob(const std::string& job) const;
+  // Returns the names of the jobs that have a session.
+  std::set<std::string_view> Jobs() const;
   // Describes a problem of the session; usually "".
   std::string NoteOf(const SessionEntry& session, Nanos now) const;
   size_t size() const { return sessions_.size(); }

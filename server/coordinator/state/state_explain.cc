@@ -8,7 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "net/job_mirror.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/explain/explain.h"
 #include "server/coordinator/explain/observed.h"
@@ -49,8 +51,18 @@ double BytesOf(v1::DataType type) {
   }
 }
 
+std::string CapsText(const v1::Caps& caps) {
+  std::vector<std::string> parts;
+  if (caps.cpu_share() > 0) parts.push_back(absl::StrCat("cpu_share ", caps.cpu_share()));
+  if (caps.storage_requests_per_second() > 0) {
+    parts.push_back(absl::StrCat("storage_requests_per_second ", caps.storage_requests_per_second()));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
 void AddFacts(const JobEntry& entry, ExplainInput* out) {
   const v1::Job& job = entry.job;
+  out->caps = CapsText(job.spec().caps());
   out->job = job.name();
   out->data_bytes = static_cast<double>(entry.frozen.data_bytes());
   const plan::PlanOptions order = plan::PlanOptionsOf(job.spec().order());
@@ -103,7 +115,7 @@ std::string WhyNotReady(const v1::Job& job) {
     case v1::FAILED:
       return absl::StrCat("failed: ", job.error());
     case v1::CANCELLED:
-      return "was cancelled";
+      return absl::StrCat("was cancelled", job.error().empty() ? "" : absl::StrCat(": ", job.error()));
     default:
       return absl::StrCat("is being prepared, ", job.shards_indexed(), " of ", job.shards_total(),
                           " shards are indexed",
@@ -172,7 +184,7 @@ absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequ
   if (request.job().empty()) {
     for (const auto& [name, entry] : jobs_) {
       if (reply.jobs_size() == kMostJobs) break;
-      if (entry.ready() && !ReadersOf(entry, now).empty())
+      if (entry.ready() && entry.job.paused_by().empty() && !ReadersOf(entry, now).empty())
         *reply.add_jobs() = ExplainJob(entry, request.seconds(), now);
     }
     return reply;
@@ -189,6 +201,9 @@ absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string&
   const v1::Job& job = found->second.job;
   if (!found->second.ready()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " ", WhyNotReady(job)));
+  }
+  if (!job.paused_by().empty()) {
+    return absl::FailedPreconditionError(net::PausedText(job.name(), job.paused_by()));
   }
   if (ReadersOf(found->second, now).empty()) {
     const size_t silent = sessions_.OfJob(job.name()).size();

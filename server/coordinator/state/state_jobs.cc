@@ -35,13 +35,14 @@ std::string DifferencesOf(const v1::JobSpec& there, const v1::JobSpec& wanted) {
   return absl::StrJoin(lines, "; ");
 }
 
-v1::Job NewJob(uint64_t uid, const v1::SubmitRequest& request) {
+v1::Job NewJob(uint64_t uid, const v1::SubmitRequest& request, const std::string& owner) {
   v1::Job job;
   job.set_name(request.spec().name());
   job.set_uid(uid);
   *job.mutable_spec() = request.spec();
   job.set_allow_missing(request.allow_missing());
   job.set_state(v1::PREPARING);
+  job.set_owner(owner);
   return job;
 }
 
@@ -56,8 +57,10 @@ v1::SubmitReply CoordinatorState::ReplyOfExisting(JobEntry* there, Consequences*
 }
 
 absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1::SubmitRequest& request,
+                                                                        const transport::Peer& caller,
                                                                         Consequences* out) {
   const v1::JobSpec& spec = request.spec();
+  if (caller.only_own) PS_RETURN_IF_ERROR(caller.MayRead(spec.name()));
   if (spec.ByteSizeLong() > options_.max_spec_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the job's description has ", spec.ByteSizeLong(),
                                                    " bytes; at most ", options_.max_spec_bytes, " are taken"));
@@ -78,7 +81,9 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
       *reply.mutable_job() = next->job;
       return reply;
     }
-    if ((there.preparing() || there.ready()) && !request.replace()) {
+    const bool joins = (there.preparing() || there.ready()) && !request.replace();
+    if (!joins) PS_RETURN_IF_ERROR(CheckMayChange(there, caller));
+    if (joins) {
       if (!MessageDifferencer::Equals(there.job.spec(), spec)) {
         return absl::AlreadyExistsError(absl::StrCat("job ", spec.name(), " is there with another description (",
                                                      DifferencesOf(there.job.spec(), spec),
@@ -99,7 +104,9 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
       return std::nullopt;
     }
     if (there.ready()) {
-      SubmitInPlaceOf(there, request, out);
+      v1::Job replacing = NewJob(NextId(), request, there.job.owner());
+      replacing.set_paused_by(there.job.paused_by());
+      SubmitInPlaceOf(there, std::move(replacing), out);
       return std::nullopt;
     }
     first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
@@ -110,7 +117,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
   }
   JobEntry submitted;
   submitted.first_view_number = first_view_number;
-  submitted.job = NewJob(NextId(), request);
+  submitted.job = NewJob(NextId(), request, caller.name);
   Change change;
   std::vector<std::string> jobs = {spec.name()};
   if (!goes.empty()) change.facts.emplace_back().set_delete_job(goes);
@@ -139,10 +146,10 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
   return std::nullopt;
 }
 
-void CoordinatorState::SubmitInPlaceOf(const JobEntry& there, const v1::SubmitRequest& request, Consequences* out) {
+void CoordinatorState::SubmitInPlaceOf(const JobEntry& there, v1::Job job, Consequences* out) {
   auto next = std::make_unique<JobEntry>();
   next->is_next = true;
-  next->job = NewJob(NextId(), request);
+  next->job = std::move(job);
   Change change;
   *change.facts.emplace_back().mutable_put_job() = ToStored(there, next.get());
   change.end = [name = there.job.name(), next = std::move(next)](CoordinatorState& state, Nanos,
@@ -173,6 +180,7 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next) {
   const std::unique_ptr<JobEntry> keep = std::move(there->next);
   keep->is_next = false;
   keep->first_view_number = there->view ? there->view->n + 1 : there->first_view_number;
+  keep->job.set_paused_by(there->job.paused_by());  // it may have changed since the submission
   board_.EraseJob(there->job.uid());
   sessions_.CloseJob(name);
   ForgetJob(*there);
@@ -180,28 +188,37 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next) {
   return there;
 }
 
-absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Consequences* out) {
+absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, const transport::Peer& caller,
+                                      Consequences* out) {
   auto found = jobs_.find(request.job());
   if (found == jobs_.end()) return NoSuchJob(request.job());
   JobEntry& entry = found->second;
-  if (entry.job.state() == v1::CANCELLED) return absl::OkStatus();
-  Change change;
-  v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
-  *fact = ToStored(entry, nullptr);
-  fact->mutable_job()->set_state(v1::CANCELLED);
-  fact->mutable_job()->clear_error();
-  change.end = [name = request.job()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                      Consequences*) {
-    if (stored.ok()) state.StopJob(&state.jobs_.at(name), v1::CANCELLED, "");
-  };
-  BeginChange({request.job()}, false, std::move(change), out);
+  PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
+  if (entry.job.state() != v1::CANCELLED) CancelJob(entry, "", out);
   return absl::OkStatus();
 }
 
-absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, Consequences* out) {
+void CoordinatorState::CancelJob(const JobEntry& entry, const std::string& why, Consequences* out) {
+  Change change;
+  change.retry = !why.empty();  // no caller waits for the result
+  v1::StoredJob* const fact = change.facts.emplace_back().mutable_put_job();
+  *fact = ToStored(entry, nullptr);
+  fact->mutable_job()->set_state(v1::CANCELLED);
+  fact->mutable_job()->set_error(why);
+  fact->mutable_job()->clear_paused_by();
+  change.end = [name = entry.job.name(), why](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
+                                              Consequences*) {
+    if (stored.ok()) state.StopJob(&state.jobs_.at(name), v1::CANCELLED, why);
+  };
+  BeginChange({entry.job.name()}, false, std::move(change), out);
+}
+
+absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, const transport::Peer& caller,
+                                      Consequences* out) {
   auto found = jobs_.find(request.job());
   if (found == jobs_.end()) return NoSuchJob(request.job());
   const JobEntry& entry = found->second;
+  PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
   if ((entry.preparing() || entry.ready()) && !request.running()) {
     const size_t readers = sessions_.OfJob(request.job()).size();
     return absl::FailedPreconditionError(
@@ -253,6 +270,7 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   entry->job.set_state(state);
   entry->job.set_error(error);
   entry->job.clear_waiting();
+  entry->job.clear_paused_by();
   entry->look = 0;
   entry->failure.clear();
   entry->inquiries = RecordInquiries();

@@ -46,7 +46,7 @@ std::vector<TrainerProgress> CoordinatorState::Trainers(Nanos now) const {
 std::vector<std::string> CoordinatorState::ReadJobs(Nanos now) const {
   std::vector<std::string> names;
   for (const auto& [name, entry] : jobs_) {
-    if (entry.ready() && !ReadersOf(entry, now).empty()) names.push_back(name);
+    if (entry.ready() && entry.job.paused_by().empty() && !ReadersOf(entry, now).empty()) names.push_back(name);
   }
   return names;
 }

@@ -22,7 +22,9 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   if (found == jobs_.end() || found->second.job.state() == v1::CANCELLED) {
     absl::Status missing = NoSuchJob(request.job());
     if (found == jobs_.end()) return missing;
-    return absl::NotFoundError(absl::StrCat("job ", request.job(), " was cancelled; ", std::string(missing.message())));
+    return absl::NotFoundError(absl::StrCat("job ", request.job(), " was cancelled",
+                                            found->second.job.error().empty() ? "" : ": ", found->second.job.error(),
+                                            "; ", std::string(missing.message())));
   }
   const v1::Job& job = found->second.job;
   if (job.state() == v1::FAILED) {
@@ -58,6 +60,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ", whose epochs have ", positions,
                                                    " positions: does the state belong to another job?"));
   }
+  PS_RETURN_IF_ERROR(CheckSessionCap(found->second, request));
   const int64_t ticket_issued = tickets_.issues() ? tickets_.now() : 0;
   PS_ASSIGN_OR_RETURN(SessionTable::Opening opening,
                       sessions_.Open(now, id, request, caller, job.uid(), ReadersBackBy(job), ticket_issued));

@@ -51,7 +51,11 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_name(name);
     status->set_state(job.state());
     status->set_error(job.error());
-    status->set_waiting(job.waiting());
+    const std::string paused = net::PausedText(job.name(), job.paused_by());
+    status->set_waiting(paused.empty() ? job.waiting() : paused);
+    status->set_owner(job.owner());
+    status->set_paused_by(job.paused_by());
+    if (entry.ready() && entry.read_at > 0) status->set_idle_seconds(Milliseconds(now - entry.read_at) / 1000);
     if (entry.next != nullptr) *status->mutable_next() = net::RecordOf(entry.next->job, 0);
     const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
     status->set_records(records);

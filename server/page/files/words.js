@@ -46,7 +46,8 @@ function judgeJob(job, explained) {
   const explanation = explained?.explanation ?? null;
   const ranks = job.sessions.map((session) => judgeRank(session));
   const waited = Math.max(explanation?.waited ?? 0, ...ranks.map((rank) => (rank.silent ? 0 : rank.waited)));
-  const reads = ranks.length > 0;
+  const paused = job.paused_by !== "";
+  const reads = ranks.length > 0 && !paused;
   const silent = reads && ranks.every((rank) => rank.silent); // the numbers are old
   const stuck = ranks.some((rank) => !rank.silent && rank.waiting_for !== "") || explanation?.limit === "NO_WORKER";
   const starves = reads && !silent && (stuck || (waited >= WAITS && explanation?.limit !== "LIMIT_UNKNOWN"));
@@ -57,7 +58,7 @@ function judgeJob(job, explained) {
   const enough = LAGS * middle(ranks.map((rank) => rank.rows_per_second));
   for (const rank of ranks) rank.badness += rank.rows_per_second < enough ? 5 : 0;
   ranks.sort((a, b) => b.badness - a.badness || a.rank - b.rank);
-  return { ...job, explanation, sentence: jobSentence(job, explained), ranks, waited, reads, silent, starves, unknown, broken, badness };
+  return { ...job, explanation, sentence: jobSentence(job, explained), ranks, waited, paused, reads, silent, starves, unknown, broken, badness };
 }
 
 function judgeRank(session) {
@@ -74,11 +75,12 @@ function judgeRank(session) {
 
 function jobSentence(job, explained) {
   if (job.state === "FAILED") return `Job ${job.name} has failed: ${job.error}`;
-  if (job.state === "CANCELLED") return `Job ${job.name} was cancelled.`;
+  if (job.state === "CANCELLED") return `Job ${job.name} was cancelled${job.error === "" ? "" : `: ${job.error}`}.`;
   if (job.state === "PREPARING") {
     return `Job ${job.name} is being prepared: ` +
       (job.waiting || `${count(job.shards_indexed)} of ${counted(job.shards, "shard")} indexed.`);
   }
+  if (job.paused_by !== "") return `${job.paused_by} paused job ${job.name}: its trainers wait until penstock resume ${job.name}.`;
   if (explained !== undefined) return sentenceCase(explained.sentence);
   return job.sessions.length === 0 ? `Job ${job.name} is ready, and no trainer reads it.`
     : `Job ${job.name}: nothing is known yet about its trainers.`;
@@ -99,6 +101,7 @@ export function verdict(jobs, workers) {
       : { text: "Training does not wait for data, but a file or a job has failed.", fault: true };
   }
   if (jobs.every((job) => job.state === "FAILED")) return { text: "The jobs have failed.", fault: true };
+  if (jobs.some((job) => job.paused && job.ranks.length > 0)) return { text: "Training is paused.", fault: false };
   if (workers.every((worker) => !isThere(worker))) return { text: "No trainer reads, and no worker serves.", fault: true };
   return { text: "No trainer reads now.", fault: false };
 }
@@ -113,7 +116,7 @@ export const title = (jobs) => {
 export function facts(job, names) {
   const none = (name, text) => ({ name, text, fault: false });
   if (job === undefined || !job.reads) {
-    const text = job === undefined ? "no job" : "nobody reads it";
+    const text = job === undefined ? "no job" : job.paused ? "paused" : "nobody reads it";
     return [none("Waiting", text), none("Stage", "unknown"), none("Worker", "unknown"), none("Lags", "unknown")];
   }
   return [

@@ -59,7 +59,8 @@ bool ServedJobs::StopBy(Nanos deadline) { return slow_->threads.StopBy(deadline)
 
 Executor* ServedJobs::slow_work() const { return &slow_->threads; }
 
-void ServedJobs::Update(const net::JobChanges& changes) {
+bool ServedJobs::Update(const net::JobChanges& changes) {
+  bool pauses_changed = false;
   MutexLock lock(&mutex_);
   for (const std::string& name : changes.removed) jobs_.erase(name);
   for (const net::WatchedJob& job : changes.jobs) {
@@ -71,11 +72,16 @@ void ServedJobs::Update(const net::JobChanges& changes) {
     if (entry.job.record.uid() != job.record.uid() || entry.job.record.metadata_id() != job.record.metadata_id()) {
       entry.built = nullptr;
     }
-    if (entry.built != nullptr) FollowDecisions(job, *entry.built);
+    if (entry.built != nullptr) {
+      FollowDecisions(job, *entry.built);
+      const bool paused = !job.record.paused_by().empty();
+      pauses_changed = entry.built->paused().exchange(paused) != paused || pauses_changed;
+    }
     entry.view = IdOf(job);
     entry.job = job;
     entry.job.view = nullptr;
   }
+  return pauses_changed;
 }
 
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
@@ -106,6 +112,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const st
   if (found == jobs_.end() || found->second.job.record.uid() != uid) return built;
   if (found->second.built == nullptr) {
     FollowDecisions(found->second.job, *built);
+    built->paused() = !found->second.job.record.paused_by().empty();
     found->second.built = std::move(built);
   }
   return found->second.built;

@@ -48,7 +48,8 @@ class ServedJobs {
   bool StopBy(Nanos deadline);
 
   // Applies the changes of a watch. Stops serving jobs that are not READY or were removed; open streams continue.
-  void Update(const net::JobChanges& changes);
+  // Returns whether a job that the loader may have was paused or resumed: the caller must call Loader::PausesChanged().
+  bool Update(const net::JobChanges& changes);
 
   // Returns the job for the loader. Builds it at first use and then shares it.
   //   NotFound             this worker knows no such submission

@@ -27,6 +27,8 @@ void AddTimes(const loader::JobTimes& times, v1::JobLoad* load) {
   load->set_storage_seconds(load->storage_seconds() + times.storage_seconds);
   load->set_memory_seconds(load->memory_seconds() + times.memory_seconds);
   load->set_unrequested_seconds(load->unrequested_seconds() + times.unrequested_seconds);
+  load->set_capped_seconds(load->capped_seconds() + times.capped_seconds);
+  load->set_held_seconds(load->held_seconds() + times.held_seconds);
   load->set_background_reads(load->background_reads() + times.background_reads);
   load->set_background_read_seconds(load->background_read_seconds() + times.background_read_seconds);
   load->set_timed_rows(load->timed_rows() + times.timed_rows);

@@ -132,6 +132,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   options.rank = open.rank();
   options.world_size = std::max<uint32_t>(open.world_size(), 1);
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
+  const v1::Caps& caps = job->spec().caps();
+  options.caps = {caps.cpu_share(), static_cast<double>(caps.storage_requests_per_second()), caps.memory_bytes()};
   // Smaller rows are joined, which copies them in any case.
   if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) {
     options.row_memory = stream_->send_memory();

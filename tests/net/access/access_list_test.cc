@@ -153,5 +153,15 @@ TEST(TokenTest, ATokenFileHasOneTokenAndErrorsDoNotShowIt) {
   }
 }
 
+TEST(AccessList, ASubmitterHasGlobsLikeATrainer) {
+  const auto list = AccessList::Parse("carol trainer+submit imagenet-*,coco " + std::string(64, 'a') + "\n", "tokens");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_TRUE(list->HasName("carol"));
+  EXPECT_EQ(ParseRole("trainer+submit"), Role::kSubmitter);
+  EXPECT_EQ(RoleName(Role::kSubmitter), "trainer+submit");
+  const auto wrong = AccessList::Parse("carol trainer+submits * " + std::string(64, 'a') + "\n", "tokens");
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("trainer+submit"));
+}
+
 }  // namespace
 }  // namespace penstock::net

@@ -81,8 +81,9 @@ class Trainer final : public RowSink {
   Trainer(SimScheduler* sim, std::shared_ptr<const LoadJob> job, uint64_t ahead)
       : sim_(*sim), job_(std::move(job)), ahead_(ahead), rows_(job_->positions()) {}
 
-  void Open(Loader* loader) {
+  void Open(Loader* loader, const JobCaps& caps) {
     LoaderSessionOptions options;
+    options.caps = caps;
     options.largest_step_rows = kStepRows;
     options.end_epoch = kEpochs;
     options.expected = ExpectAll(*job_, kEpochs);
@@ -264,8 +265,18 @@ class LoaderSimulation : public ::testing::Test {
     Trainer first(&sim, first_job, 2 + sim.Draw(4)),
         second(&sim, one_job ? first_job : JobIn(&sim, &storage), 2 + sim.Draw(4));
     if (sim.Draw(4) == 0) second.CloseAfter(1 + sim.Draw(30));
-    first.Open(loader->get());
-    sim.PostAt(static_cast<Nanos>(sim.Draw(20 * kMillisecond)), [&] { second.Open(loader->get()); });
+    JobCaps caps;
+    if (sim.Draw(4) == 0) caps.requests_per_second = static_cast<double>(200 + sim.Draw(2000));
+    if (sim.Draw(4) == 0) caps.memory_bytes = (48 << 10) + sim.Draw(48 << 10);
+    for (uint64_t i = sim.Draw(4); i > 0; --i) {
+      const auto pause = [&, now = i % 2 == 0] {
+        first_job->paused() = now;
+        (*loader)->PausesChanged();
+      };
+      sim.PostAt(static_cast<Nanos>((4 - i) * 5 * kMillisecond + sim.Draw(5 * kMillisecond)), pause);
+    }
+    first.Open(loader->get(), caps);
+    sim.PostAt(static_cast<Nanos>(sim.Draw(20 * kMillisecond)), [&] { second.Open(loader->get(), caps); });
     const bool ended = sim.RunUntil([&] { return first.closed() && second.closed(); }, 3600 * kSecond);
     EXPECT_TRUE(ended) << "seed " << seed << ": the trainers wait at the steps " << first.steps() << " and "
                        << second.steps();

@@ -201,5 +201,31 @@ TEST(MemoryBudget, WhileAnAccountIsBlockedOnlyLighterUsersGetSharedMemory) {
   EXPECT_EQ(budget.NeedOf(3, 100, &blocked).shortage, 0u);
 }
 
+TEST(MemoryBudget, AGroupStaysWithinItsLimit) {
+  MemoryBudget budget(1000);
+  MemoryBudget::Group group{.limit = 300};
+  ASSERT_TRUE(budget.Open(1, 100, &group).ok());
+  ASSERT_TRUE(budget.Open(2, 100, &group).ok());
+  ASSERT_TRUE(budget.Open(3, 100).ok());
+  const absl::Status status = budget.Open(4, 150, &group);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("300"), absl::string_view::npos);
+  EXPECT_TRUE(budget.Take(1, 250));
+  EXPECT_EQ(budget.Shortage(2, 60), 10u);
+  EXPECT_TRUE(budget.NeedOf(2, 60, nullptr).capped);
+  EXPECT_EQ(budget.LargestTake(1), 200u);
+  // Only accounts of the group can help.
+  EXPECT_EQ(budget.Lenders(2, 60, true), std::vector<MemoryBudget::Account>{1});
+  EXPECT_FALSE(budget.NeedOf(3, 600, nullptr).shortage > 0);
+  budget.Release(1, 100);
+  EXPECT_EQ(budget.Shortage(2, 60), 0u);
+  // Memory of a closed account no longer counts for its group.
+  budget.Close(1);
+  EXPECT_EQ(group.used, 0u);
+  EXPECT_EQ(group.reserved, 100u);
+  budget.Release(1, 150);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace penstock::loader

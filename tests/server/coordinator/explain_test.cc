@@ -133,6 +133,12 @@ std::vector<Case> Cases() {
   add(
       "rows that wait in shared memory", here, Limit::SHARED_MEMORY, "not through a network",
       [](ExplainInput* in) { in->workers[0].shared_memory = false; }, Limit::NETWORK);
+  ExplainInput capped = CpuBound();  // another job keeps the threads busy
+  capped.caps = "cpu_share 0.25";
+  capped.workers[0].held = 0.7;
+  add(
+      "rows that the job's cap holds", capped, Limit::CAP, "the job's own caps: cpu_share 0.25",
+      [](ExplainInput* in) { in->workers[0].held = 0.1; }, Limit::CPU);
   ExplainInput copying = Idle(0, 0, 0.8);
   copying.sessions[0].copying = 0.95;
   copying.workers[0].blocked = 0.9;  // because the trainer does not read the sent rows

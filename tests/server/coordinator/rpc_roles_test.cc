@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/mutex.h"
 #include "net/access/access_list.h"
 #include "net/access/token.h"
@@ -39,11 +40,14 @@ using Rpcs = net::CoordinatorCalls::Rpcs;
 // Methods of each role. Operators may call all.
 const std::map<std::string, std::set<std::string>>& Allowed() {
   static const auto* const allowed = new std::map<std::string, std::set<std::string>>{
-      {"viewer", {"GetStatus", "ListShards", "GetQuarantine", "Explain", "GetTrace", "Watch"}},
+      {"viewer", {"GetStatus", "ListShards", "GetQuarantine", "Explain", "GetTrace", "Describe", "Watch"}},
       {"trainer",
        {"GetStatus", "Explain", "Watch", "PutTrace", "OpenSession", "ReportSession", "CloseSession", "JudgeRecords"}},
+      {"trainer+submit",
+       {"Submit", "Cancel", "Delete", "Pause", "Resume", "GetStatus", "Explain", "Watch", "PutTrace", "OpenSession",
+        "ReportSession", "CloseSession", "JudgeRecords"}},
       {"worker",
-       {"Watch", "RegisterWorker", "Heartbeat", "ReportTask", "ReportRecords", "PutIndex", "GetIndex", "PutTrace"}},
+       {"Watch", "RegisterWorker", "Heartbeat", "ReportTask", "ReportRecords", "PutIndex", "GetIndex", "PutTrace", "PutSupport"}},
   };
   return *allowed;
 }
@@ -52,6 +56,7 @@ class RpcRolesTest : public ::testing::Test {
  protected:
   RpcRolesTest() {
     for (const char* role : {"viewer", "trainer", "worker", "operator"}) Add(absl::StrCat("a-", role), role, "*");
+    Add("a-trainer.submit", "trainer+submit", "*");
     Add("narrow", "trainer", "imagenet-*");
     list_ = *server::LiveAccessList::Load([this] { return net::AccessList::Parse(text_, "tokens"); });
     CoordinatorOptions options;
@@ -107,14 +112,15 @@ TEST_F(RpcRolesTest, EachRoleMayCallItsRpcsAndNoOthers) {
   for (const server::RpcLine& line : server::RpcTable()) {
     if (IsOfWorker(line.method)) continue;  // a stream shows a ticket
     const std::string method(line.method.substr(line.method.rfind('/') + 1));
-    for (const std::string role : {"viewer", "trainer", "worker", "operator"}) {
-      const grpc::Status status = Call(line.method, absl::StrCat("a-", role));
+    for (const std::string role : {"viewer", "trainer", "trainer+submit", "worker", "operator"}) {
+      const std::string name = absl::StrReplaceAll(absl::StrCat("a-", role), {{"+", "."}});
+      const grpc::Status status = Call(line.method, name);
       EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method << ": " << status.error_message();
       if (role == "operator" || Allowed().at(role).contains(method)) {
         EXPECT_NE(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << method << ": " << status.error_message();
       } else {
         EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << role << " " << method;
-        EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("'a-", role, "' has the role ", role, ", and ",
+        EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("'", name, "' has the role ", role, ", and ",
                                                                    method, " needs the role ")));
       }
     }
