@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/commit.h"
 #include "base/file.h"
 #include "base/heap.h"
 #include "base/mutex.h"
@@ -427,7 +428,7 @@ int Main(const std::vector<std::string>& args) {
   if (!args.empty() && args[0] == "manual") return PrintManual({args.begin() + 1, args.end()});
   for (const std::string& arg : args) {
     if (arg == "--version") {
-      std::printf("penstockd %s\n", PENSTOCK_VERSION);
+      std::printf("penstockd %s (commit %s)\n", PENSTOCK_VERSION, std::string(Commit()).c_str());
       return 0;
     }
     if (arg != "--help" && arg != "-h" && arg != "help") continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/commit.h"
 #include "base/heap.h"
 #include "base/json.h"
 #include "base/near_name.h"
@@ -38,7 +39,7 @@ int Main(std::vector<std::string> args) {
     return args.empty() ? kUsage : 0;
   }
   if (args[0] == "--version") {
-    std::printf("penstock %s\n", PENSTOCK_VERSION);
+    std::printf("penstock %s (commit %s)\n", PENSTOCK_VERSION, std::string(Commit()).c_str());
     return 0;
   }
   std::vector<std::string> names;
