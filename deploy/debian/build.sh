@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Packs a build folder as penstock_*.deb and libpenstock-dev_*.deb, and checks them with lintian.
 #   build.sh BUILD_DIR DIST_DIR [VERSION]
-# Without VERSION, the version is that of the project. Between releases, the time and
-# the id of the commit follow it: such a version precedes the release.
+# Without VERSION, it is what ../version.sh prints.
 set -euo pipefail
 source_dir=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../..
 build_dir=$(readlink -e "$1")
@@ -10,13 +9,7 @@ mkdir -p "$2"
 dist_dir=$(readlink -e "$2")
 
 commit_time=$(git -C "$source_dir" log -1 --format=%ct)
-version=${3:-}
-if [ -z "$version" ]; then
-  version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build_dir/CMakeCache.txt")
-  if ! grep -q "^## $version - " "$source_dir/CHANGELOG.md"; then
-    version+=~git$(date -u -d "@$commit_time" +%Y%m%d%H%M).$(git -C "$source_dir" rev-parse --short=8 HEAD)
-  fi
-fi
+version=${3:-$("$source_dir/deploy/version.sh" "$build_dir")}
 
 stage=$build_dir/debian
 log=$build_dir/debian.log

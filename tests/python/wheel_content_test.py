@@ -1,6 +1,6 @@
 """The files that build_wheel.py adds to the wheel besides the programs. wheel_test.sh checks the installed wheel."""
 
-import importlib.util
+import sys
 from email.parser import Parser
 
 import pytest
@@ -10,10 +10,10 @@ from fixtures import ROOT
 
 @pytest.fixture(scope="module")
 def build_wheel():
-    spec = importlib.util.spec_from_file_location("build_wheel", ROOT / "client/python/wheel/build_wheel.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "client/python/wheel"))
+    import build_wheel
+
+    return build_wheel
 
 
 def test_the_examples_and_the_protos_are_in_the_wheel(build_wheel):

@@ -9,19 +9,15 @@ import argparse
 import base64
 import hashlib
 import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
 import zipfile
 from pathlib import Path
-from typing import Dict, List, NamedTuple, NoReturn, Optional, Set
+from typing import Dict, List, NamedTuple, Optional, Set
+
+import libraries
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "penstock"
 PROJECT = HERE.parents[2]
-PROGRAMS = ("penstock", "penstockd")
 LAUNCHER = "penstock_launcher"
 
 # The wheel contains the C library, so the programs run on every kernel with their system calls (pidfd_open, Linux 5.3).
@@ -76,80 +72,26 @@ class Content(NamedTuple):
     executable: bool = False
 
 
-def fail(message: str) -> NoReturn:
-    sys.exit("build_wheel: " + message)
-
-
-def run(*command: str) -> str:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
-    environment["LC_ALL"] = "C"
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode != 0:
-        fail("{}: {}".format(" ".join(command), done.stderr.strip() or done.stdout.strip()))
-    return done.stdout
-
-
-def libraries_of(program: Path) -> Dict[str, Path]:
-    """Returns the libraries that the program needs, and the loader, by name."""
-    found = {}
-    for line in run("ldd", str(program)).splitlines():
-        words = line.split()
-        if words[0].startswith("linux-vdso"):
-            continue
-        if "not found" in line:
-            fail(f"{program} needs {words[0]}, which is not on this machine")
-        path = Path(words[2] if "=>" in words else words[0])
-        found[path.name if "=>" not in words else words[0]] = path
-    return found
-
-
-def stripped(path: Path, scratch: Path) -> bytes:
-    copy = scratch / "stripped"
-    shutil.copyfile(path.resolve(), copy)
-    run("strip", "--strip-unneeded", str(copy))
-    return copy.read_bytes()
-
-
 def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
     """Returns the licenses of these files from Debian's packages. Returns none on other systems."""
-    if shutil.which("dpkg-query") is None:
+    if not libraries.is_debian():
         return {}
-    out = {}
-    for path in sorted(paths):
-        # A package of Debian lists a file below /usr with or without /usr.
-        real = str(path.resolve())
-        names = {str(path), real, real[4:] if real.startswith("/usr/") else "/usr" + real}
-        done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True, check=False)
-        match = re.match(r"([^:,\s]+)", done.stdout)
-        if not match:
-            fail(f"no package is known to hold {path}: its license cannot be put beside it")
-        package = match.group(1)
-        text = Path("/usr/share/doc") / package / "copyright"
-        if not text.exists():
-            fail(f"{text} is not there: the license of {path.name} cannot be put beside it")
-        out[package + ".txt"] = Content(text.read_bytes())
-    return out
+    return {package.name + ".txt": Content(package.copyright.read_bytes()) for package in libraries.owners(paths)}
 
 
 def programs(folder: Path) -> Dict[str, Content]:
     """Returns _programs: bin (the launchers), libexec (the programs), lib, and loader (the dynamic loader, for each)."""
     out = {}
     launcher = Content((folder / LAUNCHER).read_bytes(), True)
-    libraries: Dict[str, Path] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in PROGRAMS:
-            needed = libraries_of(folder / name)
-            libraries.update(needed)
-            loaders = [path for library, path in needed.items() if library.startswith("ld-linux")]
-            if len(loaders) != 1:
-                fail(f"{folder / name}: one dynamic loader was expected, not {loaders}")
-            out["bin/" + name] = launcher
-            out["libexec/" + name] = Content(stripped(folder / name, Path(scratch)), True)
-            out["loader/" + name] = Content(stripped(loaders[0], Path(scratch)), True)
-        for library, path in libraries.items():
-            out["lib/" + library] = Content(stripped(path, Path(scratch)))
-    for name, content in copyright_files(set(libraries.values())).items():
+    needed: Dict[str, Path] = {}
+    for name in libraries.PROGRAMS:
+        needed.update(libraries.libraries_of(folder / name))
+        out["bin/" + name] = launcher
+        out["libexec/" + name] = Content(libraries.stripped(folder / name), True)
+        out["loader/" + name] = Content(libraries.stripped(libraries.loader_of(folder / name)), True)
+    for name, path in needed.items():
+        out["lib/" + name] = Content(libraries.stripped(path))
+    for name, content in copyright_files(set(needed.values())).items():
         out["licenses/" + name] = content
     return out
 
@@ -201,11 +143,11 @@ def build(version: str, folder: Path, out: Path) -> Path:
     info = f"penstock-{version}.dist-info"
     files = package_files()
     if "penstock/__init__.py" not in files:
-        fail(f"{PACKAGE} holds no package")
+        libraries.fail(f"{PACKAGE} holds no package")
     files.update(documents())
     for name, content in programs(folder).items():
         files["penstock/_programs/" + name] = content
-    for name in PROGRAMS:
+    for name in libraries.PROGRAMS:
         files[f"penstock-{version}.data/scripts/{name}"] = Content(COMMAND.format(name=name).encode(), True)
     files[f"{info}/METADATA"] = Content(metadata(version).encode())
     files[f"{info}/WHEEL"] = Content(WHEEL.format(platform=PLATFORM).encode())
@@ -217,7 +159,7 @@ def build(version: str, folder: Path, out: Path) -> Path:
     path = out / f"penstock-{version}-py3-none-{PLATFORM}.whl"
     write_wheel(path, files, info)
     if path.stat().st_size > LARGEST_WHEEL:
-        fail(f"{path} has {path.stat().st_size} bytes, more than {LARGEST_WHEEL}")
+        libraries.fail(f"{path} has {path.stat().st_size} bytes, more than {LARGEST_WHEEL}")
     return path
 
 

@@ -2,7 +2,7 @@
 {{- define "penstock.checks" -}}
 {{- with .Values -}}
 {{- if not .image.repository -}}
-{{- fail "image.repository is missing: name the image that you built from docker/Dockerfile and pushed" -}}
+{{- fail "image.repository is missing: name the image that `./run image` builds, after you pushed it" -}}
 {{- end -}}
 {{- if not .dataRoots -}}
 {{- fail "dataRoots is empty: name at least one folder, claim or URL that contains data sets" -}}
