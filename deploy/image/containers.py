@@ -54,16 +54,17 @@ def until(condition, what: str, seconds: float = 60):
 class Container:
     """One container. Its program is the first process of a PID namespace."""
 
-    def __init__(self, host: "Host", name: str, spec: dict) -> None:
+    def __init__(self, host: "Host", name: str, spec: dict, text: str) -> None:
         self.host, self.name = host, name
         self.bundle = host.work / name
         self.bundle.mkdir()
         (self.bundle / "config.json").write_text(json.dumps(spec))
         self.log = self.bundle / "log"
         self.id = f"{host.prefix}-{name}"
-        with self.log.open("wb") as log:
+        (self.bundle / "input").write_text(text)
+        with self.log.open("wb") as log, (self.bundle / "input").open("rb") as file:
             self.process = subprocess.Popen([*host.runc, "run", "--bundle", str(self.bundle), self.id],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                            stdin=file, stdout=log, stderr=log)
 
     def exec(self, *command: str, text: str = "") -> subprocess.CompletedProcess:
         return subprocess.run([*self.host.runc, "exec", self.id, *command], input=text, capture_output=True, text=True,
@@ -164,8 +165,11 @@ class Host:
 
     def start(self, name: str, *, entrypoint: list[str] | None = None, command: list[str] | None = None,
               environment: dict[str, str] | None = None, mounts: Sequence[tuple[Path, str, bool]] = (),
-              memory: int = 0, cpus: float = 0, tasks: int = 0) -> Container:
-        """Starts a container with a read-only root and no capabilities. `mounts` are (folder of this host, place, writable)."""
+              memory: int = 0, cpus: float = 0, tasks: int = 0, text: str = "") -> Container:
+        """Starts a container with a read-only root and no capabilities. `text` is its standard input.
+
+        `mounts` are (folder of this host, place, writable).
+        """
         closed = ("nosuid", "noexec", "nodev")
         spec = {
             "ociVersion": "1.0.2",
@@ -201,7 +205,7 @@ class Host:
                               [{"type": "network", "path": f"/run/netns/{self.join(name)}"}],
             },
         }
-        container = Container(self, name, spec)
+        container = Container(self, name, spec, text)
         self.containers.append(container)
         return container
 
