@@ -32,6 +32,7 @@ std::unique_ptr<Command> NewFeed(storage::Storage* storage);
 std::unique_ptr<Command> NewSubmit(storage::Storage* storage);
 std::unique_ptr<Command> NewRead(storage::Storage* storage);
 std::unique_ptr<Command> NewStatus();
+std::unique_ptr<Command> NewDescribe();
 std::unique_ptr<Command> NewExplain();
 std::unique_ptr<Command> NewTop();
 std::unique_ptr<Command> NewTrace();

@@ -112,6 +112,10 @@ absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequ
   return Ask(&net::CoordinatorCalls::Rpcs::GetTrace, request, call_timeout_);
 }
 
+absl::StatusOr<v1::DescribeReply> ControlClient::Describe(const v1::DescribeRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::Describe, request, call_timeout_);
+}
+
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Explain, request, call_timeout_);
 }

@@ -46,6 +46,7 @@ class ControlClient {
   absl::StatusOr<v1::StatusReply> GetStatus();
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request);
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request);
+  absl::StatusOr<v1::DescribeReply> Describe(const v1::DescribeRequest& request);
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::StartTraceReply> StartTrace(const v1::StartTraceRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);

@@ -23,6 +23,7 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   for (const auto& [name, worker] : workers_) *state.add_workers() = worker;
   for (const auto& [name, key] : ticket_keys_) *state.add_ticket_keys() = key;
   for (const auto& [name, revocation] : revocations_) *state.add_revocations() = revocation;
+  for (const auto& [number, event] : history_.events()) *state.add_history() = event;
   for (const auto& [name, records] : bad_records_) {
     v1::StoredBadRecords* bad = state.add_bad_records();
     bad->set_job(name);
@@ -86,6 +87,8 @@ void FakeStore::Write(const v1::StoreEvent& event) {
       revocations_.erase(event.delete_revocation());
       break;
     case v1::StoreEvent::kAddHistory:
+      history_.Add(event.add_history());
+      break;
     case v1::StoreEvent::EVENT_NOT_SET:
       break;
   }

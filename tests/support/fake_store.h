@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "server/coordinator/history_list.h"
 #include "server/coordinator/store/store.h"
 
 namespace penstock::support {
@@ -54,6 +55,7 @@ class FakeStore final : public coordinator::Store {
   std::string commit_id_ ABSL_GUARDED_BY(mutex_);
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, v1::StoredJob> jobs_ ABSL_GUARDED_BY(mutex_);
+  coordinator::HistoryList history_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredTicketKey> ticket_keys_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::Revocation> revocations_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> pieces_ ABSL_GUARDED_BY(mutex_);

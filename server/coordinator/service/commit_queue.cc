@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace {
 // Pauses between two attempts to settle a commit.
 constexpr Nanos kSettlePause = 100 * kMillisecond;
 constexpr Nanos kSettlePauseMost = 2 * kSecond;
+// From this number of gathered entries on, events of the history are dropped.
+constexpr size_t kMostWithEvents = 4096;
 
 }  // namespace
 
@@ -45,12 +48,18 @@ void CommitQueue::AddChange(Change change) {
 
 void CommitQueue::Add(Entry entry) {
   entry.number = ++last_;
-  if (!superseded_) gathered_.push_back(std::move(entry));
+  // Events are for people: while the store fails, they may be lost.
+  const bool optional = !entry.change.has_value() && entry.facts[0]->has_add_history();
+  if (!optional) last_needed_ = last_;
+  if (superseded_ || (optional && gathered_.size() >= kMostWithEvents)) return;
+  urgent_ = urgent_ || !optional;
+  gathered_.push_back(std::move(entry));
 }
 
-void CommitQueue::Start() {
-  if (in_flight_ || gathered_.empty()) return;
+void CommitQueue::Start(bool events) {
+  if (in_flight_ || gathered_.empty() || (!urgent_ && !events)) return;
   in_flight_ = true;
+  urgent_ = false;
   began_ = strand_->clock()->Now();
   flying_ = std::exchange(gathered_, {});
   flying_last_ = flying_.back().number;
@@ -111,6 +120,7 @@ void CommitQueue::Ended(CommitOutcome outcome) {
       if (again.empty()) settled_ = flying_last_;
       again.insert(again.end(), std::make_move_iterator(gathered_.begin()), std::make_move_iterator(gathered_.end()));
       gathered_ = std::move(again);
+      urgent_ = true;
       break;
     }
   }

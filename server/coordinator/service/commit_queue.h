@@ -53,11 +53,13 @@ class CommitQueue {
   void AddHint(v1::StoreEvent fact);
   void AddChange(Change change);
   // Begins a commit of all gathered entries, if there are any and no commit is in flight. After kNotStored the entries
-  // to repeat are gathered again.
-  void Start();
+  // to repeat are gathered again. Events of the history alone begin a commit only if `events`.
+  void Start(bool events);
 
   // The number of the last entry.
   uint64_t last() const { return last_; }
+  // The number of the last entry that is no event of the history. Answers wait for it.
+  uint64_t last_needed() const { return last_needed_; }
   // Every entry up to this number is stored or dropped.
   uint64_t settled() const { return settled_; }
   bool has_gathered() const { return !gathered_.empty(); }
@@ -76,8 +78,9 @@ class CommitQueue {
   const std::function<void(Result)> ended_;
   const std::shared_ptr<Mailbox> mailbox_;
   uint64_t revision_;  // stored
-  uint64_t last_ = 0, settled_ = 0;
+  uint64_t last_ = 0, last_needed_ = 0, settled_ = 0;
   std::vector<Entry> gathered_;
+  bool urgent_ = false;  // some gathered entry is no event of the history
   bool superseded_ = false;
   absl::Status status_;  // status of the last commit, for the log
   Counts counts_;

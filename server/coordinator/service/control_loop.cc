@@ -176,6 +176,7 @@ void ControlLoop::TickBy(Nanos when) {
     const Nanos now = strand_.clock()->Now();
     Effects effects = state_.Apply({now, Tick()});
     Gather(&effects);
+    commits_.Start(true);
     Turn();
     if (release_heap_at_ != 0 && now >= release_heap_at_) {
       release_heap_at_ = 0;
@@ -195,7 +196,7 @@ void ControlLoop::Turn() {
   const Nanos now = strand_.clock()->Now();
   for (Item& item : batch) Handle(std::move(item), now);
   tasks_wait_.store(state_.HasWaitingTasks(), std::memory_order_relaxed);
-  commits_.Start();
+  commits_.Start(closed_ != nullptr);
   if (closed_ != nullptr && !commits_.in_flight()) std::exchange(closed_, nullptr)();
   ServeWatches(now);
 }
@@ -238,9 +239,9 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
   const bool waits = !effects.changes.empty() || drains || ConfirmsRecords(event.request);
   Gather(&effects);
   LogTrace(event, effects);
-  if (effects.status.ok() && waits && commits_.settled() < commits_.last()) {
+  if (effects.status.ok() && waits && commits_.settled() < commits_.last_needed()) {
     waiting_.push_back(
-        {std::move(item.done), absl::OkStatus(), std::move(effects.reply), first, commits_.last(), admin});
+        {std::move(item.done), absl::OkStatus(), std::move(effects.reply), first, commits_.last_needed(), admin});
   } else {
     item.done(std::move(effects.status), &effects.reply);
   }

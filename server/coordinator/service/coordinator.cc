@@ -50,6 +50,30 @@ TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   return tickets;
 }
 
+// Logs callers that are rejected for the first time, and adds them to the history while there is a loop. Thread-safe.
+class RejectionNotes {
+ public:
+  void Set(ControlLoop* loop) {
+    MutexLock lock(&mutex_);
+    loop_ = loop;
+  }
+  void Add(const server::Rejected& rejected) {
+    server::LogRejected(rejected);
+    NoteRejection note;
+    note.caller.set_host(rejected.host);
+    note.caller.set_name(rejected.name);
+    note.caller.set_reason(std::string(server::NameOf(rejected.reason)));
+    note.caller.set_message(rejected.message);
+    MutexLock lock(&mutex_);
+    if (loop_ == nullptr) return;
+    loop_->Apply(std::move(note), ControlLoop::kNoDeadline, [](const absl::Status&, Reply*) {});
+  }
+
+ private:
+  Mutex mutex_;
+  ControlLoop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
 // Calls `done` with what `read` returns for the state, or with an error if too many requests wait.
 template <typename Done, typename Read>
 void ReadState(ControlLoop* loop, Done done, Read read) {
@@ -84,7 +108,9 @@ void StoreTheRest(ControlLoop* loop) {
 // In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
   std::shared_ptr<server::DiskRooms> rooms;  // state directory
-  const std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>(server::LogRejected);
+  const std::shared_ptr<RejectionNotes> notes = std::make_shared<RejectionNotes>();
+  const std::shared_ptr<server::Rejections> rejections =
+      std::make_shared<server::Rejections>([notes = notes](const server::Rejected& rejected) { notes->Add(rejected); });
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
@@ -139,6 +165,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   StateOptions state_options;
   state_options.may_act = options.may_act;
   state_options.tickets = tickets;
+  state_options.unix_ms = [] { return server::UnixMicros() / 1000; };
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.sessions_of_peer = options.limits.sessions;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
@@ -164,6 +191,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   server.certificates = options.certificates;
   PS_ASSIGN_OR_RETURN(parts->running, server::StartGuardedServer(listen, parts->service.get(), std::move(server),
                                                                  options.limits, parts->rejections, calls.get()));
+  parts->notes->Set(parts->loop.get());
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
                term, stored.jobs_size(), stored.workers_size());
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(parts)));
@@ -237,6 +265,7 @@ void Coordinator::Shutdown() {
   parts_->service.reset();
   parts_->files.reset();
   StoreTheRest(parts_->loop.get());
+  parts_->notes->Set(nullptr);
   parts_->control->Stop();
   parts_->loop.reset();
   parts_->control.reset();

@@ -267,6 +267,21 @@ grpc::ServerUnaryReactor* CoordinatorService::Revoke(Context* context, const v1:
   return Control(server::Rpc::kRevoke, context, request, reply, request->name());
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::Describe(Context* context, const v1::DescribeRequest* request,
+                                                       v1::DescribeReply* reply) {
+  return ReadState(server::Rpc::kDescribe, context,
+                   [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                     absl::StatusOr<v1::DescribeReply> described = state.Describe(*request, caller, now);
+                     if (described.ok()) {
+                       *reply = *std::move(described);
+                     } else if (absl::IsPermissionDenied(described.status())) {
+                       Record(server::Rpc::kDescribe, caller, request->name(), described.status());
+                       Note(caller, described.status());
+                     }
+                     return described.status();
+                   });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
   return gate_.Enter(server::Rpc::kWatch, context, [&](const transport::Peer& caller) -> Reactor* {

@@ -51,6 +51,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* GetTrace(Context*, const v1::GetTraceRequest*, v1::GetTraceReply*) override;
   Reactor* PutTrace(Context*, const v1::PutTraceRequest*, v1::PutTraceReply*) override;
   Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
+  Reactor* Describe(Context*, const v1::DescribeRequest*, v1::DescribeReply*) override;
   Reactor* Revoke(Context*, const v1::RevokeRequest*, v1::RevokeReply*) override;
   Reactor* Watch(Context*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;

@@ -77,6 +77,7 @@ CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint6
       sessions_(options),
       traces_(options.may_act),
       tickets_(options.tickets),
+      history_(options.unix_ms),
       last_check_(now) {}
 
 absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& options, Nanos now, uint64_t term,
@@ -87,6 +88,7 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   for (const auto& key : stored.ticket_keys()) *tickets.emplace_back().mutable_put_ticket_key() = key;
   for (const auto& revocation : stored.revocations()) *tickets.emplace_back().mutable_put_revocation() = revocation;
   state.ApplyTicketFacts(tickets);
+  state.history_.Restore(stored.history());
   std::map<std::string_view, const std::string*> pieces;
   for (const v1::StoredPiece& piece : stored.pieces()) pieces[piece.name()] = &piece.data();
   const auto find_piece = [&pieces](const std::string& name) {
@@ -166,11 +168,12 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
 Effects CoordinatorState::Apply(const Event& event) {
   Consequences out;
   Effects effects = Dispatch(event, &out);
-  return Settle(event.now, std::move(effects), &out);
+  const bool of_worker = ServingWorkerOf(event.request) != nullptr;
+  return Settle(event.now, std::move(effects), of_worker ? std::string() : event.caller.name, &out);
 }
 
 // Updates the state that depends on the event's changes, and completes the effects.
-Effects CoordinatorState::Settle(Nanos now, Effects effects, Consequences* out) {
+Effects CoordinatorState::Settle(Nanos now, Effects effects, const std::string& by, Consequences* out) {
   if (out->membership) {
     for (const std::string& holder : board_.Holders()) {
       const WorkerEntry* worker = workers_.Find(holder);
@@ -196,6 +199,12 @@ Effects CoordinatorState::Settle(Nanos now, Effects effects, Consequences* out) 
       *submit->mutable_job() = WholeJob(is_next ? *next : found->second);
     }
   }
+  for (v1::HistoryEvent& event : sessions_.TakeEvents()) out->events.push_back(std::move(event));
+  for (v1::HistoryEvent& event : out->events) {
+    if (event.by().empty()) event.set_by(by);
+    history_.Add(now, std::move(event), &out->hints);
+  }
+  for (Change& change : out->changes) change.by = by;
   effects.hints = std::move(out->hints);
   effects.members = std::move(out->members);
   effects.changes = std::move(out->changes);
@@ -228,7 +237,9 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       CheckTasks(now, out);
       AdvanceAllInquiries(now, out);
       CancelIdleJobs(now, out);
+      WatchLimits(now, out);
     }
+    history_.Tick(now, &out->hints);
   } else if (auto* submit = std::get_if<v1::SubmitRequest>(&event.request)) {
     absl::StatusOr<std::optional<v1::SubmitReply>> reply = Submit(*submit, event.caller, out);
     effects.status = reply.status();
@@ -302,6 +313,8 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     } else {
       turns_.GiveUp(ended->key, ended->worker);
     }
+  } else if (auto* rejection = std::get_if<NoteRejection>(&event.request)) {
+    out->events.push_back(RejectionOf(rejection->caller, ""));
   }
   return effects;
 }
@@ -334,7 +347,7 @@ absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
 void CoordinatorState::RemoveJob(const std::string& name) {
   DropNext(&jobs_.at(name));
   board_.EraseJob(jobs_.at(name).job.uid());
-  sessions_.CloseJob(name);
+  sessions_.CloseJob(name, "the job was deleted");
   ForgetJob(jobs_.at(name));
   jobs_.erase(name);
   job_totals_.Forget(name);

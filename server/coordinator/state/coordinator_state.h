@@ -28,6 +28,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/coordinator/state/event_log.h"
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/state/index_turns.h"
 #include "server/coordinator/state/job_entry.h"
@@ -96,6 +97,12 @@ class CoordinatorState {
   // NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
 
+  // Describes a job, or a worker by its id, name, address or host, with its events. A NotFound error lists the existing
+  // jobs and workers, a FailedPrecondition error the ids of the workers that the name fits. Returns PermissionDenied if
+  // the caller may not read the job. Leaves out the jobs that it may not read.
+  absl::StatusOr<v1::DescribeReply> Describe(const v1::DescribeRequest& request, const transport::Peer& caller,
+                                             Nanos now) const;
+
   // For metrics.
   std::vector<TrainerProgress> Trainers(Nanos now) const;  // the sessions of READY jobs
   std::vector<std::string> ReadJobs(Nanos now) const;      // jobs that Explain can explain
@@ -107,7 +114,8 @@ class CoordinatorState {
 
   // coordinator_state.cc
   Effects Dispatch(const Event& event, Consequences* out);
-  Effects Settle(Nanos now, Effects effects, Consequences* out);
+  // `by` is the name of the caller that caused the events, or "".
+  Effects Settle(Nanos now, Effects effects, const std::string& by, Consequences* out);
   absl::Status NoSuchJob(const std::string& name) const;
   // Returns the submission that the task belongs to. It exists, because removing a submission removes its tasks.
   const JobEntry& SubmissionOf(const v1::Task& task) const;
@@ -184,7 +192,7 @@ class CoordinatorState {
 
   // state_look.cc: compares a READY job's files with its snapshot.
   uint64_t LookAtFiles(JobEntry* entry, Consequences* out);  // returns the number of the check; joins a running one
-  void EndLook(JobEntry* entry, const std::string& changed, const std::string& failed);
+  void EndLook(JobEntry* entry, const std::string& changed, const std::string& failed, Consequences* out);
 
   // state_views.cc
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
@@ -247,6 +255,17 @@ class CoordinatorState {
   absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;
   v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
+  // state_history.cc
+  // Explains one of the jobs, in turn. Another limit that lasts is an event.
+  void WatchLimits(Nanos now, Consequences* out);
+  static v1::HistoryEvent ViewEvent(const JobEntry& entry, const plan::View& next);
+  // Adds events for the files whose first bad records these are. Call it before the quarantine has them.
+  static void AddBadFiles(const v1::StoredBadRecords& fresh, JobEntry* entry, std::vector<v1::HistoryEvent>* events);
+  absl::StatusOr<const WorkerEntry*> FindWorkerCalled(const std::string& name, const transport::Peer& caller) const;
+  // Adds the events of the job or worker, and those of the coordinator that concern neither.
+  void AddEvents(const std::string& job, const std::string& worker, const transport::Peer& caller,
+                 v1::DescribeReply* reply) const;
+
   // state_votes.cc
   void JudgeWorker(Nanos now, const std::string& id, Consequences* out);
   // Returns whether reports may remove one more of the workers for which `concerns` is true.
@@ -298,6 +317,8 @@ class CoordinatorState {
   IndexTurns turns_;
   TrainerTotals trainer_totals_;
   JobTotals job_totals_;
+  EventLog history_;
+  std::string explained_;  // the last job of WatchLimits
   std::map<std::string, JobEntry> jobs_;
   // Jobs of changes that have not ended. true: the change removes or replaces the job.
   std::map<std::string, bool> changing_;

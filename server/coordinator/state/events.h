@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <variant>
@@ -38,12 +39,17 @@ struct EndIndexTurn {
   std::string worker = {};  // the worker that does not build it; empty: the index was received
 };
 
+// The coordinator rejected a caller that it did not reject before (server/peers/rejections.h).
+struct NoteRejection {
+  v1::RejectedCaller caller;
+};
+
 using Request =
-    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::PauseRequest,
-                 v1::ResumeRequest, v1::DrainRequest, v1::RevokeRequest,
-                 v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest,
-                 v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest,
-                 v1::StartTraceRequest, v1::PutTraceRequest, v1::GetTraceRequest, AskIndexTurn, EndIndexTurn>;
+    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::PauseRequest, v1::ResumeRequest,
+                 v1::DrainRequest, v1::RevokeRequest, v1::RegisterWorkerRequest, v1::HeartbeatRequest,
+                 v1::ReportTaskRequest, v1::ReportRecordsRequest, v1::OpenSessionRequest, v1::ReportSessionRequest,
+                 v1::CloseSessionRequest, v1::JudgeRecordsRequest, v1::StartTraceRequest, v1::PutTraceRequest,
+                 v1::GetTraceRequest, AskIndexTurn, EndIndexTurn, NoteRejection>;
 
 // Returns whether the request may create a session or a trace, and so needs Event::new_id.
 inline bool NeedsNewId(const Request& request) {
@@ -59,13 +65,12 @@ struct Event {
   transport::Peer caller = {};  // the process that sent the request
 };
 
-// The reply to a Request of the same kind; monostate for Tick and EndIndexTurn.
+// The reply to a Request of the same kind; monostate for Tick, EndIndexTurn and NoteRejection.
 using Reply =
-    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::PauseReply,
-                 v1::ResumeReply, v1::DrainReply, v1::RevokeReply,
-                 v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
-                 v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply,
-                 v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
+    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::PauseReply, v1::ResumeReply,
+                 v1::DrainReply, v1::RevokeReply, v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply,
+                 v1::ReportRecordsReply, v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply,
+                 v1::JudgeRecordsReply, v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
 
 class CoordinatorState;
 struct Consequences;
@@ -88,6 +93,7 @@ struct Change {
   bool retry = false;
   // Jobs that no other change may name until this one ends. Changes of bad records and of decisions name no job.
   std::vector<std::string> jobs;
+  std::string by;  // name of the caller of its request, for the history; "": it has no name
   // Makes the change if `stored` is OK. The reply in `effects`, if any, replaces that of the event.
   absl::AnyInvocable<void(CoordinatorState& state, Nanos now, const absl::Status& stored, Effects* effects,
                           Consequences* out) &&>
@@ -97,8 +103,8 @@ struct Change {
 struct Effects {
   absl::Status status;  // result for the caller; `reply` counts only if it is OK
   Reply reply;
-  // Views and workers. They have taken effect. The caller stores them, in this order, before `changes`. Only the reply
-  // to a drain waits for them.
+  // Views, workers and events of the history. They have taken effect. The caller stores them, in this order, before
+  // `changes`. Only the reply to a drain waits for them.
   std::vector<v1::StoreEvent> hints;
   // Changes to store, in this order. The reply waits until they end.
   std::vector<Change> changes;
@@ -110,6 +116,7 @@ struct Consequences {
   std::vector<v1::StoreEvent> hints;
   std::vector<Change> changes;
   std::map<std::string, WorkerChange> members;  // as in Effects
+  std::vector<v1::HistoryEvent> events;         // for the history, in order
   bool membership = false;    // the set of workers that may serve a job has changed; refresh the views
   bool rebalance = false;     // capacities have changed; shares follow them closely
   bool wake_workers = false;  // heartbeats have tasks or a drain to fetch
@@ -131,6 +138,7 @@ struct StateOptions {
   Nanos session_expiry = 60 * kSecond;  // a session without a report for this long is closed
   Nanos task_timeout = 900 * kSecond;   // after this time another worker tries the task
   Nanos forget_after = 3600 * kSecond;  // dead and left workers stay in the status for this long
+  std::function<int64_t()> unix_ms = [] { return int64_t{0}; };  // the time of day, for the history
   CapacityOptions capacity;
   TicketOptions tickets;
 

@@ -6,9 +6,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/runtime/clock.h"
+#include "penstock/v1/explain.pb.h"
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
@@ -19,6 +21,14 @@
 #include "server/coordinator/state/view_history.h"
 
 namespace penstock::coordinator {
+
+// When the resource that limits a job is another one for long enough to be an event (state_history.cc).
+struct LimitWatch {
+  using Value = std::pair<v1::Explanation::Limit, std::string>;  // with the worker that has the limit
+  Value told, seen;                                              // the last event, and the last explanation
+  Nanos since = 0;                                               // of `seen`
+  Nanos looked = 0;
+};
 
 struct JobEntry {
   v1::Job job;                      // the job for workers and trainers; with the view, without the snapshot's shards
@@ -44,7 +54,9 @@ struct JobEntry {
   std::set<uint64_t> deciding;  // records whose decision is being stored
   RecordInquiries inquiries;
   Nanos read_at = 0;  // the last time that a session was open; 0: none was since the start or since it became READY
-  uint64_t look = 0;  // the task that compares its files with the snapshot; 0: none
+  LimitWatch limit;
+  uint32_t bad_files_told = 0;  // events about bad records of a file
+  uint64_t look = 0;            // the task that compares its files with the snapshot; 0: none
 
   // The submission that replaces this one when `next` is READY, so that a mistake in `next` ends no training run.
   // `next` has the same name and its own uid. If it is FAILED, it did not replace this one. Requests for the job get

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "net/session_label.h"
+#include "server/coordinator/state/event_log.h"
 
 namespace penstock::coordinator {
 
@@ -132,10 +133,13 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
       holder->twin = id;
       session.twin = holder->id;
     } else if (holder != nullptr) {
+      AddEvent(v1::HistoryEvent::SESSION_CLOSED, *holder, ": another reader has opened its rank");
       sessions_.erase(group.open.at(rank));
     }
     group.open[rank] = id;
   }
+  AddEvent(v1::HistoryEvent::SESSION_OPENED, session,
+           absl::StrCat(" begins at epoch ", request.epoch(), ", position ", request.position()));
   return Opening{&(sessions_[id] = std::move(session)), ""};
 }
 
@@ -177,7 +181,7 @@ void SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request, Se
   std::erase_if(session.unreachable, is_old);
 }
 
-void SessionTable::Close(const std::string& id) {
+void SessionTable::Close(const std::string& id, const std::string& why) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   auto group = groups_.find(KeyOf(found->second));
@@ -186,13 +190,20 @@ void SessionTable::Close(const std::string& id) {
     if (open != group->second.open.end() && open->second == id) group->second.open.erase(open);
     if (group->second.open.empty()) groups_.erase(group);
   }
+  AddEvent(v1::HistoryEvent::SESSION_CLOSED, found->second,
+           absl::StrCat(" after ", found->second.last.rows(), " rows: ", why));
   sessions_.erase(found);
 }
 
-void SessionTable::CloseJob(const std::string& job) {
+void SessionTable::AddEvent(v1::HistoryEvent::Kind kind, const SessionEntry& session, const std::string& text) {
+  events_.push_back(
+      EventOf(kind, session.open.job(), "", absl::StrCat(ReaderOf(session), ", ", RankOf(session.open), ",", text)));
+}
+
+void SessionTable::CloseJob(const std::string& job, const std::string& why) {
   std::vector<std::string> ids;
   for (const SessionEntry* session : OfJob(job)) ids.push_back(session->id);
-  for (const std::string& id : ids) Close(id);
+  for (const std::string& id : ids) Close(id, why);
 }
 
 size_t SessionTable::CloseOf(const std::string& name) {
@@ -200,7 +211,7 @@ size_t SessionTable::CloseOf(const std::string& name) {
   for (const auto& [id, session] : sessions_) {
     if (session.owner.name == name) ids.push_back(id);
   }
-  for (const std::string& id : ids) Close(id);
+  for (const std::string& id : ids) Close(id, absl::StrCat("the tickets of '", name, "' are revoked"));
   return ids.size();
 }
 
@@ -211,7 +222,9 @@ void SessionTable::Tick(Nanos now) {
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_report > options_.session_expiry) expired.push_back(id);
   }
-  for (const std::string& id : expired) Close(id);
+  for (const std::string& id : expired) {
+    Close(id, absl::StrCat("no report for ", options_.session_expiry / kSecond, " s"));
+  }
 }
 
 SessionTable::Votes SessionTable::CountVotes(const std::string& worker, Nanos now,

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -96,8 +97,9 @@ class SessionTable {
   std::string JobOf(const std::string& id) const;
   // Applies a report of the session.
   void Report(Nanos now, const v1::ReportSessionRequest& request, SessionEntry* session);
-  void Close(const std::string& id);
-  void CloseJob(const std::string& job);
+  // `why` is the reason in words, for the history.
+  void Close(const std::string& id, const std::string& why);
+  void CloseJob(const std::string& job, const std::string& why);
   // Closes the sessions that a name opened. Returns their number.
   size_t CloseOf(const std::string& name);
   // Closes the sessions that have not reported for session_expiry, about a second later at the latest.
@@ -124,6 +126,8 @@ class SessionTable {
   // Describes a problem of the session; usually "".
   std::string NoteOf(const SessionEntry& session, Nanos now) const;
   size_t size() const { return sessions_.size(); }
+  // Returns the events since the last call: sessions that opened or closed.
+  std::vector<v1::HistoryEvent> TakeEvents() { return std::exchange(events_, {}); }
 
  private:
   using GroupKey = std::tuple<uint64_t, std::string, uint32_t>;  // job uid, group, world size
@@ -140,6 +144,7 @@ class SessionTable {
   static bool Reports(const SessionEntry& session, Nanos now) {
     return session.reports > 0 && now - session.last_report <= kSilent;
   }
+  void AddEvent(v1::HistoryEvent::Kind kind, const SessionEntry& session, const std::string& text);
   // Returns the open session of the rank, or null.
   SessionEntry* HolderOf(const Group& group, uint32_t rank);
   // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting.
@@ -160,6 +165,7 @@ class SessionTable {
   Nanos last_wait_ = -1;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;
+  std::vector<v1::HistoryEvent> events_;
   Nanos next_look_ = 0;  // for expired sessions
 };
 

@@ -59,6 +59,7 @@ Effects CoordinatorState::End(Nanos now, Change change, const absl::Status& stor
     if (IsEnding(job)) ended.push_back(job);
     changing_.erase(job);
   }
+  const std::string by = std::move(change.by);
   std::move(change.end)(*this, now, stored, &effects, &out);
   for (const std::string& job : change.jobs) {
     const auto found = jobs_.find(job);
@@ -76,7 +77,7 @@ Effects CoordinatorState::End(Nanos now, Change change, const absl::Status& stor
     const auto found = jobs_.find(job);
     if (found != jobs_.end() && found->second.ready()) RefreshView(&found->second, &out);
   }
-  return Settle(now, std::move(effects), &out);
+  return Settle(now, std::move(effects), by, &out);
 }
 
 }  // namespace penstock::coordinator

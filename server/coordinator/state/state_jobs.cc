@@ -15,6 +15,7 @@
 #include "config/job_file.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/event_log.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -130,12 +131,15 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
     if (const auto ended = state.jobs_.find(name); ended != state.jobs_.end()) {
       state.DropNext(&ended->second);
       state.board_.EraseJob(ended->second.job.uid());
-      state.sessions_.CloseJob(name);
+      state.sessions_.CloseJob(name, "the job was submitted again");
       state.ForgetJob(ended->second);
       state.jobs_.erase(ended);
     } else if (!goes.empty()) {
+      then->events.push_back(EventOf(v1::HistoryEvent::JOB_DELETED, goes, "",
+                                     absl::StrCat("it had ended, and the list of jobs was full for ", name)));
       state.RemoveJob(goes);
     }
+    then->events.push_back(EventOf(v1::HistoryEvent::SUBMITTED, name, "", ""));
     JobEntry& entry = state.jobs_[name] = std::move(submitted);
     state.StartPreparation(&entry, then);
     v1::SubmitReply reply;
@@ -159,6 +163,8 @@ void CoordinatorState::SubmitInPlaceOf(const JobEntry& there, v1::Job job, Conse
     JobEntry& entry = state.jobs_.at(name);
     state.DropNext(&entry);
     entry.next = std::move(next);
+    then->events.push_back(
+        EventOf(v1::HistoryEvent::SUBMITTED, name, "", "a replacement; this job continues until that is ready"));
     state.StartPreparation(entry.next.get(), then);
     v1::SubmitReply reply;
     reply.set_replaces(true);
@@ -182,7 +188,7 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next) {
   keep->first_view_number = there->view ? there->view->n + 1 : there->first_view_number;
   keep->job.set_paused_by(there->job.paused_by());  // it may have changed since the submission
   board_.EraseJob(there->job.uid());
-  sessions_.CloseJob(name);
+  sessions_.CloseJob(name, "the job was replaced (submit --replace)");
   ForgetJob(*there);
   *there = std::move(*keep);
   return there;
@@ -207,8 +213,10 @@ void CoordinatorState::CancelJob(const JobEntry& entry, const std::string& why, 
   fact->mutable_job()->set_error(why);
   fact->mutable_job()->clear_paused_by();
   change.end = [name = entry.job.name(), why](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                              Consequences*) {
-    if (stored.ok()) state.StopJob(&state.jobs_.at(name), v1::CANCELLED, why);
+                                              Consequences* then) {
+    if (!stored.ok()) return;
+    state.StopJob(&state.jobs_.at(name), v1::CANCELLED, why);
+    then->events.push_back(EventOf(v1::HistoryEvent::JOB_CANCELLED, name, "", why));
   };
   BeginChange({entry.job.name()}, false, std::move(change), out);
 }
@@ -229,8 +237,10 @@ absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, const tr
   Change change;
   change.facts.emplace_back().set_delete_job(request.job());
   change.end = [name = request.job()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                      Consequences*) {
-    if (stored.ok()) state.RemoveJob(name);
+                                      Consequences* then) {
+    if (!stored.ok()) return;
+    state.RemoveJob(name);
+    then->events.push_back(EventOf(v1::HistoryEvent::JOB_DELETED, name, "", ""));
   };
   BeginChange({request.job()}, true, std::move(change), out);
   return absl::OkStatus();
@@ -254,16 +264,22 @@ void CoordinatorState::StoreFailure(JobEntry* entry, Consequences* out) {
   failed->set_state(v1::FAILED);
   failed->set_error(entry->failure);
   change.end = [name, uid = entry->job.uid()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                              Consequences*) {
+                                              Consequences* then) {
     JobEntry* const failing = state.FindSubmission(name, uid);
-    if (stored.ok() && failing != nullptr) state.StopJob(failing, v1::FAILED, failing->failure);
+    if (!stored.ok() || failing == nullptr) return;
+    then->events.push_back(
+        EventOf(v1::HistoryEvent::JOB_FAILED, name, "",
+                absl::StrCat(failing->is_next ? "the replacement failed, the job continues: " : "", failing->failure)));
+    state.StopJob(failing, v1::FAILED, failing->failure);
   };
   BeginChange({name}, false, std::move(change), out);
 }
 
 void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error) {
   board_.EraseJob(entry->job.uid());
-  if (!entry->is_next) sessions_.CloseJob(entry->job.name());
+  if (!entry->is_next) {
+    sessions_.CloseJob(entry->job.name(), state == v1::CANCELLED ? "the job was cancelled" : "the job failed");
+  }
   if (state == v1::CANCELLED) DropNext(entry);
   entry->ForgetFoundShards();
   entry->open_shards = 0;

@@ -46,9 +46,7 @@ absl::StatusOr<v1::PauseReply> CoordinatorState::Pause(const v1::PauseRequest& r
   v1::PauseReply reply;
   reply.set_paused_by(entry.job.paused_by());
   if (!reply.paused_by().empty()) return reply;
-  const std::string by = !caller.name.empty()    ? caller.name
-                         : !request.by().empty() ? request.by()
-                                                 : caller.ToString();
+  const std::string by = !caller.name.empty() ? caller.name : !request.by().empty() ? request.by() : caller.ToString();
   SetPausedBy(entry, by, out);
   reply.set_paused_by(by);
   return reply;
@@ -71,11 +69,13 @@ void CoordinatorState::SetPausedBy(const JobEntry& entry, const std::string& by,
   *fact = ToStored(entry, entry.next.get());
   fact->mutable_job()->set_paused_by(by);
   change.end = [name = entry.job.name(), by](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                             Consequences*) {
+                                             Consequences* then) {
     if (!stored.ok()) return;
     JobEntry& paused = state.jobs_.at(name);
     paused.job.set_paused_by(by);
     state.TouchJob(&paused);
+    then->events.push_back(EventOf(by.empty() ? v1::HistoryEvent::RESUMED : v1::HistoryEvent::PAUSED, name, "",
+                                   by.empty() ? "" : "by " + by));
   };
   BeginChange({entry.job.name()}, false, std::move(change), out);
 }

@@ -15,6 +15,7 @@
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 #include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/event_log.h"
 #include "server/coordinator/state/files_changed.h"
 
 namespace penstock::coordinator {
@@ -94,7 +95,7 @@ absl::StatusOr<v1::ReportTaskReply> CoordinatorState::ReportTask(Nanos now, cons
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
       } else {
-        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "");
+        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "", out);
       }
       if (!status.ok()) FailJob(&entry, std::string(status.message()), out);
     }
@@ -130,7 +131,7 @@ void CoordinatorState::SetShortage(JobEntry* entry, std::string text) {
 void CoordinatorState::GiveUp(JobEntry* entry, BoardTask* task, const std::string& error, Consequences* out) {
   if (!task->task.has_list()) return FailJob(entry, error, out);
   board_.Erase(task->task.id());
-  EndLook(entry, "", error);
+  EndLook(entry, "", error, out);
 }
 
 // Adds an index task for each file, now that the files of the job are known.
@@ -278,6 +279,9 @@ void CoordinatorState::BecomeReady(const JobEntry& entry, const std::string& wor
     ready->job.set_state(v1::READY);
     ready->job.set_waiting(state.WhatItWaitsFor(*ready));
     state.TouchJob(ready);
+    then->events.push_back(EventOf(v1::HistoryEvent::READY_TO_READ, name, "",
+                                   absl::StrCat(ready->frozen.records(), " records in ", ready->frozen.size(),
+                                                " shards, ", ready->frozen.data_bytes(), " bytes")));
     state.RefreshView(ready, then);
     v1::ReportTaskReply reply;
     const WorkerEntry* const prober = state.workers_.Find(worker);

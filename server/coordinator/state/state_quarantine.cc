@@ -40,6 +40,7 @@ void CoordinatorState::AddToQuarantine(JobEntry* entry, const google::protobuf::
                    CoordinatorState& state, Nanos, const absl::Status& stored, Effects*, Consequences* then) {
     JobEntry* const of = state.FindSubmission(fresh.job(), uid);
     if (!stored.ok() || of == nullptr) return;
+    AddBadFiles(fresh, of, &then->events);
     for (const v1::BadRecord& record : fresh.records()) of->quarantine.Add(record);
     if (limited && of->ready()) state.FailIfTooManyAreBad(of, fresh.records(0).record(), then);
   };

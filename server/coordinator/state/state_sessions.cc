@@ -126,7 +126,7 @@ absl::Status CoordinatorState::CloseSession(Nanos now, const v1::CloseSessionReq
                         sessions_.ActFor(id, transport::Act::kReport, caller, request.last().session_id()));
     ApplyReport(now, request.last(), session, out);
   }
-  sessions_.Close(id);
+  sessions_.Close(id, "its trainer closed it");
   return absl::OkStatus();
 }
 

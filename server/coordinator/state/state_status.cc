@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/version.h"
 #include "net/job_mirror.h"
 #include "net/protocols_proto.h"
@@ -147,6 +148,49 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
     begin = end;
     return true;
   });
+  return reply;
+}
+
+absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeRequest& request,
+                                                             const transport::Peer& caller, Nanos now) const {
+  v1::StatusReply status = Status(now);
+  v1::DescribeReply reply;
+  if (const auto found = jobs_.find(request.name()); found != jobs_.end()) {
+    PS_RETURN_IF_ERROR(caller.MayRead(request.name()));
+    const v1::Job& job = found->second.job;
+    for (v1::StatusReply::JobStatus& entry : *status.mutable_jobs()) {
+      if (entry.name() == request.name()) *reply.mutable_job() = std::move(entry);
+    }
+    *reply.mutable_spec() = job.spec();
+    *reply.mutable_view() = job.view();
+    *reply.mutable_columns() = job.columns();
+    reply.set_order_fingerprint(job.order_fingerprint());
+    reply.set_pipeline_fingerprint(job.pipeline_fingerprint());
+    v1::QuarantineRequest bad;
+    bad.set_job(request.name());
+    PS_ASSIGN_OR_RETURN(*reply.mutable_quarantine(), GetQuarantine(bad));
+    AddEvents(request.name(), "", caller, &reply);
+    return reply;
+  }
+  PS_ASSIGN_OR_RETURN(const WorkerEntry* const worker, FindWorkerCalled(request.name(), caller));
+  const std::string& id = worker->info.id();
+  for (v1::WorkerStatus& entry : *status.mutable_workers()) {
+    if (entry.id() == id) *reply.mutable_worker() = std::move(entry);
+  }
+  if (!caller.jobs.empty()) reply.mutable_worker()->clear_rejected();
+  *reply.mutable_registration() = worker->info;
+  for (const auto& [name, entry] : jobs_) {
+    if (!entry.ready() || !entry.view || !caller.MayRead(name).ok()) continue;
+    std::map<std::string, Owned> owned;
+    AddOwned(entry, entry.frozen.records(), entry.frozen.data_bytes(), &owned);
+    const auto mine = owned.find(id);
+    if (mine == owned.end()) continue;
+    v1::DescribeReply::Part* const part = reply.add_parts();
+    part->set_job(name);
+    part->set_records(mine->second.records);
+    part->set_bytes(static_cast<uint64_t>(mine->second.bytes));
+  }
+  AddEvents("", id, caller, &reply);
   return reply;
 }
 

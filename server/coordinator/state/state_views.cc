@@ -77,6 +77,7 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
     return;
   }
   next->n = std::max(next->n, entry->first_view_number);
+  out->events.push_back(ViewEvent(*entry, *next));
   SetView(entry, *std::move(next));
   v1::StoredView* stored = out->hints.emplace_back().mutable_put_view();
   stored->set_job(entry->job.name());

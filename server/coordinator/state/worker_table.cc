@@ -1,11 +1,13 @@
 #include "server/coordinator/state/worker_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/utf8.h"
 #include "server/coordinator/explain/observed.h"
+#include "server/coordinator/state/event_log.h"
 
 namespace penstock::coordinator {
 
@@ -13,6 +15,8 @@ using State = v1::WorkerStatus;
 
 namespace {
 
+constexpr char kDrainOrdered[] = "by `penstock drain`";
+constexpr char kNotTrusted[] = "it was lost repeatedly, so it must first send heartbeats steadily: ";
 constexpr int kMostRejected = 16;
 constexpr size_t kMostRejectedBytes = 512;
 
@@ -23,6 +27,35 @@ void ForgetWork(WorkerEntry* worker) {
   worker->load.set_rows_per_second(0);
   worker->load.set_sessions(0);
   worker->load.set_memory_bytes(0);
+}
+
+v1::HistoryEvent::Kind EventOfState(State::State state) {
+  switch (state) {
+    case State::LIVE:
+      return v1::HistoryEvent::WORKER_JOINED;
+    case State::DRAINING:
+      return v1::HistoryEvent::WORKER_DRAINS;
+    case State::LEFT:
+      return v1::HistoryEvent::WORKER_LEFT;
+    default:
+      return v1::HistoryEvent::WORKER_LOST;
+  }
+}
+
+std::string JoinText(const WorkerEntry& worker) {
+  return absl::StrCat(worker.name, " at ", worker.info.address(), ", penstock ", worker.info.version(), ", ",
+                      worker.info.threads(), " threads");
+}
+
+// Adds an event for each caller in `now` that is not in `before`.
+void AddRejections(const std::string& worker, const google::protobuf::RepeatedPtrField<v1::RejectedCaller>& before,
+                   const google::protobuf::RepeatedPtrField<v1::RejectedCaller>& now, Consequences* out) {
+  for (const v1::RejectedCaller& caller : now) {
+    const bool known = std::any_of(before.begin(), before.end(), [&caller](const v1::RejectedCaller& other) {
+      return other.host() == caller.host() && other.name() == caller.name() && other.reason() == caller.reason();
+    });
+    if (!known) out->events.push_back(RejectionOf(caller, worker));
+  }
 }
 
 std::string Ago(Nanos age) {
@@ -57,7 +90,7 @@ void WorkerRegister::StoreMember(const WorkerEntry& worker, Consequences* out) c
   Store(worker, out);
 }
 
-void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
+void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, std::string why, Consequences* out) {
   if (worker->state == state) return;
   if (state == State::DEAD && worker->state != State::DRAINING && !worker->lost_since.has_value()) {
     worker->lost_since = now;
@@ -66,6 +99,7 @@ void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state
   worker->since = now;
   worker->voted_out = false;
   if (!worker->Beats()) ForgetWork(worker);
+  out->events.push_back(EventOf(EventOfState(state), "", worker->info.id(), std::move(why)));
   StoreMember(*worker, out);
 }
 
@@ -162,6 +196,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     worker.owner = owner;
     worker.last_beat = worker.since = worker.steady_since = now;
     StoreMember(worker, out);
+    out->events.push_back(EventOf(v1::HistoryEvent::WORKER_JOINED, "", request.id(), JoinText(worker)));
     return result;
   }
   WorkerEntry& worker = found->second;
@@ -169,7 +204,11 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   if (new_process) {
     result.restarted = true;
     // The worker is back without having left or died: it crashed.
-    if (worker.live() || worker.state == State::DRAINING) Strike(now, &worker);
+    if (worker.live() || worker.state == State::DRAINING) {
+      Strike(now, &worker);
+      out->events.push_back(EventOf(v1::HistoryEvent::WORKER_LOST, "", request.id(),
+                                    "it crashed or was killed: another process registered before it left"));
+    }
     worker.drain_ordered = false;
     worker.load.Clear();
     worker.history = {};
@@ -183,7 +222,12 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   worker.last_beat = worker.steady_since = now;
   worker.lost_since.reset();
   if (new_process || !worker.Beats()) {
-    SetState(now, &worker, Trusted(now, &worker) ? State::LIVE : State::SUSPECT, out);
+    const bool trusted = Trusted(now, &worker);
+    if (trusted && worker.live()) {
+      out->events.push_back(EventOf(v1::HistoryEvent::WORKER_JOINED, "", request.id(), JoinText(worker)));
+    }
+    SetState(now, &worker, trusted ? State::LIVE : State::SUSPECT,
+             trusted ? JoinText(worker) : absl::StrCat(kNotTrusted, JoinText(worker)), out);
   }
   return result;
 }
@@ -206,6 +250,12 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   if (now - worker.last_beat > options_.dead_after / 4 * 3) worker.steady_since = now;
   worker.last_beat = now;
   worker.lost_since.reset();
+  const v1::Tuning& before = worker.load.tuning();
+  const v1::Tuning& tuning = request.load().tuning();
+  if (worker.load.has_tuning() && tuning.changes() > before.changes()) {
+    out->events.push_back(EventOf(v1::HistoryEvent::TUNING, "", request.id(), tuning.last_change()));
+  }
+  AddRejections(request.id(), worker.rejected, request.rejected(), out);
   worker.load = request.load();
   worker.rejected = request.rejected();
   if (worker.rejected.size() > kMostRejected) {
@@ -220,11 +270,13 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves
   if (request.leaving()) {
-    SetState(now, &worker, State::LEFT, out);
+    SetState(now, &worker, State::LEFT, "it stopped", out);
   } else if (request.draining() || worker.drain_ordered) {
-    SetState(now, &worker, State::DRAINING, out);
+    SetState(now, &worker, State::DRAINING, worker.drain_ordered ? kDrainOrdered : "its process stops", out);
   } else if (worker.state == State::DEAD) {
-    SetState(now, &worker, Trusted(now, &worker) ? State::LIVE : State::SUSPECT, out);
+    const bool trusted = Trusted(now, &worker);
+    SetState(now, &worker, trusted ? State::LIVE : State::SUSPECT,
+             absl::StrCat(trusted ? "" : kNotTrusted, "its heartbeats are back"), out);
   }
   return &worker;
 }
@@ -246,7 +298,7 @@ absl::Status WorkerRegister::Drain(Nanos now, const std::string& id, Consequence
   }
   worker.drain_ordered = true;
   out->wake_workers = true;
-  SetState(now, &worker, State::DRAINING, out);
+  SetState(now, &worker, State::DRAINING, kDrainOrdered, out);
   return absl::OkStatus();
 }
 
@@ -254,7 +306,7 @@ void WorkerRegister::RemoveOnReports(Nanos now, const std::string& id, Consequen
   auto found = workers_.find(id);
   if (found == workers_.end() || !found->second.live()) return;
   Strike(now, &found->second);
-  SetState(now, &found->second, State::SUSPECT, out);
+  SetState(now, &found->second, State::SUSPECT, "most of its readers cannot reach it", out);
   found->second.voted_out = true;
 }
 
@@ -267,11 +319,12 @@ std::vector<std::string> WorkerRegister::Tick(Nanos now, bool trainers_wait, Con
       if (paused) worker.last_beat = now;
       if (now - worker.last_beat > options_.dead_after) {
         Strike(now, &worker);
-        SetState(now, &worker, State::DEAD, out);
+        SetState(now, &worker, State::DEAD, absl::StrCat("no heartbeat for ", options_.dead_after / kSecond, " s"),
+                 out);
         died.push_back(id);
       } else if (worker.state == State::SUSPECT && now >= ReadmitAt(worker) &&
                  now - worker.last_beat <= options_.dead_after / 2) {
-        SetState(now, &worker, State::LIVE, out);
+        SetState(now, &worker, State::LIVE, "readmitted after steady heartbeats", out);
       }
     } else if (now - worker.since > options_.forget_after) {
       forgotten.push_back(id);

@@ -101,7 +101,8 @@ class WorkerRegister {
   size_t size() const { return workers_.size(); }  // includes dead workers and those that left
 
  private:
-  void SetState(Nanos now, WorkerEntry* worker, v1::WorkerStatus::State state, Consequences* out);
+  // `why` is the reason in words, for the history.
+  void SetState(Nanos now, WorkerEntry* worker, v1::WorkerStatus::State state, std::string why, Consequences* out);
   void Strike(Nanos now, WorkerEntry* worker);
   void Forgive(Nanos now, WorkerEntry* worker) const;
   bool Trusted(Nanos now, WorkerEntry* worker) const;

@@ -26,7 +26,7 @@ namespace {
 // "PENS": SQLite's application_id, which identifies foreign databases
 // (https://www.sqlite.org/pragma.html#pragma_application_id).
 constexpr int kApplicationId = 0x50454e53;
-constexpr int64_t kSchemaVersion = 5;
+constexpr int64_t kSchemaVersion = 6;
 // The oldest schema whose release reads and writes this file without loss. A release keeps the tables and the fields of
 // jobs (v1::Job) that it does not know, so these may be added; a new column may not. The table meta has the number.
 constexpr int64_t kReadableFrom = 4;
@@ -60,6 +60,11 @@ constexpr char kPiecesTables[] =
 constexpr char kTicketTables[] =
     "CREATE TABLE ticket_keys(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE revocations(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;";
+
+// Added in version 6. The key is HistoryKey of the event.
+constexpr char kHistoryTable[] =
+    "CREATE TABLE history(number INTEGER PRIMARY KEY, key BLOB NOT NULL, data BLOB NOT NULL);"
+    "CREATE INDEX history_by_key ON history(key, number);";
 
 std::string SetVersion() {
   return absl::StrCat("INSERT OR REPLACE INTO meta VALUES('readable_from', ", kReadableFrom,
@@ -107,7 +112,7 @@ absl::Status Migrate(SqliteFile* file, int64_t version) {
   PS_RETURN_IF_ERROR(CopyAside(file, version));
   PS_RETURN_IF_ERROR(
       file->Run(absl::StrCat("BEGIN IMMEDIATE;", version < 2 ? kFromVersion1 : "", version < 3 ? kDecisionsTable : "",
-                             version < 4 ? kPiecesTables : "", kTicketTables)));
+                             version < 4 ? kPiecesTables : "", version < 5 ? kTicketTables : "", kHistoryTable)));
   absl::Status migrated = version < 4 ? MoveShards(file) : absl::OkStatus();
   if (migrated.ok()) migrated = file->Run(SetVersion());
   if (!migrated.ok()) {
@@ -158,7 +163,7 @@ absl::Status OpenWithSchema(SqliteFile* file) {
   PS_RETURN_IF_ERROR(file->Run("PRAGMA synchronous=FULL"));
   if (tables == 0) {
     return file->Run(absl::StrCat("BEGIN IMMEDIATE;", kTables, kDecisionsTable, kPiecesTables, kTicketTables,
-                                  "PRAGMA application_id=", kApplicationId, ";", SetVersion()));
+                                  kHistoryTable, "PRAGMA application_id=", kApplicationId, ";", SetVersion()));
   }
   PS_ASSIGN_OR_RETURN(const std::string check, file->Bytes("PRAGMA quick_check(1)"));
   if (check != "ok") return file->Damaged(check);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/coordinator/history_list.h"
 #include "server/coordinator/store/sqlite_file.h"
 #include "server/coordinator/store/sqlite_schema.h"
 
@@ -34,6 +35,10 @@ class SqliteStore final : public Store {
     PS_RETURN_IF_ERROR(LoadMessages("workers", [&] { return state.add_workers(); }));
     PS_RETURN_IF_ERROR(LoadMessages("ticket_keys", [&] { return state.add_ticket_keys(); }));
     PS_RETURN_IF_ERROR(LoadMessages("revocations", [&] { return state.add_revocations(); }));
+    PS_RETURN_IF_ERROR(file_.Each("SELECT number, data FROM history ORDER BY number", [&](const SqliteRow& row) {
+      if (Parse(row.Bytes(1), state.add_history())) return absl::OkStatus();
+      return file_.Damaged(absl::StrCat("event ", row.Number(0), " cannot be parsed"));
+    }));
     PS_RETURN_IF_ERROR(file_.Each("SELECT name, data FROM pieces ORDER BY name", [&](const SqliteRow& row) {
       v1::StoredPiece* const piece = state.add_pieces();
       piece->set_name(std::string(row.Bytes(0)));
@@ -138,13 +143,19 @@ class SqliteStore final : public Store {
     if (static_cast<uint64_t>(revision) != commit.expected_revision) {
       return Superseded(revision, commit.expected_revision);
     }
-    bool jobs_change = false;
+    bool jobs_change = false, events_come = false;
     for (const auto& event : commit.events) {
       PS_RETURN_IF_ERROR(Write(*event));
       jobs_change = jobs_change || event->has_put_job() || event->has_delete_job();
+      events_come = events_come || event->has_add_history();
     }
     if (jobs_change) {
       PS_RETURN_IF_ERROR(file_.Run("DELETE FROM pieces WHERE name NOT IN (SELECT piece FROM job_pieces)"));
+    }
+    if (events_come) {
+      PS_RETURN_IF_ERROR(file_.Write(
+          "DELETE FROM history WHERE number <= (SELECT number FROM history ORDER BY number DESC LIMIT 1 OFFSET ?)",
+          {static_cast<int64_t>(kMostEvents)}));
     }
     PS_RETURN_IF_ERROR(file_.Write("INSERT OR REPLACE INTO meta VALUES('commit_id', ?)", {commit.id}));
     return file_.Run("UPDATE meta SET value=value+1 WHERE key='revision'");
@@ -196,6 +207,7 @@ class SqliteStore final : public Store {
       case v1::StoreEvent::kDeleteRevocation:
         return file_.Write("DELETE FROM revocations WHERE name=?", {event.delete_revocation()});
       case v1::StoreEvent::kAddHistory:
+        return AddHistory(event.add_history());
       case v1::StoreEvent::EVENT_NOT_SET:
         break;
     }
@@ -210,6 +222,16 @@ class SqliteStore final : public Store {
       PS_RETURN_IF_ERROR(file_.Write("INSERT INTO job_pieces VALUES(?, ?, ?)", {name, number++, piece}));
     }
     return Put("jobs", name, job);
+  }
+
+  absl::Status AddHistory(const v1::HistoryEvent& event) {
+    const std::string key = HistoryKey(event);
+    PS_RETURN_IF_ERROR(file_.Write("INSERT OR REPLACE INTO history VALUES(?, ?, ?)",
+                                   {static_cast<int64_t>(event.number()), key, event.SerializeAsString()}));
+    return file_.Write(
+        "DELETE FROM history WHERE key=?1 AND number <= "
+        "(SELECT number FROM history WHERE key=?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+        {key, static_cast<int64_t>(kMostEventsOfKey)});
   }
 
   absl::Status Put(const std::string& table, const std::string& name, const google::protobuf::MessageLite& message) {

@@ -40,14 +40,15 @@ using Rpcs = net::CoordinatorCalls::Rpcs;
 // Methods of each role. Operators may call all.
 const std::map<std::string, std::set<std::string>>& Allowed() {
   static const auto* const allowed = new std::map<std::string, std::set<std::string>>{
-      {"viewer", {"GetStatus", "ListShards", "GetQuarantine", "Explain", "GetTrace", "Describe", "Watch"}},
+      {"viewer", {"GetStatus", "ListShards", "GetQuarantine", "Explain", "Describe", "GetTrace", "Watch"}},
       {"trainer",
        {"GetStatus", "Explain", "Watch", "PutTrace", "OpenSession", "ReportSession", "CloseSession", "JudgeRecords"}},
       {"trainer+submit",
        {"Submit", "Cancel", "Delete", "Pause", "Resume", "GetStatus", "Explain", "Watch", "PutTrace", "OpenSession",
         "ReportSession", "CloseSession", "JudgeRecords"}},
       {"worker",
-       {"Watch", "RegisterWorker", "Heartbeat", "ReportTask", "ReportRecords", "PutIndex", "GetIndex", "PutTrace", "PutSupport"}},
+       {"Watch", "RegisterWorker", "Heartbeat", "ReportTask", "ReportRecords", "PutIndex", "GetIndex", "PutTrace",
+        "PutSupport"}},
   };
   return *allowed;
 }
@@ -120,8 +121,8 @@ TEST_F(RpcRolesTest, EachRoleMayCallItsRpcsAndNoOthers) {
         EXPECT_NE(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << method << ": " << status.error_message();
       } else {
         EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << role << " " << method;
-        EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("'", name, "' has the role ", role, ", and ",
-                                                                   method, " needs the role ")));
+        EXPECT_THAT(status.error_message(),
+                    HasSubstr(absl::StrCat("'", name, "' has the role ", role, ", and ", method, " needs the role ")));
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/server/coordinator/state_harness.h"
 
@@ -10,6 +11,7 @@ namespace penstock::coordinator {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Code = absl::StatusCode;
@@ -77,6 +79,30 @@ TEST_F(CoordinatorExplains, FollowsTheReportsOfTheLastSeconds) {
   Pass(0.3, 0.6);
   Pass(0.3, 0.6);
   EXPECT_EQ(Limit(), v1::Explanation::WINDOW);
+}
+
+TEST_F(CoordinatorExplains, AnotherLimitThatLastsIsAnEvent) {
+  const auto limits = [this] {
+    v1::DescribeRequest request;
+    request.set_name("train");
+    std::vector<std::string> texts;
+    const absl::StatusOr<v1::DescribeReply> reply = h.state->Describe(request, {}, h.now);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    for (const v1::HistoryEvent& event : reply->events()) {
+      if (event.kind() == v1::HistoryEvent::LIMIT) texts.push_back(event.message());
+    }
+    return texts;
+  };
+  Open();
+  Pass(0.3, 0);
+  EXPECT_EQ(limits().size(), 0u);
+  for (int i = 0; i < 6; ++i) Pass(0.3, 0);
+  EXPECT_THAT(limits(), ElementsAre(HasSubstr("the trainer itself")));
+  Pass(0.95, 0.6);
+  for (int i = 0; i < 2; ++i) Pass(0.3, 0);  // it was another one for some seconds
+  EXPECT_EQ(limits().size(), 1u);
+  for (int i = 0; i < 6; ++i) Pass(0.95, 0.6);
+  EXPECT_THAT(limits(), ElementsAre(HasSubstr("the trainer itself"), HasSubstr("CPU")));
 }
 
 TEST_F(CoordinatorExplains, OnlyFilesOfThisJobAreItsLimit) {

@@ -107,7 +107,7 @@ TEST_F(StoreMigration, ACopyWithTheOldTablesIsKept) {
     EXPECT_EQ(Query(copy_, sql), Query(before, sql)) << sql;
   }
   EXPECT_EQ(Query(copy_, "PRAGMA user_version"), "3");
-  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "5");
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "6");
   EXPECT_FALSE(std::filesystem::exists(copy_ + ".part"));
   // The copy is a store of its own, which can be migrated too.
   auto again = OpenSqliteStore(copy_, &disk_);
@@ -160,7 +160,7 @@ TEST_F(StoreMigration, ANewerStoreThatPermitsItIsUsedAndKeepsTheUnknownParts) {
   }
   Run(path_,
       "CREATE TABLE events(id INTEGER PRIMARY KEY, data BLOB); INSERT INTO events VALUES(7, x'01');"
-      "PRAGMA user_version=6;");
+      "PRAGMA user_version=7;");
   {
     auto store = OpenSqliteStore(path_, &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
@@ -176,11 +176,11 @@ TEST_F(StoreMigration, ANewerStoreThatPermitsItIsUsedAndKeepsTheUnknownParts) {
     ASSERT_TRUE(ApplyAndStore(&*state, event, &facts).status.ok());
     EXPECT_EQ(support::CommitFacts(store->get(), facts, stored->revision()).kind, CommitOutcome::kStored);
   }
-  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "6");
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "7");
   EXPECT_EQ(Query(path_, "SELECT hex(data) FROM events WHERE id=7"), "01");
   // Field 2000, 3 bytes, "new".
   EXPECT_EQ(Query(path_, "SELECT count(*) FROM jobs WHERE instr(data, x'827d036e6577') > 0"), "2");
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".schema-6"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".schema-7"));
   auto store = OpenSqliteStore(path_, &disk_);
   const auto after = CoordinatorState::Restore({}, 0, 5, *(*store)->Load());
   ASSERT_TRUE(after.ok()) << after.status();
@@ -192,7 +192,7 @@ TEST_F(StoreMigration, ANewerStoreThatIsNotReadableNamesTheCopyFromBefore) {
   Run(path_, "UPDATE meta SET value=7 WHERE key='readable_from'; PRAGMA user_version=7;");
   const absl::Status status = OpenSqliteStore(path_, &disk_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("schema 7 of a newer release; this release reads schema 5"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema 7 of a newer release; this release reads schema 6"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("go back to the copy from before its migration, " + copy_));
   EXPECT_EQ(Query(path_, "PRAGMA user_version"), "7");
   std::filesystem::remove(copy_);
@@ -221,6 +221,22 @@ TEST_F(StoreMigration, AStoreOf030IsReadWithAllFacts) {
   EXPECT_EQ(stored->workers(0).state(), v1::WorkerStatus::LEFT);
   EXPECT_EQ(stored->workers(0).registration().version(), "0.3.0");
   EXPECT_EQ(stored->workers(0).registration().protocols().newest(), 1u);
+}
+
+// The previous schema has no table of events. A release of schema 5 can use the migrated file.
+TEST_F(StoreMigration, EventsAreAddedToAStoreOfSchema5) {
+  ASSERT_TRUE(OpenSqliteStore(path_, &disk_).ok());
+  Run(path_, "DROP TABLE history; PRAGMA user_version=5;");
+  auto store = OpenSqliteStore(path_, &disk_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  v1::StoreEvent event;
+  event.mutable_add_history()->set_number(1);
+  const v1::StoredState stored = *(*store)->Load();
+  EXPECT_EQ(stored.jobs_size(), 2);
+  EXPECT_EQ(support::CommitFacts(store->get(), {event}, stored.revision()).kind, CommitOutcome::kStored);
+  EXPECT_EQ((*store)->Load()->history_size(), 1);
+  EXPECT_EQ(Query(path_, "PRAGMA user_version"), "6");
+  EXPECT_EQ(Query(path_, "SELECT value FROM meta WHERE key='readable_from'"), "4");
 }
 
 }  // namespace

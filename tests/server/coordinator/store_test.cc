@@ -15,6 +15,7 @@
 
 #include "base/runtime/thread_pool.h"
 #include "pipeline/sources/shard_index.h"
+#include "server/coordinator/history_list.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/sqlite_store.h"
 #include "tests/support/commit_facts.h"
@@ -155,6 +156,41 @@ TEST_P(StoreTest, KeysAndRevocationsStayUntilTheyAreDeleted) {
   ASSERT_EQ(state.ticket_keys_size(), 1);
   EXPECT_EQ(state.ticket_keys(0).name(), "new");
   EXPECT_EQ(state.revocations_size(), 0);
+}
+
+TEST_P(StoreTest, TheLastEventsOfEachKindAndOfAllStay) {
+  uint64_t number = 0;
+  const auto add = [&number](v1::HistoryEvent::Kind kind, const std::string& job, size_t count) {
+    std::vector<v1::StoreEvent> events(count);
+    for (v1::StoreEvent& event : events) {
+      event.mutable_add_history()->set_number(++number);
+      event.mutable_add_history()->set_kind(kind);
+      event.mutable_add_history()->set_job(job);
+    }
+    return events;
+  };
+  ASSERT_EQ(support::CommitFacts(store_.get(), add(v1::HistoryEvent::SUBMITTED, "train", 1), 0).kind,
+            CommitOutcome::kStored);
+  ASSERT_EQ(support::CommitFacts(store_.get(), add(v1::HistoryEvent::VIEW, "train", kMostEventsOfKey + 2), 1).kind,
+            CommitOutcome::kStored);
+  std::vector<v1::StoreEvent> remove(1);
+  remove[0].set_delete_job("train");  // its events stay
+  ASSERT_EQ(support::CommitFacts(store_.get(), remove, 2).kind, CommitOutcome::kStored);
+  Reopen();
+  auto state = *store_->Load();
+  ASSERT_EQ(state.history_size(), static_cast<int>(kMostEventsOfKey) + 1);
+  EXPECT_EQ(state.history(0).kind(), v1::HistoryEvent::SUBMITTED);
+  EXPECT_EQ(state.history(1).number(), 4u);  // the two oldest views are gone
+  EXPECT_EQ(state.history(state.history_size() - 1).number(), number);
+  uint64_t revision = 3;
+  for (size_t job = 0; job < kMostEvents / kMostEventsOfKey; ++job) {
+    const auto events = add(v1::HistoryEvent::VIEW, "job-" + std::to_string(job), kMostEventsOfKey);
+    ASSERT_EQ(support::CommitFacts(store_.get(), events, revision++).kind, CommitOutcome::kStored);
+  }
+  Reopen();
+  state = *store_->Load();
+  ASSERT_EQ(state.history_size(), static_cast<int>(kMostEvents));
+  EXPECT_EQ(state.history(0).number(), number - kMostEvents + 1);
 }
 
 TEST_P(StoreTest, PiecesStayWhileAJobNamesThem) {
@@ -320,7 +356,7 @@ TEST_F(SqliteFileTest, AStoreOfVersion1KeepsItsBadRecords) {
 TEST_F(SqliteFileTest, AStoreOfVersion2IsReadAndStoresDecisions) {
   const char* const kToVersion2 =
       "DROP TABLE decisions; DROP TABLE pieces; DROP TABLE job_pieces; DROP TABLE ticket_keys; DROP TABLE revocations; "
-      "PRAGMA user_version=2;";
+      "DROP TABLE history; PRAGMA user_version=2;";
   {
     auto store = OpenSqliteStore(path(), &disk_);
     ASSERT_TRUE(store.ok()) << store.status();
