@@ -71,7 +71,7 @@ constexpr std::array kTable = {
     Gauge(Metric::kJobViewNumber, "penstock_job_view_number", {"job"},
           "Number of the job's view. It grows with each change of the assignment."),
     Gauge(Metric::kJobReaders, "penstock_job_readers", {"job"}, "Open sessions of trainers."),
-    Gauge(Metric::kJobPaused, "penstock_job_paused", {"job"}, "1 while the job is paused, so that its trainers wait."),
+    Gauge(Metric::kJobPaused, "penstock_job_paused", {"job"}, "1 while the job is paused, so that its trainers wait; otherwise absent."),
     Counter(Metric::kJobBadRecords, "penstock_job_bad_records_total", {"job", "reason"},
             "Known bad records by reason, of at most 33 reasons."),
     Gauge(Metric::kJobLimit, "penstock_job_limit", {"job", "limit"},
@@ -89,7 +89,7 @@ constexpr std::array kTable = {
             "Bytes of rows that workers sent for the job."),
     Counter(Metric::kJobThreadSeconds, "penstock_job_thread_seconds_total", {"job", "activity"},
             "Time of workers' threads by activity: making, reading; or, while idle, the reason: storage, memory, "
-            "capped, unrequested."),
+            "capped (only for jobs with caps), unrequested."),
     Counter(Metric::kJobTimedRows, "penstock_job_timed_rows_total", {"job"},
             "Rows whose stages were measured: a sample."),
     Counter(Metric::kJobStageSeconds, "penstock_job_stage_seconds_total", {"job", "stage"},

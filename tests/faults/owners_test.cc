@@ -1,4 +1,4 @@
-// Jobs with owners in a cluster over TLS: who may change a job, and a job that is paused under its trainers.
+// Jobs with owners in a cluster over TLS: which callers may change a job, and a job that is paused under its trainers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

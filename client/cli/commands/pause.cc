@@ -23,8 +23,8 @@ class Pause final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "make the readers of a job wait"; }
   std::string description() const override {
-    return "Workers make no further rows of the job until `penstock resume JOB`. Its readers stay open, wait, and say\n"
-           "who paused the job. Rows that are on their way still arrive. The pause outlives restarts.\n\n"
+    return "Workers make no further rows of the job until `penstock resume JOB`. Its readers stay open, wait, and\n"
+           "report the name that paused it. Rows in progress still arrive. The pause outlives restarts.\n\n"
            "  penstock pause train";
   }
   void AddFlags(config::Flags* flags) override {

@@ -69,7 +69,7 @@ void AddTotals(const std::string& job, const JobTotals::Sums& sums, MetricSet* o
   out->Add(Metric::kJobThreadSeconds, sums.reading_seconds, {job, "reading"});
   out->Add(Metric::kJobThreadSeconds, sums.storage_seconds, {job, "storage"});
   out->Add(Metric::kJobThreadSeconds, sums.memory_seconds, {job, "memory"});
-  out->Add(Metric::kJobThreadSeconds, sums.capped_seconds, {job, "capped"});
+  if (sums.capped_seconds > 0) out->Add(Metric::kJobThreadSeconds, sums.capped_seconds, {job, "capped"});
   out->Add(Metric::kJobThreadSeconds, sums.unrequested_seconds, {job, "unrequested"});
   out->Add(Metric::kJobTimedRows, sums.timed_rows, {job});
   for (const auto& [stage, seconds] : sums.stages) out->Add(Metric::kJobStageSeconds, seconds, {job, stage});
@@ -84,6 +84,7 @@ void AddExplanation(const v1::Explanation& explanation, MetricSet* out) {
   for (int limit = v1::Explanation::Limit_MIN; limit <= v1::Explanation::Limit_MAX; ++limit) {
     if (!v1::Explanation::Limit_IsValid(limit)) continue;
     const auto named = static_cast<v1::Explanation::Limit>(limit);
+    if (named == v1::Explanation::CAP && explanation.limit() != named) continue;  // most jobs have no caps
     const std::string label =
         named == v1::Explanation::LIMIT_UNKNOWN ? "unknown" : LabelOf(v1::Explanation::Limit_Name(named));
     out->Add(Metric::kJobLimit, named == explanation.limit() ? 1.0 : 0.0, {job, label});
@@ -105,7 +106,7 @@ void AddJob(const v1::StatusReply::JobStatus& job, const CoordinatorSnapshot& sn
   out->Add(Metric::kJobShards, static_cast<double>(waiting), {name, "waiting"});
   out->Add(Metric::kJobViewNumber, job.view_number(), {name});
   out->Add(Metric::kJobReaders, static_cast<double>(job.sessions_size()), {name});
-  out->Add(Metric::kJobPaused, job.paused_by().empty() ? 0.0 : 1.0, {name});
+  if (!job.paused_by().empty()) out->Add(Metric::kJobPaused, 1.0, {name});
   for (const v1::ReasonCount& reason : job.bad_reasons()) {
     out->Add(Metric::kJobBadRecords, reason.records(), {name, reason.reason()});
   }

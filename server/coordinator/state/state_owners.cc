@@ -1,4 +1,4 @@
-// Owners of jobs: who may change a job, pauses, caps of readers, and the end of idle jobs.
+// Owners of jobs: which callers may change a job, pauses, caps of readers, and the end of idle jobs.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -74,8 +74,8 @@ void CoordinatorState::SetPausedBy(const JobEntry& entry, const std::string& by,
     JobEntry& paused = state.jobs_.at(name);
     paused.job.set_paused_by(by);
     state.TouchJob(&paused);
-    then->events.push_back(EventOf(by.empty() ? v1::HistoryEvent::RESUMED : v1::HistoryEvent::PAUSED, name, "",
-                                   by.empty() ? "" : "by " + by));
+    then->events.push_back(EventOf(by.empty() ? v1::HistoryEvent::RESUMED : v1::HistoryEvent::PAUSED, name, "", ""));
+    then->events.back().set_by(by);
   };
   BeginChange({entry.job.name()}, false, std::move(change), out);
 }

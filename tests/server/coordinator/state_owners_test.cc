@@ -119,7 +119,7 @@ TEST_F(StateOwnersTest, APauseOutlivesARestartAndAReplacement) {
   EXPECT_EQ(h.Job("train").paused_by(), "eve@host");
   EXPECT_EQ(h.Do<v1::ResumeReply>(ResumeOf("train")).paused_by(), "eve@host");
   EXPECT_EQ(h.Do<v1::ResumeReply>(ResumeOf("train")).paused_by(), "");
-  // The name that callers have proved counts more than what they say.
+  // A proved name counts more than the one in the request.
   EXPECT_EQ(h.Do<v1::PauseReply>(PauseOf("train", "mallory")).paused_by(), "admin");
 }
 
