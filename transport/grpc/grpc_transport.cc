@@ -9,11 +9,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "net/call_token.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
@@ -212,6 +214,22 @@ void PostToGrpc(Task task) {
 }
 
 }  // namespace
+
+absl::Status ProbeOverNetwork(const WorkerAddress& worker, const net::ClientSecurity& security,
+                              absl::Duration timeout) {
+  PS_RETURN_IF_ERROR(SecurityFault(worker, security));
+  grpc::GenericStub stub(net::MakeChannel(worker.network, net::ChannelUse::kRows, security, worker.tls_name));
+  grpc::ClientContext context;
+  net::PrepareCall(&context, timeout);
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);
+  grpc::ByteBuffer reply;
+  std::promise<grpc::Status> ended;
+  stub.UnaryCall(&context, "/penstock.v1.Worker/Probe", grpc::StubOptions(), &request, &reply,
+                 [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+  const absl::Status status = net::FromGrpc(ended.get_future().get());
+  return absl::IsUnimplemented(status) ? absl::OkStatus() : net::ExplainHandshake(status, security);
+}
 
 std::shared_ptr<MessageStream> GrpcTransport::Connect(const WorkerAddress& worker,
                                                       std::shared_ptr<StreamEvents> events) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "net/channel.h"
 #include "transport/lanes/laned_client.h"
 #include "transport/message_stream.h"
@@ -28,6 +30,11 @@ class GrpcTransport final : public Transport {
   const LaneOffer offer_;
   const net::ClientSecurity security_;
 };
+
+// Returns OK if the worker answers at its network address, which needs no ticket: opens a connection as a stream does,
+// and calls a method that no worker has. Blocks for at most `timeout`. Otherwise returns the error with which a stream
+// would end, or DeadlineExceeded.
+absl::Status ProbeOverNetwork(const WorkerAddress& worker, const net::ClientSecurity& security, absl::Duration timeout);
 
 }  // namespace penstock::transport
 

@@ -1,5 +1,6 @@
 #include "transport/shared_memory/shared_memory_transport.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,45 @@ bool Believes(const Peer& peer, const std::string& path) {
   return stat(folder.c_str(), &info) == 0 && info.st_uid == peer.uid;
 }
 
+// Connects to the socket, and sets the process at its other end.
+absl::StatusOr<PacketSocket> ConnectToWorker(const LocalAddress& local, Peer* at) {
+  PS_ASSIGN_OR_RETURN(OwnedFd fd, ConnectTo(local.path));
+  const std::optional<Peer> peer = PeerOf(fd);
+  if (!peer.has_value() || !Believes(*peer, local.path)) {
+    return absl::PermissionDeniedError(absl::StrCat(local.path, ": another user's socket"));
+  }
+  *at = *peer;
+  return PacketSocket::Create(std::move(fd));
+}
+
+absl::Status ErrorOfWelcome(const LocalAddress& local, const absl::Status& status) {
+  if (!absl::IsOutOfRange(status)) {
+    return absl::Status(status.code(), absl::StrCat(local.path, ": ", status.message()));
+  }
+  return absl::PermissionDeniedError(absl::StrCat(local.path, ": the worker has closed the connection"));
+}
+
 }  // namespace
+
+std::string WhyNotShared(const LocalAddress& local, const absl::Status& why) {
+  std::string note = absl::StrCat("worker ", local.worker,
+                                  " is on this host, but its rows do not come through shared memory: ", why.message());
+  if (absl::IsPermissionDenied(why)) {
+    absl::StrAppend(&note, ". This process runs as user ", geteuid(),
+                    "; a worker serves its own user and root, and others with --socket-group or --socket-users any");
+  }
+  return note;
+}
+
+absl::StatusOr<LocalAnswer> ProbeLocally(const LocalAddress& local, Nanos within) {
+  Peer peer;
+  PS_ASSIGN_OR_RETURN(const PacketSocket socket, ConnectToWorker(local, &peer));
+  pollfd waiting = {socket.fd(), POLLIN, 0};
+  if (poll(&waiting, 1, static_cast<int>(within / kMillisecond)) <= 0) return LocalAnswer::kSilence;
+  const absl::StatusOr<std::optional<ReceivedPacket>> received = socket.Receive();
+  if (!received.ok()) return ErrorOfWelcome(local, received.status());
+  return received->has_value() ? LocalAnswer::kWelcome : LocalAnswer::kSilence;
+}
 
 // Until the carrier is chosen, holds the one read and the one write that may be in progress.
 class ChoosingStream final : public MessageStream,
@@ -118,9 +157,7 @@ class ChoosingStream final : public MessageStream,
     if (!socket_.has_value()) return;
     const absl::StatusOr<bool> welcome = ReadWelcome();
     if (welcome.ok()) return;
-    TakeOther(absl::IsOutOfRange(welcome.status())
-                  ? absl::PermissionDeniedError(absl::StrCat(local_.path, ": the worker has closed the connection"))
-                  : absl::Status(welcome.status().code(), absl::StrCat(local_.path, ": ", welcome.status().message())));
+    TakeOther(ErrorOfWelcome(local_, welcome.status()));
   }
   void OnLoopEnds() override {
     loop_->AssertHere();
@@ -133,13 +170,7 @@ class ChoosingStream final : public MessageStream,
 
  private:
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
-    PS_ASSIGN_OR_RETURN(OwnedFd fd, ConnectTo(local_.path));
-    const std::optional<Peer> peer = PeerOf(fd);
-    if (!peer.has_value() || !Believes(*peer, local_.path)) {
-      return absl::PermissionDeniedError(absl::StrCat(local_.path, ": another user's socket"));
-    }
-    connected_to_ = *peer;
-    PS_ASSIGN_OR_RETURN(socket_, PacketSocket::Create(std::move(fd)));
+    PS_ASSIGN_OR_RETURN(socket_, ConnectToWorker(local_, &connected_to_));
     const std::string ticket = worker_.ticket == nullptr ? "" : worker_.ticket();
     if (!ticket.empty()) PS_RETURN_IF_ERROR(socket_->Send(TicketBytes(ticket), false));
     watch_ = loop_->Watch(socket_->fd(), EPOLLIN, shared_from_this());
@@ -183,13 +214,7 @@ class ChoosingStream final : public MessageStream,
     {
       MutexLock lock(&mutex_);
       if (closed_) return;  // Abandon is posted
-      note_ = absl::StrCat("worker ", local_.worker,
-                           " is on this host, but its rows do not come through shared memory: ", why.message());
-      if (absl::IsPermissionDenied(why)) {
-        absl::StrAppend(
-            &note_, ". This process runs as user ", geteuid(),
-            "; a worker serves its own user and root, and others with --socket-group or --socket-users any");
-      }
+      note_ = WhyNotShared(local_, why);
     }
     if (events_ != nullptr) Choose(otherwise_->Connect(worker_, events_));
   }

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
 #include "transport/message_stream.h"
@@ -52,6 +54,16 @@ class SharedMemoryTransport final : public Transport {
   std::shared_ptr<PollLoop> loop_ ABSL_GUARDED_BY(mutex_);  // created on first use
   friend class ChoosingStream;
 };
+
+// Connects to a worker's socket as a stream does, and closes the connection. Blocks for at most `within`.
+//   kWelcome   streams of this process go through shared memory
+//   kSilence   the worker sent nothing: it waits for a ticket, or hangs
+// Otherwise returns the error for which streams use the other carrier.
+enum class LocalAnswer { kWelcome, kSilence };
+absl::StatusOr<LocalAnswer> ProbeLocally(const LocalAddress& local, Nanos within);
+
+// Returns the carrier_note() of a stream that uses the other carrier because of `why`.
+std::string WhyNotShared(const LocalAddress& local, const absl::Status& why);
 
 }  // namespace penstock::transport
 
