@@ -43,6 +43,8 @@
 #include "server/daemon_options.h"
 #include "server/http/http_server.h"
 #include "server/peers/peer_limits.h"
+#include "server/self_checks/process_checks.h"
+#include "server/self_checks/self_checks.h"
 #include "server/worker/worker.h"
 #include "transport/shared_memory/local_address.h"
 
@@ -152,6 +154,7 @@ struct Shared {
   std::shared_ptr<const LiveAccessList> access;  // null: no roles
   std::shared_ptr<const net::LiveToken> token;   // token of a worker; null: none
   AuditLog* audit = nullptr;                     // null: none
+  std::vector<SelfCheck> checks;                 // checks of the process
 };
 
 // Returns a rule that accepts what both accept. `first` may be unset.
@@ -180,6 +183,7 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
   out.certificates = shared.certificates;
+  out.checks = shared.checks;
   RpcRule rule = CertificateRuleOf(options.config.tls(), shared);
   if (shared.access != nullptr) {
     rule = Both(std::move(rule), RequireRole(shared.access));
@@ -226,6 +230,7 @@ absl::StatusOr<transport::SocketUsers> SocketUsersOf(const v1::WorkerConfig& set
 absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& options, const Shared& shared) {
   const v1::WorkerConfig& settings = options.config.worker_settings();
   worker::WorkerOptions out;
+  if (options.role == config::DaemonRole::kWorker) out.checks = shared.checks;
   PS_ASSIGN_OR_RETURN(out.socket_users, SocketUsersOf(settings));
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
@@ -386,11 +391,12 @@ absl::Status Run(const DaemonOptions& options, Ending* ending) {
   Shared shared;
   PS_ASSIGN_OR_RETURN(shared.certificates, OpenCertificates(options.config.tls()));
   PS_ASSIGN_OR_RETURN(shared.access, OpenAccessList(options.config.tokens()));
-  if (options.role == config::DaemonRole::kWorker) {
-    if (const std::string path = net::TokenFileOr(options.config.token_file()); !path.empty()) {
-      PS_ASSIGN_OR_RETURN(shared.token, net::OpenToken(path));
-    }
+  const std::string token_path = net::TokenFileOr(options.config.token_file());
+  if (options.role == config::DaemonRole::kWorker && !token_path.empty()) {
+    PS_ASSIGN_OR_RETURN(shared.token, net::OpenToken(token_path));
   }
+  shared.checks =
+      ProcessChecks({shared.certificates, options.config.tokens(), shared.access, token_path, shared.token});
   if (const std::string& http = options.config.http(); !http.empty() && shared.certificates == nullptr) {
     PS_RETURN_IF_ERROR(CheckPlaintextBind(http, {options.config.insecure(), shared.access != nullptr}));
   }

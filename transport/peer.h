@@ -52,6 +52,7 @@ struct Peer {
   std::vector<std::string> certificate_names = {};  // URIs, then DNS names of that certificate
   // The name that the peer has proved by a token or a certificate; "": this process asks for no names.
   std::string name = {};
+  std::string role = {};               // role of that name, for display; "": unknown
   std::vector<std::string> jobs = {};  // globs of the jobs that it may read; empty: all
   bool only_own = false;               // it may change only jobs that it owns (net::Role::kSubmitter)
   int64_t ticket_issued = 0;           // time of the ticket that it showed, as in v1::TicketClaims; 0: none

@@ -88,6 +88,7 @@ absl::Status CheckChain(const TlsFiles& files, absl::Time now, const std::vector
       return Fault("certificate", files.cert,
                    absl::StrCat("it is not valid before ", DayOf(begins), "; check this host's clock"));
     }
+    certificates->begins = std::max(certificates->begins, begins);
     certificates->expires = std::min(certificates->expires, ends);
   }
   return absl::OkStatus();
@@ -149,8 +150,15 @@ absl::Status CheckCertificates(const TlsFiles& files, absl::Time now, Certificat
     }
     certificates->names = NamesOf(chain[0].get());
   }
-  if (!files.ca.empty() && ParsePem(certificates->ca).empty()) {
-    return Fault("CA", files.ca, "it is no PEM file with certificates (-----BEGIN CERTIFICATE-----)");
+  if (!files.ca.empty()) {
+    const std::vector<X509Ptr> authorities = ParsePem(certificates->ca);
+    if (authorities.empty()) {
+      return Fault("CA", files.ca, "it is no PEM file with certificates (-----BEGIN CERTIFICATE-----)");
+    }
+    certificates->ca_expires = absl::InfinitePast();
+    for (const X509Ptr& authority : authorities) {
+      certificates->ca_expires = std::max(certificates->ca_expires, TimeOf(X509_get0_notAfter(authority.get())));
+    }
   }
   return absl::OkStatus();
 }

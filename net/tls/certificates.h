@@ -25,8 +25,10 @@ struct TlsFiles {
 // The contents of TlsFiles. Unconfigured files are "".
 struct Certificates {
   std::string cert, key, ca;
-  absl::Time expires = absl::InfiniteFuture();  // the earliest end of the certificates in `cert`
-  std::vector<std::string> names;               // DNS names and IP addresses that the certificate is for
+  absl::Time begins = absl::InfinitePast();        // the latest begin of the certificates in `cert`
+  absl::Time expires = absl::InfiniteFuture();     // their earliest end
+  absl::Time ca_expires = absl::InfiniteFuture();  // the latest end of the authorities in `ca`
+  std::vector<std::string> names;                  // DNS names and IP addresses that the certificate is for
 
   bool operator==(const Certificates&) const = default;
 };

@@ -87,6 +87,11 @@ ObjectCounts CountsOfObjects() {
   return objects == nullptr ? ObjectCounts() : objects->counts();
 }
 
+int64_t CredentialsEndOfObjects() {
+  const ObjectStorage* const objects = objects_made.load();
+  return objects == nullptr ? 0 : objects->credentials_end();
+}
+
 Storage* AnyFiles() {
   static Storage* const files = FilesBy(LocalFiles()).release();
   return files;

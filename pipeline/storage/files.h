@@ -21,6 +21,8 @@ Storage* AnyFiles();
 ObjectStorage* Objects();
 // Returns the request counts of Objects(). Does not create it.
 ObjectCounts CountsOfObjects();
+// Returns credentials_end() of Objects(), or 0 without it.
+int64_t CredentialsEndOfObjects();
 
 // A storage of the URLs of a scheme, such as "s3".
 struct UrlStorage {

@@ -50,6 +50,7 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list) {
     if (peer->kind != transport::Peer::Kind::kNetwork) return absl::OkStatus();
     PS_ASSIGN_OR_RETURN(net::Principal principal, PrincipalOf(*list->current(), token, *peer, DaemonOf(rpc)));
     peer->name = principal.name;  // also for the log of a rejected call
+    peer->role = std::string(net::RoleName(principal.role));
     PS_RETURN_IF_ERROR(CheckRole(principal, rpc.roles, MethodOf(rpc)));
     peer->only_own = principal.role == net::Role::kSubmitter;
     if (principal.role == net::Role::kTrainer || peer->only_own) peer->jobs = std::move(principal.jobs);

@@ -27,7 +27,7 @@ using LiveAccessList = FollowedFile<net::AccessList>;
 absl::StatusOr<net::Principal> PrincipalOf(const net::AccessList& list, std::string_view token,
                                            const transport::Peer& peer, std::string_view daemon);
 
-// Returns a rule for callers over the network. It sets the peer's name and jobs.
+// Returns a rule for callers over the network. It sets the peer's name, role and jobs.
 //   Unauthenticated    as PrincipalOf
 //   PermissionDenied   the role may not call the RPC; the message has the name, its role and the roles that may
 // Callers in this process and callers that the kernel identifies, which the carrier has checked, pass without a name.

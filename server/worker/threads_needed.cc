@@ -9,8 +9,8 @@ namespace {
 // gRPC threads: executors, timers, completion queues. gRPC has up to 16 more, one for each CPU.
 constexpr int kGrpcThreads = 8;
 // Other threads of a worker: one each for index prefetch, tuning, the listening port, the local socket, the disk cache
-// and the drain, 4 to open shards, and 4 to open files.
-constexpr int kOtherThreads = kExecutorThreads + kTaskThreads + 6 + 4 + 4;
+// and the drain, 2 for self-checks, 4 to open shards, and 4 to open files.
+constexpr int kOtherThreads = kExecutorThreads + kTaskThreads + 6 + 2 + 4 + 4;
 
 }  // namespace
 

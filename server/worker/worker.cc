@@ -51,6 +51,7 @@
 #include "server/worker/stream/session_acceptor.h"
 #include "server/worker/stream/session_opening.h"
 #include "server/worker/threads_needed.h"
+#include "server/worker/worker_checks.h"
 #include "transport/grpc/grpc_acceptor.h"
 #include "transport/shared_memory/listener.h"
 #include "transport/shared_memory/local_address.h"
@@ -104,6 +105,8 @@ struct Worker::Parts {
   Mutex stages_mutex;
   StageSums stages ABSL_GUARDED_BY(stages_mutex);
   std::unique_ptr<server::DiskRooms> rooms;  // state directory, disk cache
+  std::string no_socket;                     // why there is no socket for this host, or ""
+  std::unique_ptr<server::SelfCheckThreads> checks;
   uint64_t memory_budget_bytes = 0;
   const Nanos created = Clock::Real()->Now();
   std::optional<HeapWatch> heap;  // used by the task that runs it
@@ -234,6 +237,11 @@ struct Worker::Parts {
     reports->Flush([this] { agent->SayLeaving([this] { Set(&Parts::left); }); });
   }
 
+  void SetNoSocket(const std::string& why) {
+    no_socket = absl::StrCat("clients of this host get their rows over the network, not through shared memory: ", why);
+    spdlog::info("{}", no_socket);
+  }
+
   // Listens for clients of this host. If the default socket directory cannot be used, logs that and returns OK without
   // a socket.
   absl::Status ListenLocally() {
@@ -260,8 +268,7 @@ struct Worker::Parts {
       status = started.status();
     }
     if (!options.socket_dir_guessed) return status;
-    spdlog::info("clients of this host get their rows over the network, not through shared memory: {}",
-                 std::string(status.message()));
+    SetNoSocket(std::string(status.message()));
     return absl::OkStatus();
   }
 
@@ -351,10 +358,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->memory_budget_bytes = budget_bytes;
   options.host.rings = !options.socket_dir.empty();
   if (const uint64_t ring = host::DivisionOf(options.host).ring; ring > FileSizeLimit()) {
-    spdlog::info(
-        "clients of this host get their rows over the network, not through shared memory: RLIMIT_FSIZE (ulimit -f) "
-        "allows files of {} bytes, and shared memory needs {}",
-        FileSizeLimit(), ring);
+    parts->SetNoSocket(absl::StrCat("RLIMIT_FSIZE (ulimit -f) allows files of ", FileSizeLimit(),
+                                    " bytes, and shared memory needs ", ring));
     options.socket_dir.clear();
     options.host.rings = false;
   }
@@ -403,6 +408,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
                                                  parts->shared.rejections, calls.get()));
   parts->options = options;
   PS_RETURN_IF_ERROR(parts->ListenLocally());
+  parts->checks = std::make_unique<server::SelfCheckThreads>(
+      ChecksOf(options, parts->local == nullptr ? "" : parts->local->local_address(), parts->no_socket));
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
   parts->drain_deadline = std::make_unique<StrandTimer>(parts->leaving.get());
   parts->tasks = std::make_unique<ThreadPool>(kTaskThreads, "ps-task");
@@ -441,6 +448,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.tickets = [self](const v1::TicketRules& rules) { self->TakeTicketRules(rules); };
   hooks.complete_beat = [self](v1::HeartbeatRequest* beat) {
     self->shared.rejections->CopyTo(beat->mutable_rejected());
+    self->checks->CopyTo(beat->mutable_findings());
+    beat->set_unix_ms(server::UnixMicros() / 1000);
   };
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),

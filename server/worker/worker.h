@@ -20,6 +20,7 @@
 #include "server/common/rpc_gate.h"
 #include "server/peers/peer_limits.h"
 #include "server/peers/rejections.h"
+#include "server/self_checks/self_checks.h"
 #include "server/tickets/ticket_gate.h"
 #include "server/worker/stream/wire_compression.h"
 #include "transport/shared_memory/local_address.h"
@@ -58,6 +59,7 @@ struct WorkerOptions {
   std::shared_ptr<server::TicketGate> tickets;
   bool tokens = false;  // callers have names: reject plaintext beyond loopback, despite `insecure`
   std::shared_ptr<const net::LiveToken> token;  // the worker's own token, for the coordinator; null: none
+  std::vector<server::SelfCheck> checks;        // checks of the process; the worker adds its own
 };
 
 // Thread-safe.

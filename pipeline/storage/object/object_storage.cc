@@ -271,6 +271,15 @@ ObjectCounts ObjectStorage::counts() const {
   return {requests_.load() + hedges, again_.load(), hedges, bytes_.load()};
 }
 
+int64_t ObjectStorage::credentials_end() const {
+  int64_t earliest = 0;
+  for (const std::unique_ptr<ObjectService>& service : services_) {
+    const int64_t end = service->credentials_end();
+    if (end != 0 && (earliest == 0 || end < earliest)) earliest = end;
+  }
+  return earliest;
+}
+
 void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done) {
   ObjectDialect* const dialect = DialectOf(name);
   const auto exchange = std::make_shared<Exchange>(

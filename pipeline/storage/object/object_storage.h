@@ -92,6 +92,8 @@ class ObjectStorage final : public Storage {
   void Ask(const ObjectName& name, const CallOptions& options, Make make, Check check, CallDone<HttpResponse> done);
 
   ObjectCounts counts() const;
+  // Returns the earliest end of the credentials in use, in seconds since 1970. 0: none of them ends.
+  int64_t credentials_end() const;
 
  private:
   class Exchange;

@@ -23,6 +23,9 @@
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
 #include "server/metrics/disk_rooms.h"
+#include "server/self_checks/folder_checks.h"
+#include "server/self_checks/process_checks.h"
+#include "server/self_checks/self_checks.h"
 #include "server/tickets/ticket.h"
 #include "server/tickets/ticket_gate.h"
 
@@ -30,8 +33,8 @@ namespace penstock::coordinator {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
-// Three threads of the coordinator, and those of gRPC.
-constexpr int kThreads = 14;
+// Three threads of the coordinator, two for self-checks, and those of gRPC.
+constexpr int kThreads = 16;
 
 TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   TicketOptions tickets;
@@ -49,6 +52,8 @@ TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   tickets.lifetime = int64_t{options.ticket_hours} * 3600 * 1'000'000;
   return tickets;
 }
+
+int64_t UnixMillis() { return server::UnixMicros() / 1000; }
 
 // Logs callers that are rejected for the first time, and adds them to the history while there is a loop. Thread-safe.
 class RejectionNotes {
@@ -111,6 +116,7 @@ struct Coordinator::Parts {
   const std::shared_ptr<RejectionNotes> notes = std::make_shared<RejectionNotes>();
   const std::shared_ptr<server::Rejections> rejections =
       std::make_shared<server::Rejections>([notes = notes](const server::Rejected& rejected) { notes->Add(rejected); });
+  std::shared_ptr<server::SelfCheckThreads> checks;
   std::optional<server::StateDir> dir;
   std::unique_ptr<ThreadPool> disk;  // used only by the store, because its commits wait for the disk
   std::unique_ptr<Store> store;
@@ -120,6 +126,15 @@ struct Coordinator::Parts {
   std::unique_ptr<ThreadPool> files;
   std::unique_ptr<CoordinatorService> service;
   net::RunningServer running;
+  // Returns a function that adds to a status what the state does not know.
+  std::function<void(v1::StatusReply*)> StatusCompleter() const {
+    return [rejections = rejections, checks = checks](v1::StatusReply* reply) {
+      rejections->CopyTo(reply->mutable_rejected());
+      checks->CopyTo(reply->mutable_findings());
+      reply->set_unix_ms(UnixMillis());
+    };
+  }
+
   Mutex shutdown_mutex;
   bool down ABSL_GUARDED_BY(shutdown_mutex) = false;
 };
@@ -143,6 +158,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, server::StateDir::Open(options.state_dir, "coordinator"));
   parts->rooms = std::make_shared<server::DiskRooms>(std::vector<std::string>{options.state_dir});
+  std::vector<server::SelfCheck> checks = options.checks;
+  checks.push_back(server::GroupLimitsCheck(0));
+  checks.push_back(server::WritableFolderCheck("state directory", options.state_dir));
+  parts->checks = std::make_shared<server::SelfCheckThreads>(std::move(checks));
   const std::string store_path = absl::StrCat(options.state_dir, "/coordinator.db");
   parts->disk = std::make_unique<ThreadPool>(1, "store");
   PS_ASSIGN_OR_RETURN(parts->store, OpenSqliteStore(store_path, parts->disk.get()));
@@ -165,7 +184,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   StateOptions state_options;
   state_options.may_act = options.may_act;
   state_options.tickets = tickets;
-  state_options.unix_ms = [] { return server::UnixMicros() / 1000; };
+  state_options.unix_ms = UnixMillis;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.sessions_of_peer = options.limits.sessions;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
@@ -184,9 +203,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
-  parts->service = std::make_unique<CoordinatorService>(
-      parts->loop.get(), parts->control->clock(), parts->blobs.get(), parts->files.get(),
-      server::RpcGate(options.rule, parts->rejections, calls), options.record_call, parts->rejections);
+  parts->service =
+      std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
+                                           parts->files.get(), server::RpcGate(options.rule, parts->rejections, calls),
+                                           options.record_call, parts->rejections, parts->StatusCompleter());
   net::ServerOptions server;
   server.certificates = options.certificates;
   PS_ASSIGN_OR_RETURN(parts->running, server::StartGuardedServer(listen, parts->service.get(), std::move(server),
@@ -225,9 +245,9 @@ void Coordinator::CheckServing(std::function<void(absl::Status)> done) { parts_-
 
 void Coordinator::GetStatus(std::function<void(absl::StatusOr<v1::StatusReply>)> done) {
   ReadState(parts_->loop.get(), std::move(done),
-            [rejections = parts_->rejections](const CoordinatorState& state, Nanos now) {
+            [complete = parts_->StatusCompleter()](const CoordinatorState& state, Nanos now) {
               v1::StatusReply reply = state.Status(now);
-              rejections->CopyTo(reply.mutable_rejected());
+              complete(&reply);
               return reply;
             });
 }

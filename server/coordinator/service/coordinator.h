@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "server/common/rpc_gate.h"
 #include "server/peers/peer_limits.h"
 #include "server/peers/rejections.h"
+#include "server/self_checks/self_checks.h"
 #include "transport/ownership.h"
 
 namespace penstock::coordinator {
@@ -35,6 +37,7 @@ struct CoordinatorOptions {
   std::function<bool(const std::string& name)> is_known = [](const std::string&) { return true; };
   uint32_t ticket_hours = 24;  // lifetime of a ticket
   server::PeerLimits limits;
+  std::vector<server::SelfCheck> checks;                    // checks of the process; the coordinator adds its own
   server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects

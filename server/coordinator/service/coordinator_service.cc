@@ -45,11 +45,15 @@ template <typename Request>
 constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
                            std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
 
-// Removes the jobs that the caller may not read, and the other callers.
+// Removes the jobs that the caller may not read, the other callers, and the findings, which name folders of others.
 void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {
   if (caller.jobs.empty()) return;
   status->clear_rejected();
-  for (v1::WorkerStatus& worker : *status->mutable_workers()) worker.clear_rejected();
+  status->clear_findings();
+  for (v1::WorkerStatus& worker : *status->mutable_workers()) {
+    worker.clear_rejected();
+    worker.clear_findings();
+  }
   auto* const jobs = status->mutable_jobs();
   jobs->erase(std::remove_if(jobs->begin(), jobs->end(),
                              [&](const v1::StatusReply::JobStatus& job) { return !caller.MayRead(job.name()).ok(); }),
@@ -194,7 +198,9 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const 
   return ReadState(server::Rpc::kGetStatus, context,
                    [this, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      *reply = state.Status(now);
-                     rejections_->CopyTo(reply->mutable_rejected());
+                     complete_status_(reply);
+                     reply->set_caller_name(caller.name);
+                     reply->set_caller_role(caller.role);
                      OmitOthers(caller, reply);
                      return absl::OkStatus();
                    });

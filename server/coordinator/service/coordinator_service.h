@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -23,14 +24,17 @@ namespace penstock::coordinator {
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
-  // server. `gate` decides about each call. Adds the callers that the state rejects to `rejections`, which the status
-  // names.
-  CoordinatorService(ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
-                     server::RecordCall record_call = nullptr,
-                     std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>())
+  // server. `gate` decides about each call. Adds the callers that the state rejects to `rejections`. `complete_status`
+  // adds what the state does not know to a reply. It must not block.
+  CoordinatorService(
+      ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
+      server::RecordCall record_call = nullptr,
+      std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>(),
+      std::function<void(v1::StatusReply*)> complete_status = [](v1::StatusReply*) {})
       : gate_(std::move(gate)),
         record_call_(std::move(record_call)),
         rejections_(std::move(rejections)),
+        complete_status_(std::move(complete_status)),
         loop_(loop),
         clock_(clock),
         blobs_(blobs),
@@ -96,6 +100,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   const server::RpcGate gate_;
   const server::RecordCall record_call_;
   const std::shared_ptr<server::Rejections> rejections_;
+  const std::function<void(v1::StatusReply*)> complete_status_;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;

@@ -138,7 +138,8 @@ struct StateOptions {
   Nanos session_expiry = 60 * kSecond;  // a session without a report for this long is closed
   Nanos task_timeout = 900 * kSecond;   // after this time another worker tries the task
   Nanos forget_after = 3600 * kSecond;  // dead and left workers stay in the status for this long
-  std::function<int64_t()> unix_ms = [] { return int64_t{0}; };  // the time of day, for the history
+  // The time of day of this host, for the history and to compare with the workers' clocks.
+  std::function<int64_t()> unix_ms = [] { return int64_t{0}; };
   CapacityOptions capacity;
   TicketOptions tickets;
 

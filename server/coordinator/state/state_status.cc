@@ -103,6 +103,10 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_owned_bytes(static_cast<uint64_t>(owned[id].bytes));
     status->set_milliseconds_since_heartbeat(Milliseconds(now - worker.last_beat));
     *status->mutable_rejected() = worker.rejected;
+    *status->mutable_findings() = worker.findings;
+    status->set_clock_ahead_ms(worker.clock_ahead_ms);
+    status->set_tls_name(worker.info.tls_name());
+    status->set_local(worker.info.local());
     status->set_host(worker.info.host());
     status->set_threads(worker.info.threads());
     status->set_memory_budget_bytes(worker.info.memory_budget_bytes());

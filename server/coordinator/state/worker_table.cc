@@ -19,11 +19,21 @@ constexpr char kDrainOrdered[] = "by `penstock drain`";
 constexpr char kNotTrusted[] = "it was lost repeatedly, so it must first send heartbeats steadily: ";
 constexpr int kMostRejected = 16;
 constexpr size_t kMostRejectedBytes = 512;
+constexpr int kMostFindings = 64;
+constexpr size_t kMostCheckBytes = 128;
+constexpr size_t kMostFindingBytes = 768;
+
+// Removes the elements beyond the first `most`.
+template <typename Messages>
+void Shorten(int most, Messages* messages) {
+  if (messages->size() > most) messages->DeleteSubrange(most, messages->size() - most);
+}
 
 // Clears the current load of a worker that is gone, and keeps its totals.
 void ForgetWork(WorkerEntry* worker) {
   worker->load.clear_troubles();
   worker->rejected.Clear();
+  worker->findings.Clear();
   worker->load.set_rows_per_second(0);
   worker->load.set_sessions(0);
   worker->load.set_memory_bytes(0);
@@ -258,15 +268,20 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   AddRejections(request.id(), worker.rejected, request.rejected(), out);
   worker.load = request.load();
   worker.rejected = request.rejected();
-  if (worker.rejected.size() > kMostRejected) {
-    worker.rejected.DeleteSubrange(kMostRejected, worker.rejected.size() - kMostRejected);
-  }
+  Shorten(kMostRejected, &worker.rejected);
   for (v1::RejectedCaller& caller : worker.rejected) {
     for (std::string* text :
          {caller.mutable_host(), caller.mutable_name(), caller.mutable_reason(), caller.mutable_message()}) {
       TruncateUtf8(text, kMostRejectedBytes);
     }
   }
+  worker.findings = request.findings();
+  Shorten(kMostFindings, &worker.findings);
+  for (v1::Finding& finding : worker.findings) {
+    TruncateUtf8(finding.mutable_check(), kMostCheckBytes);
+    TruncateUtf8(finding.mutable_message(), kMostFindingBytes);
+  }
+  worker.clock_ahead_ms = request.unix_ms() == 0 ? 0 : request.unix_ms() - options_.unix_ms();
   worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves
   if (request.leaving()) {

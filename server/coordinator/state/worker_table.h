@@ -22,6 +22,8 @@ struct WorkerEntry {
   std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: unknown
   v1::WorkerLoad load;
   google::protobuf::RepeatedPtrField<v1::RejectedCaller> rejected;  // callers that it rejected
+  google::protobuf::RepeatedPtrField<v1::Finding> findings;         // about itself
+  int64_t clock_ahead_ms = 0;                                       // as in WorkerStatus
   // LIVE       has ranges and gets tasks
   // DRAINING   has no ranges while a worker is live; answers until it reports that it leaves
   // SUSPECT    as DRAINING; votes removed it, or it died or crashed repeatedly

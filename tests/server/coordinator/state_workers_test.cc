@@ -21,6 +21,32 @@ v1::DrainRequest DrainOf(const std::string& id) {
   return request;
 }
 
+TEST(CoordinatorWorkers, TheStatusHasAWorkersFindingsAndItsClock) {
+  StateOptions options;
+  options.unix_ms = [] { return int64_t{1'780'000'000'000}; };
+  StateHarness h(options);
+  h.Register("a");
+  v1::HeartbeatRequest beat = BeatOf("a");
+  beat.set_unix_ms(1'779'999'997'500);
+  for (int i = 0; i < 100; ++i) beat.add_findings()->set_message(std::string(5000, 'x'));
+  beat.mutable_findings(0)->set_fault(true);
+  h.Do<v1::HeartbeatReply>(beat);
+  v1::WorkerStatus worker = h.Worker("a");
+  EXPECT_EQ(worker.clock_ahead_ms(), -2500);
+  ASSERT_EQ(worker.findings_size(), 64);
+  EXPECT_TRUE(worker.findings(0).fault());
+  EXPECT_EQ(worker.findings(1).message().size(), 768u);
+  // An earlier release sends no time.
+  h.Beat("a");
+  worker = h.Worker("a");
+  EXPECT_EQ(worker.clock_ahead_ms(), 0);
+  EXPECT_EQ(worker.findings_size(), 0);
+  h.Do<v1::HeartbeatReply>(beat);
+  h.Pass(4 * kSecond, {});
+  EXPECT_EQ(h.Worker("a").state(), State::DEAD);
+  EXPECT_EQ(h.Worker("a").findings_size(), 0) << "the findings of a dead worker are old";
+}
+
 TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   StateHarness h;
   h.Register("a");

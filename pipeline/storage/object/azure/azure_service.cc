@@ -16,6 +16,7 @@ class AzureService final : public ObjectService {
 
   ObjectDialect* dialect() override { return &dialect_; }
   ObjectUploads* uploads() override { return uploads_.get(); }
+  int64_t credentials_end() override { return tokens_.source()->Current().ends_at; }
 
  private:
   AzureTokens tokens_;

@@ -2,6 +2,8 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_OBJECT_SERVICE_H_
 
+#include <cstdint>
+
 #include "pipeline/storage/object/common/object_dialect.h"
 #include "pipeline/storage/object/common/object_uploads.h"
 
@@ -15,6 +17,8 @@ class ObjectService {
   virtual ObjectDialect* dialect() = 0;
   // Returns null if the service cannot be written.
   virtual ObjectUploads* uploads() { return nullptr; }
+  // Returns the end of the credentials in use, in seconds since 1970. 0: they never end, or none are in use.
+  virtual int64_t credentials_end() { return 0; }
 };
 
 }  // namespace penstock::storage

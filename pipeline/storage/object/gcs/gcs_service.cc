@@ -15,6 +15,7 @@ class GcsService final : public ObjectService {
 
   ObjectDialect* dialect() override { return &dialect_; }
   ObjectUploads* uploads() override { return uploads_.get(); }
+  int64_t credentials_end() override { return tokens_.source()->Current().ends_at; }
 
  private:
   GoogleTokens tokens_;
