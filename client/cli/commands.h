@@ -40,6 +40,7 @@ std::unique_ptr<Command> NewJobs();
 std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();
 std::unique_ptr<Command> NewQuarantine();
+std::unique_ptr<Command> NewDoctor();
 std::unique_ptr<Command> NewDrain();
 std::unique_ptr<Command> NewRevoke();
 std::unique_ptr<Command> NewCancel();

@@ -96,13 +96,18 @@ std::string FailureLines(const v1::StatusReply& status) {
   return out;
 }
 
+std::string RejectedText(const v1::RejectedCaller& caller) {
+  std::string out = absl::StrCat("rejected ", caller.host().empty() ? "a caller" : caller.host());
+  if (!caller.name().empty()) absl::StrAppend(&out, " (", caller.name(), ")");
+  absl::StrAppend(&out, " ", caller.count() == 1 ? "once" : absl::StrCat(Count(caller.count()), " times"), ", last ",
+                  HumanSeconds(static_cast<double>(caller.seconds_since_last())), " ago: ", caller.message());
+  return out;
+}
+
 std::string RejectedLines(const v1::StatusReply& status) {
   std::string out;
   const auto add = [&out](const std::string& by, const v1::RejectedCaller& caller) {
-    absl::StrAppend(&out, "  ", by, ": rejected ", caller.host().empty() ? "a caller" : caller.host());
-    if (!caller.name().empty()) absl::StrAppend(&out, " (", caller.name(), ")");
-    absl::StrAppend(&out, " ", caller.count() == 1 ? "once" : absl::StrCat(Count(caller.count()), " times"), ", last ",
-                    HumanSeconds(static_cast<double>(caller.seconds_since_last())), " ago: ", caller.message(), "\n");
+    absl::StrAppend(&out, "  ", by, ": ", RejectedText(caller), "\n");
   };
   for (const v1::RejectedCaller& caller : status.rejected()) add("coordinator", caller);
   for (const v1::WorkerStatus& worker : status.workers()) {

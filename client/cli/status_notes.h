@@ -28,6 +28,9 @@ std::string CacheLines(const v1::StatusReply& status);
 // 0.3.0, protocol 1; the coordinator is penstock 0.4.0". Returns "" if there are none.
 std::string ReleaseLines(const v1::StatusReply& status);
 
+// Returns "rejected 10.0.0.9 (alice) 1,204 times, last 3 s ago: ...".
+std::string RejectedText(const v1::RejectedCaller& caller);
+
 // Returns the callers that coordinator and workers rejected in the last minutes: lines "  coordinator: rejected
 // 10.0.0.9 (alice) 1,204 times, last 3 s ago: ...". Returns "" if there are none.
 std::string RejectedLines(const v1::StatusReply& status);
