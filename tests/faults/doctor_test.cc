@@ -137,10 +137,23 @@ TEST_F(DoctorTest, FaultsOfThisHost) {
 
 // Faults of workers, one in each of them, in one cluster.
 TEST_F(DoctorTest, FaultsOfWorkers) {
+  // A storage that rejects the keys "denied", and a service whose keys end soon.
   support::FakeS3 s3;
   s3.Put("bucket", "data/shard", "x");
-  s3.fault = [](const support::ServedRequest&) { return support::S3Error(403, "InvalidAccessKeyId", "no such key"); };
-  const support::HttpServer server([&s3](const support::ServedRequest& request) { return s3(request); });
+  s3.fault = [](const support::ServedRequest& request) -> std::optional<support::ServedAnswer> {
+    const auto authorization = request.headers.find("authorization");
+    if (authorization == request.headers.end() || !absl::StrContains(authorization->second, "Credential=denied/")) {
+      return std::nullopt;
+    }
+    return support::S3Error(403, "InvalidAccessKeyId", "no such key");
+  };
+  const support::HttpServer server([&s3](const support::ServedRequest& request) -> support::ServedAnswer {
+    if (request.path != "/keys") return s3(request);
+    return {.body = absl::StrCat(
+                R"({"AccessKeyId": "id", "SecretAccessKey": "hunter2", "Token": "hunter2-session", )",
+                R"("Expiration": ")",
+                absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now() + absl::Seconds(100), absl::UTCTimeZone()), "\"}")};
+  });
 
   support::ProcessClusterOptions options;
   options.workers = 0;
@@ -158,9 +171,12 @@ TEST_F(DoctorTest, FaultsOfWorkers) {
   cluster.AddWorkerAt({{.name = "empty", .path = empty.path()}}, flags("unmounted"));
   cluster.AddWorkerAt({{.name = "hung", .path = hung.path()}}, flags("nfs"),
                       support::HangingFilesEnvironment(HANGING_FILES, hung.path(), folder_.File("hang")));
-  cluster.AddWorkerAt(
-      {{.name = "bucket", .path = "s3://bucket/data"}}, flags("s3"),
-      {absl::StrCat("AWS_ENDPOINT_URL_S3=", server.url()), "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hunter2"});
+  cluster.AddWorkerAt({{.name = "bucket", .path = "s3://bucket/data"}}, flags("s3"),
+                      {absl::StrCat("AWS_ENDPOINT_URL_S3=", server.url()), "AWS_ACCESS_KEY_ID=denied",
+                       "AWS_SECRET_ACCESS_KEY=hunter2"});
+  cluster.AddWorkerAt({{.name = "bucket", .path = "s3://bucket/data"}}, flags("keys"),
+                      {absl::StrCat("AWS_ENDPOINT_URL_S3=", server.url()),
+                       absl::StrCat("AWS_CONTAINER_CREDENTIALS_FULL_URI=", server.url(), "/keys")});
   const std::string socket = absl::StrCat(cluster.socket_dir(), "/", cluster.AddWorker(flags("socket")).id, ".sock");
   cluster.AddWorker(flags("advertise", {"--advertise", "127.0.0.1:1"}));
   cluster.AddWorker(flags("budget", {"--memory-budget", "100TiB"}));
@@ -175,6 +191,7 @@ TEST_F(DoctorTest, FaultsOfWorkers) {
   UntilFault(at, "worker unmounted data root empty:", "is empty. Mount its file system");
   UntilFault(at, "worker nfs data root hung:", "no answer for ");
   UntilFault(at, "worker s3 data root bucket:", "InvalidAccessKeyId");
+  UntilFault(at, "worker keys storage credentials:", "could not be renewed. Renew them");
   UntilFault(at, "worker socket shared memory:", "is gone. Restart the worker");
   UntilFault(at, "worker socket transport:", "its rows do not come through shared memory");
   UntilFault(at, "worker advertise address:", "this host cannot reach 127.0.0.1:1");
