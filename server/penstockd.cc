@@ -38,6 +38,7 @@
 #include "server/common/rpc_roles.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
+#include "server/common/support_files.h"
 #include "server/coordinator/service/coordinator.h"
 #include "server/daemon_http.h"
 #include "server/daemon_options.h"
@@ -179,6 +180,18 @@ RpcRule Audited(RpcRule rule, const Shared& shared) {
   return shared.audit == nullptr ? rule : shared.audit->Audited(std::move(rule));
 }
 
+// Returns the settings in use, for support files.
+std::string ConfigurationOf(const DaemonOptions& options) {
+  v1::DaemonConfig config = options.config;
+  config.clear_data_root();
+  for (const sources::DataRoot& root : options.roots) {
+    v1::DataRootConfig* const shown = config.add_data_root();
+    shown->set_name(root.name);
+    shown->set_path(root.path);
+  }
+  return ConfigurationForSupport(config);
+}
+
 coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const Shared& shared,
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
@@ -191,6 +204,7 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   }
   out.rule = Audited(std::move(rule), shared);
   out.limits = PeerLimitsOf(options.config.limits());
+  out.configuration = ConfigurationOf(options);
   out.tokens = shared.access != nullptr;
   out.ticket_hours = options.config.coordinator_settings().ticket_hours();
   out.listen = options.config.listen();
@@ -241,6 +255,7 @@ absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& optio
   out.tickets = std::make_shared<TicketGate>(shared.access != nullptr);
   out.rule = Audited(Both(CertificateRuleOf(options.config.tls(), shared), RequireTicket(out.tickets)), shared);
   out.limits = PeerLimitsOf(options.config.limits());
+  out.configuration = ConfigurationOf(options);
   out.tokens = shared.access != nullptr;
   out.token = shared.token;
   out.insecure = options.config.insecure();

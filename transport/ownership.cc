@@ -21,6 +21,8 @@ std::string NameOf(Act act, std::string_view id) {
     case Act::kAddPart:
     case Act::kFetch:
       return absl::StrCat("trace ", label);
+    case Act::kFetchSupport:
+      return absl::StrCat("support file ", label);
     case Act::kAddLane:
       return absl::StrCat("stream ", label);
     case Act::kServe:
@@ -40,6 +42,8 @@ std::string MissingBecause(Act act) {
     case Act::kFetch:
       return "it was fetched, no client fetched it for a minute, or the coordinator has restarted. Start `penstock "
              "trace` again";
+    case Act::kFetchSupport:
+      return "it was fetched, or the coordinator has restarted. Start `penstock support` again";
     case Act::kAddLane:
       return "it has ended, or the worker has restarted. Open the stream again";
     case Act::kServe:

@@ -1,5 +1,5 @@
-// Decides whether a peer may act for a session, a trace, a stream or a worker that a peer opened before. Every such
-// request is checked here, and no other code compares peers.
+// Decides whether a peer may act for a session, a trace, a support file, a stream or a worker that a peer opened
+// before. Every such request is checked here, and no other code compares peers.
 #ifndef PENSTOCK_TRANSPORT_OWNERSHIP_H_
 #define PENSTOCK_TRANSPORT_OWNERSHIP_H_
 
@@ -20,6 +20,8 @@ enum class Act {
   // For a trace.
   kAddPart,  // adds the recording of a process that takes part
   kFetch,    // fetches the recordings
+  // For a support file.
+  kFetchSupport,  // fetches the files
   // For a stream.
   kAddLane,  // joins with a further connection
   // For a worker.

@@ -36,6 +36,7 @@ std::unique_ptr<Command> NewDescribe();
 std::unique_ptr<Command> NewExplain();
 std::unique_ptr<Command> NewTop();
 std::unique_ptr<Command> NewTrace();
+std::unique_ptr<Command> NewSupport();
 std::unique_ptr<Command> NewJobs();
 std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();

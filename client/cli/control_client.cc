@@ -123,6 +123,12 @@ absl::StatusOr<v1::RevokeReply> ControlClient::Revoke(const v1::RevokeRequest& r
   return Ask(&net::CoordinatorCalls::Rpcs::Revoke, request, call_timeout_);
 }
 
+absl::StatusOr<v1::StartSupportReply> ControlClient::StartSupport() {
+  return Ask(&net::CoordinatorCalls::Rpcs::StartSupport, v1::StartSupportRequest(), call_timeout_);
+}
+absl::StatusOr<v1::GetSupportReply> ControlClient::GetSupport(const v1::GetSupportRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::GetSupport, request, call_timeout_);
+}
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Drain, request, call_timeout_);
 }

@@ -50,6 +50,8 @@ class ControlClient {
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::StartTraceReply> StartTrace(const v1::StartTraceRequest& request);
   absl::StatusOr<v1::GetTraceReply> GetTrace(const v1::GetTraceRequest& request);
+  absl::StatusOr<v1::StartSupportReply> StartSupport();
+  absl::StatusOr<v1::GetSupportReply> GetSupport(const v1::GetSupportRequest& request);
   absl::StatusOr<v1::DrainReply> Drain(const v1::DrainRequest& request);
   absl::StatusOr<v1::RevokeReply> Revoke(const v1::RevokeRequest& request);
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "server/common/log_fields.h"
+#include "server/common/recent_log.h"
 
 namespace penstock::server {
 namespace {
@@ -64,7 +65,8 @@ absl::Status SetUpLogging(const std::string& level, bool json) {
     return absl::InvalidArgumentError(
         absl::StrCat("log level \"", level, "\" is none of trace, debug, info, warn, error"));
   }
-  auto logger = std::make_shared<spdlog::logger>("penstock", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>(
+      "penstock", spdlog::sinks_init_list{std::make_shared<spdlog::sinks::stderr_sink_mt>(), RecentLog::OfProcess()});
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   formatter->add_flag<JsonMessage>('*').add_flag<JsonLogFields>('&').set_pattern(
       json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","thread":%t,"message":"%*"%&})"

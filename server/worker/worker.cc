@@ -22,6 +22,7 @@
 #include "base/temporaries.h"
 #include "base/version.h"
 #include "net/channel.h"
+#include "net/message_json.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/storage/files.h"
@@ -31,7 +32,9 @@
 #include "server/common/log_fields.h"
 #include "server/common/log_rejected.h"
 #include "server/common/state_dir.h"
+#include "server/common/support_files.h"
 #include "server/metrics/disk_rooms.h"
+#include "server/metrics/process_metrics.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
@@ -43,6 +46,7 @@
 #include "server/worker/link/identity.h"
 #include "server/worker/link/job_loads.h"
 #include "server/worker/link/load_meter.h"
+#include "server/worker/link/support_sender.h"
 #include "server/worker/link/tuning_load.h"
 #include "server/worker/metrics/snapshot.h"
 #include "server/worker/metrics/stage_sums.h"
@@ -117,6 +121,7 @@ struct Worker::Parts {
   std::shared_ptr<RecordReports> reports;
   std::shared_ptr<Agent> agent;
   std::unique_ptr<net::TraceTaker> traces;
+  std::unique_ptr<SupportSender> support;
   std::unique_ptr<Strand> leaving;
   std::unique_ptr<StrandTimer> drain_deadline;  // both belong to `leaving`
   bool left_said = false;
@@ -146,10 +151,31 @@ struct Worker::Parts {
     v1::WorkerLoad load =
         meter.Measure(host->loader()->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
     load.set_memory_bytes(load.memory_bytes() + RingsInUse());
-    AddJobLoads(host->loader()->Jobs(), shared.sends.Get(now), &load);
-    AddTuning(host->tuning(), load.mutable_tuning());
-    for (const std::string& line : jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes)) load.add_troubles(line);
+    AddLoaderState(now, &load);
     return load;
+  }
+
+  void AddLoaderState(Nanos now, v1::WorkerLoad* load) {
+    AddJobLoads(host->loader()->Jobs(), shared.sends.Get(now), load);
+    AddTuning(host->tuning(), load->mutable_tuning());
+    for (const std::string& line : jobs->FileErrorLines(kFileErrorLines, kFileErrorBytes)) load->add_troubles(line);
+  }
+
+  void AddSupportFiles(server::SupportFiles* files) {
+    server::AddProcessFiles(options.configuration, files);
+    server::AddSupportFile("metrics.txt",
+                           absl::StrCat(WorkerMetricsText(Snapshot()), server::ProcessMetricsText("worker")), files);
+    v1::WorkerLoad loader;
+    AddLoaderState(Clock::Real()->Now(), &loader);
+    server::AddSupportFile("loader.json", net::MessageToJson(loader), files);
+    std::string room;
+    std::vector<std::string> folders{options.state_dir};
+    if (!options.host.disk_cache.folder.empty()) folders.push_back(options.host.disk_cache.folder);
+    const std::vector<server::DiskRoom> disks = rooms->Last();
+    for (size_t i = 0; i < std::min(folders.size(), disks.size()); ++i) {
+      absl::StrAppend(&room, folders[i], ": ", disks[i].free_bytes, " of ", disks[i].size_bytes, " bytes are free\n");
+    }
+    server::AddSupportFile("disks.txt", std::move(room), files);
   }
 
   WorkerSnapshot Snapshot() {
@@ -282,6 +308,7 @@ struct Worker::Parts {
     reports->Stop();
     agent->Stop();
     traces->Stop();
+    support->Stop();
     if (local != nullptr) local->StopListening();
     acceptor->CloseAll(absl::UnavailableError("this worker stops"));
     running.Shutdown();
@@ -445,6 +472,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
         link->PutTrace(request, std::move(done));
       });
   hooks.trace = [self](const v1::TraceOrder& order) { self->traces->Take(order, self->id); };
+  parts->support = std::make_unique<SupportSender>(
+      agent.registration, [self](server::SupportFiles* files) { self->AddSupportFiles(files); }, parts->link.get());
+  hooks.support = [self](const v1::SupportOrder& order) { self->support->Take(order); };
   hooks.tickets = [self](const v1::TicketRules& rules) { self->TakeTicketRules(rules); };
   hooks.complete_beat = [self](v1::HeartbeatRequest* beat) {
     self->shared.rejections->CopyTo(beat->mutable_rejected());

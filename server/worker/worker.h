@@ -55,6 +55,7 @@ struct WorkerOptions {
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
   server::RpcRule rule = nullptr;  // decides about each stream
   server::PeerLimits limits;
+  std::string configuration;  // as text without secrets, for support files
   // Receives the coordinator's rules for tickets; `rule` applies it. Null: streams show no tickets.
   std::shared_ptr<server::TicketGate> tickets;
   bool tokens = false;  // callers have names: reject plaintext beyond loopback, despite `insecure`

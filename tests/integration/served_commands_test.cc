@@ -72,6 +72,44 @@ class ServedCommands : public ::testing::Test {
   support::ProcessCluster cluster_;
 };
 
+TEST_F(ServedCommands, DescribeShowsTheEventsAlsoAfterARestartOfTheCoordinator) {
+  const Outcome before = Run("describe train");
+  EXPECT_EQ(before.code, 0) << before.err;
+  EXPECT_THAT(before.out, HasSubstr("job train\n  state         ready"));
+  EXPECT_THAT(before.out, HasSubstr("ready to read   40 records in 2 shards"));
+  ASSERT_TRUE(support::WaitUntil([&] {  // the events are stored a moment after the reply
+    cluster_.RestartCoordinator();
+    return absl::StrContains(Run("describe train").out, "ready to read   40 records in 2 shards");
+  }));
+  const Outcome worker = Run("describe " + cluster_.worker(0).id);
+  EXPECT_THAT(worker.out, HasSubstr("worker joined"));
+  EXPECT_THAT(Run("describe trian").err, HasSubstr("no job or worker \"trian\" (did you mean 'train'?)"));
+  EXPECT_THAT(Run("describe train --json").out, HasSubstr("\"kind\": \"SUBMITTED\""));
+}
+
+TEST_F(ServedCommands, ASupportFileIsCompleteUnlessAWorkerHangs) {
+  const Outcome whole = Run("support whole.tar.zst");
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("of 2 processes"));
+  EXPECT_EQ(Run("support whole.tar.zst").code, 1);  // it exists
+  ASSERT_EQ(cluster_.worker(0).process->running(), true);
+  cluster_.worker(0).process->Signal(SIGSTOP);
+  const Outcome part = Run("support whole.tar.zst --replace");
+  cluster_.worker(0).process->Signal(SIGCONT);
+  EXPECT_EQ(part.code, 1);
+  EXPECT_THAT(part.err, HasSubstr("whole.tar.zst is written, but it lacks worker "));
+  ASSERT_EQ(std::system(absl::StrCat("cd '", home_.path(), "' && zstd -dcq whole.tar.zst > whole.tar").c_str()), 0);
+  const std::string tar = ReadWholeFile(home_.File("whole.tar")).value_or("");
+  for (const char* text : {"README.txt", "Missing:\n  worker ", "status.json", "coordinator/log.txt", "jobs/train.json",
+                           "coordinator/metrics.txt", "command/host.txt"}) {
+    EXPECT_THAT(tar, HasSubstr(text));
+  }
+  const Outcome alone = Run("support alone.tar.zst --coordinator 127.0.0.1:1");
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_THAT(alone.err,
+              HasSubstr("alone.tar.zst is written, but it lacks everything but this host: the coordinator at"));
+}
+
 TEST_F(ServedCommands, DeleteRemovesEndedJobs) {
   const Outcome failed = Run("submit bad.textproto");
   EXPECT_EQ(failed.code, 1);

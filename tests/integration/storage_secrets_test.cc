@@ -355,6 +355,15 @@ TEST_P(StorageSecrets, AppearNowhere) {
   for (const char* command : {"status", "status --json", "workers --json", "jobs --json", "shards set-of-s3"}) {
     EXPECT_EQ(Run(command, &said), 0) << command << ": " << said;
   }
+  // The support file has the log, which is at level trace, the configuration and the descriptions of all jobs.
+  EXPECT_EQ(Run("support support.tar.zst", &said), 0) << said;
+  ASSERT_EQ(std::system(absl::StrCat("cd '", out_.path(), "' && zstd -dcq support.tar.zst > support.tar").c_str()), 0);
+  const std::string support = ReadWholeFile(out_.File("support.tar")).value_or("");
+  ExpectNothingSecretIn(support, "the support file");
+  for (const char* part : {"README.txt", "coordinator/log.txt", "configuration.txt", "jobs/denied-of-s3.json",
+                           "HTTP 403", "s3://photos"}) {
+    EXPECT_TRUE(absl::StrContains(support, part)) << part;
+  }
   const std::string log = ReadWholeFile(out_.File("daemon.log")).value_or("");
   const std::string listens = "HTTP listens on 127.0.0.1:";
   ASSERT_NE(log.find(listens), std::string::npos) << log;

@@ -7,8 +7,8 @@
 namespace penstock::transport {
 namespace {
 
-constexpr Act kAll[] = {Act::kReport,  Act::kJudge, Act::kClose,   Act::kTakeOver,
-                        Act::kAddPart, Act::kFetch, Act::kAddLane, Act::kServe};
+constexpr Act kAll[] = {Act::kReport, Act::kJudge,        Act::kClose,   Act::kTakeOver, Act::kAddPart,
+                        Act::kFetch,  Act::kFetchSupport, Act::kAddLane, Act::kServe};
 constexpr char kId[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOther[] = "fedcba9876543210fedcba9876543210";
 

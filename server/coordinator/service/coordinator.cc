@@ -18,11 +18,13 @@
 #include "server/common/guarded_server.h"
 #include "server/common/log_rejected.h"
 #include "server/common/state_dir.h"
+#include "server/common/support_files.h"
 #include "server/coordinator/metrics/coordinator_metrics.h"
 #include "server/coordinator/service/collect_metrics.h"
 #include "server/coordinator/service/coordinator_service.h"
 #include "server/coordinator/store/sqlite_store.h"
 #include "server/metrics/disk_rooms.h"
+#include "server/metrics/process_metrics.h"
 #include "server/self_checks/folder_checks.h"
 #include "server/self_checks/process_checks.h"
 #include "server/self_checks/self_checks.h"
@@ -35,6 +37,7 @@ namespace {
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
 // Three threads of the coordinator, two for self-checks, and those of gRPC.
 constexpr int kThreads = 16;
+constexpr size_t kMostSupportWork = 16;  // in the queue of the thread for files
 
 TicketOptions TicketOptionsOf(const CoordinatorOptions& options) {
   TicketOptions tickets;
@@ -207,6 +210,25 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
       std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
                                            parts->files.get(), server::RpcGate(options.rule, parts->rejections, calls),
                                            options.record_call, parts->rejections, parts->StatusCompleter());
+  parts->service->SetCollectFiles(
+      [loop = parts->loop.get(), files = parts->files.get(),
+       configuration = options.configuration](std::function<void(v1::PutSupportRequest)> done) {
+        coordinator::CollectMetrics(loop, [files, configuration, done = std::move(done)](
+                                              absl::StatusOr<std::shared_ptr<CoordinatorSnapshot>> snapshot) {
+          files->TryPost(
+              [configuration, done, snapshot = std::move(snapshot)] {
+                v1::PutSupportRequest put;
+                server::AddProcessFiles(configuration, put.mutable_files());
+                server::AddSupportFile("metrics.txt",
+                                       snapshot.ok() ? absl::StrCat(CoordinatorMetricsText(**snapshot),
+                                                                    server::ProcessMetricsText("coordinator"))
+                                                     : std::string(snapshot.status().message()),
+                                       put.mutable_files());
+                done(std::move(put));
+              },
+              kMostSupportWork);
+        });
+      });
   net::ServerOptions server;
   server.certificates = options.certificates;
   PS_ASSIGN_OR_RETURN(parts->running, server::StartGuardedServer(listen, parts->service.get(), std::move(server),
@@ -283,11 +305,11 @@ void Coordinator::Shutdown() {
   parts_->running.server->Wait();
   parts_->running.server.reset();
   parts_->service.reset();
-  parts_->files.reset();
   StoreTheRest(parts_->loop.get());
   parts_->notes->Set(nullptr);
   parts_->control->Stop();
   parts_->loop.reset();
+  parts_->files.reset();  // a query of the loop may still post to it
   parts_->control.reset();
   parts_->blobs.reset();
   parts_->disk->Stop();

@@ -38,6 +38,7 @@ struct CoordinatorOptions {
   uint32_t ticket_hours = 24;  // lifetime of a ticket
   server::PeerLimits limits;
   std::vector<server::SelfCheck> checks;                    // checks of the process; the coordinator adds its own
+  std::string configuration;                                // as text without secrets, for support files
   server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects

@@ -273,6 +273,54 @@ grpc::ServerUnaryReactor* CoordinatorService::Revoke(Context* context, const v1:
   return Control(server::Rpc::kRevoke, context, request, reply, request->name());
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::StartSupport(Context* context, const v1::StartSupportRequest* request,
+                                                           v1::StartSupportReply* reply) {
+  return gate_.Enter(server::Rpc::kStartSupport, context, [&](const transport::Peer& peer) {
+    Reactor* reactor = context->DefaultReactor();
+    const auto done = [this, reactor, reply, peer](const absl::Status& status, Reply* made) {
+      if (status.ok()) {
+        *reply = std::move(std::get<v1::StartSupportReply>(*made));
+        CollectOwnSupport(reply->id());
+      }
+      Record(server::Rpc::kStartSupport, peer, "", status);
+      reactor->Finish(net::ToGrpc(status));
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, peer);
+    return reactor;
+  });
+}
+
+void CoordinatorService::CollectOwnSupport(uint64_t id) {
+  if (collect_ == nullptr) return;
+  collect_([loop = loop_, id](v1::PutSupportRequest files) {
+    files.set_id(id);
+    loop->Apply(
+        std::move(files), ControlLoop::kNoDeadline, [](const absl::Status&, Reply*) {}, transport::Peer::InProcess());
+  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetSupport(Context* context, const v1::GetSupportRequest* request,
+                                                         v1::GetSupportReply* reply) {
+  return ApplyToState(server::Rpc::kGetSupport, context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::PutSupport(Context* context, const v1::PutSupportRequest* request,
+                                                         v1::PutSupportReply* reply) {
+  return gate_.Enter(server::Rpc::kPutSupport, context, [&](const transport::Peer& caller) {
+    Reactor* reactor = context->DefaultReactor();
+    if (request->worker_id().empty()) {  // that is this process
+      reactor->Finish(net::ToGrpc(absl::InvalidArgumentError("PutSupport: worker_id is empty")));
+      return reactor;
+    }
+    const auto done = [reactor, reply](const absl::Status& status, Reply* made) {
+      if (status.ok()) *reply = std::move(std::get<v1::PutSupportReply>(*made));
+      reactor->Finish(net::ToGrpc(status));
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, caller);
+    return reactor;
+  });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Describe(Context* context, const v1::DescribeRequest* request,
                                                        v1::DescribeReply* reply) {
   return ReadState(server::Rpc::kDescribe, context,

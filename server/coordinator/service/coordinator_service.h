@@ -40,6 +40,11 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
         blobs_(blobs),
         files_(files) {}
 
+  // Starts to collect this process's files for a support file, and calls `done` with them, on any thread.
+  using CollectFiles = std::function<void(std::function<void(v1::PutSupportRequest files)> done)>;
+  // Unset: support files lack this process. Call it before the first call arrives.
+  void SetCollectFiles(CollectFiles collect) { collect_ = std::move(collect); }
+
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
   Reactor* Submit(Context*, const v1::SubmitRequest*, v1::SubmitReply*) override;
@@ -56,6 +61,9 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* PutTrace(Context*, const v1::PutTraceRequest*, v1::PutTraceReply*) override;
   Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
   Reactor* Describe(Context*, const v1::DescribeRequest*, v1::DescribeReply*) override;
+  Reactor* StartSupport(Context*, const v1::StartSupportRequest*, v1::StartSupportReply*) override;
+  Reactor* GetSupport(Context*, const v1::GetSupportRequest*, v1::GetSupportReply*) override;
+  Reactor* PutSupport(Context*, const v1::PutSupportRequest*, v1::PutSupportReply*) override;
   Reactor* Revoke(Context*, const v1::RevokeRequest*, v1::RevokeReply*) override;
   Reactor* Watch(Context*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;
@@ -97,10 +105,13 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Returns the caller's deadline as a time of the loop's clock.
   Nanos DeadlineOf(const Context& context) const;
 
+  void CollectOwnSupport(uint64_t id);
+
   const server::RpcGate gate_;
   const server::RecordCall record_call_;
   const std::shared_ptr<server::Rejections> rejections_;
   const std::function<void(v1::StatusReply*)> complete_status_;
+  CollectFiles collect_ = nullptr;
   ControlLoop* const loop_;
   Clock* const clock_;
   IndexBlobs* const blobs_;

@@ -60,6 +60,7 @@ const std::string* ServingWorkerOf(const Request& request) {
   if (const auto* beat = std::get_if<v1::HeartbeatRequest>(&request)) return &beat->id();
   if (const auto* report = std::get_if<v1::ReportTaskRequest>(&request)) return &report->worker_id();
   if (const auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) return &records->worker_id();
+  if (const auto* files = std::get_if<v1::PutSupportRequest>(&request)) return &files->worker_id();
   if (const auto* turn = std::get_if<AskIndexTurn>(&request)) return &turn->worker;
   return nullptr;
 }
@@ -76,6 +77,7 @@ CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint6
       board_((term << 32) | 1),
       sessions_(options),
       traces_(options.may_act),
+      support_(options.may_act),
       tickets_(options.tickets),
       history_(options.unix_ms),
       last_check_(now) {}
@@ -283,6 +285,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       reply.set_next_beat_ms(NextBeatMs(now, options_.heartbeat, beat->id()));
     }
     traces_.AddOrders(beat->id(), now, reply.mutable_traces());
+    support_.AddOrders(beat->id(), now, reply.mutable_support());
     if (tickets_.issues() && beat->tickets_version() != tickets_.rules().version()) {
       *reply.mutable_tickets() = tickets_.rules();
     }
@@ -305,6 +308,17 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     SetReply(traces_.Put(*part, event.caller, now), &effects);
   } else if (auto* fetch = std::get_if<v1::GetTraceRequest>(&event.request)) {
     SetReply(traces_.Get(*fetch, event.caller, now), &effects);
+  } else if (std::holds_alternative<v1::StartSupportRequest>(event.request)) {
+    SetReply(support_.Start(event.new_id[0], event.caller, SupportParties(now), now), &effects);
+    out->wake_workers = effects.status.ok();  // their heartbeats fetch the order
+  } else if (auto* files = std::get_if<v1::PutSupportRequest>(&event.request)) {
+    SetReply(support_.Put(*files, now), &effects);
+  } else if (auto* get = std::get_if<v1::GetSupportRequest>(&event.request)) {
+    const auto beats = [this](const std::string& worker) {
+      const WorkerEntry* const found = workers_.Find(worker);
+      return found != nullptr && found->Beats();
+    };
+    SetReply(support_.Get(*get, event.caller, beats, now), &effects);
   } else if (auto* ask = std::get_if<AskIndexTurn>(&event.request)) {
     effects.reply = turns_.Ask(ask->key, ask->worker, ask->bytes, now);
   } else if (auto* ended = std::get_if<EndIndexTurn>(&event.request)) {

@@ -38,6 +38,7 @@
 #include "server/coordinator/state/ticket_desk.h"
 #include "server/coordinator/state/trainer_totals.h"
 #include "server/coordinator/state/worker_table.h"
+#include "server/coordinator/trace/support_desk.h"
 #include "server/coordinator/trace/trace_desk.h"
 
 namespace penstock::coordinator {
@@ -244,6 +245,8 @@ class CoordinatorState {
   // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
   // no worker is live.
   absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
+  // Returns the coordinator, the live workers and the lost ones.
+  std::vector<SupportParty> SupportParties(Nanos now) const;
   // Returns the time within which every trainer has reported and received the answer. It holds for workers too, if
   // their heartbeats are as frequent.
   Nanos AllToldWithin() const;
@@ -312,6 +315,7 @@ class CoordinatorState {
   TaskBoard board_;
   SessionTable sessions_;
   TraceDesk traces_;
+  SupportDesk support_;
   TicketDesk tickets_;
   bool ticket_keys_change_ = false;  // such a change has not ended
   IndexTurns turns_;

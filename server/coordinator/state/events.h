@@ -49,18 +49,21 @@ using Request =
                  v1::DrainRequest, v1::RevokeRequest, v1::RegisterWorkerRequest, v1::HeartbeatRequest,
                  v1::ReportTaskRequest, v1::ReportRecordsRequest, v1::OpenSessionRequest, v1::ReportSessionRequest,
                  v1::CloseSessionRequest, v1::JudgeRecordsRequest, v1::StartTraceRequest, v1::PutTraceRequest,
-                 v1::GetTraceRequest, AskIndexTurn, EndIndexTurn, NoteRejection>;
+                 v1::GetTraceRequest, v1::StartSupportRequest, v1::PutSupportRequest, v1::GetSupportRequest,
+                 AskIndexTurn, EndIndexTurn, NoteRejection>;
 
-// Returns whether the request may create a session or a trace, and so needs Event::new_id.
+// Returns whether the request may create a session, a trace or a support file, and so needs Event::new_id.
 inline bool NeedsNewId(const Request& request) {
   return std::holds_alternative<v1::OpenSessionRequest>(request) ||
-         std::holds_alternative<v1::StartTraceRequest>(request);
+         std::holds_alternative<v1::StartTraceRequest>(request) ||
+         std::holds_alternative<v1::StartSupportRequest>(request);
 }
 
 struct Event {
   Nanos now = 0;  // never less than in the previous event
   Request request;
-  // 128 random bits, if NeedsNewId(request): the id of the session to open, or the id of the trace in the first 64.
+  // 128 random bits, if NeedsNewId(request): the id of the session to open, or the id of the trace or support file in
+  // the first 64.
   std::array<uint64_t, 2> new_id = {};
   transport::Peer caller = {};  // the process that sent the request
 };
@@ -70,7 +73,8 @@ using Reply =
     std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::PauseReply, v1::ResumeReply,
                  v1::DrainReply, v1::RevokeReply, v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply,
                  v1::ReportRecordsReply, v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply,
-                 v1::JudgeRecordsReply, v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply, IndexTurns::Answer>;
+                 v1::JudgeRecordsReply, v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply,
+                 v1::StartSupportReply, v1::PutSupportReply, v1::GetSupportReply, IndexTurns::Answer>;
 
 class CoordinatorState;
 struct Consequences;

@@ -1,4 +1,4 @@
-// Starts traces, and selects the workers and readers that a trace of a job covers.
+// Starts traces, and selects the processes that a trace of a job or a support file covers.
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +33,15 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
   }
   for (const SessionEntry* session : ReadersOf(*entry, now)) {
     parties.push_back({net::SessionLabel(session->id), false, session->open.version()});
+  }
+  return parties;
+}
+
+std::vector<SupportParty> CoordinatorState::SupportParties(Nanos now) const {
+  std::vector<SupportParty> parties{{"", "coordinator", ""}};
+  for (const auto& [id, worker] : workers_.all()) {
+    if (worker.state == v1::WorkerStatus::LEFT) continue;
+    parties.push_back({id, absl::StrCat("worker ", worker.name), worker.Beats() ? "" : workers_.WhyLost(now, worker)});
   }
   return parties;
 }

@@ -197,6 +197,9 @@ void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
       for (const v1::TraceOrder& order : reply->traces()) {
         if (hooks_.trace) hooks_.trace(order);
       }
+      for (const v1::SupportOrder& order : reply->support()) {
+        if (hooks_.support) hooks_.support(order);
+      }
     }
   }
   BeatAfter(reply.status(), pause);

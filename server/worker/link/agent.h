@@ -27,12 +27,13 @@ struct AgentOptions {
 };
 
 // Callbacks of the agent. Except for run_task, they run one after another on the agent's strand and must not block.
-// `trace`, `tickets` and `ready` may be null.
+// `trace`, `support`, `tickets` and `ready` may be null.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;                            // returns the load for a heartbeat
   std::function<void(const net::JobChanges&)> jobs_changed;        // receives the changes since the last call
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // runs on `tasks`; may block
   std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; may repeat a request
+  std::function<void(const v1::SupportOrder&)> support = nullptr;  // requests support files; may repeat a request
   // Receives new rules for tickets. Without keys: the coordinator issues no tickets.
   std::function<void(const v1::TicketRules&)> tickets = nullptr;
   // Adds what else a heartbeat reports.

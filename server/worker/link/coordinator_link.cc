@@ -41,6 +41,10 @@ class GrpcLink final : public CoordinatorLink {
     calls_.Start(&Rpcs::PutTrace, request, kShortCall, std::move(done));
   }
 
+  void PutSupport(const v1::PutSupportRequest& request, Done<v1::PutSupportReply> done) override {
+    calls_.Start(&Rpcs::PutSupport, request, kReportCall, std::move(done));
+  }
+
   absl::Status PutIndex(uint64_t content_hash, std::string blob) override {
     v1::PutIndexRequest request;
     request.set_content_hash(content_hash);

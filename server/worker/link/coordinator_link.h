@@ -30,6 +30,9 @@ class CoordinatorLink {
   virtual void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) {
     done(absl::UnimplementedError("this link uploads no traces"));
   }
+  virtual void PutSupport(const v1::PutSupportRequest& request, Done<v1::PutSupportReply> done) {
+    done(absl::UnimplementedError("this link uploads no support files"));
+  }
   virtual void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) = 0;
   virtual void ReportRecords(const v1::ReportRecordsRequest& request, Done<v1::ReportRecordsReply> done) {
     done(absl::UnimplementedError("this coordinator takes no reports of records"));

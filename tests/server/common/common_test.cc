@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -19,6 +20,7 @@
 #include "server/common/bind_check.h"
 #include "server/common/library_logs.h"
 #include "server/common/logging.h"
+#include "server/common/recent_log.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
 #include "server/common/state_dir.h"
@@ -154,6 +156,22 @@ TEST(Logging, LogLinesOfLibrariesGoToTheLog) {
   EXPECT_GE(lines, 1) << text;
   EXPECT_THAT(text, HasSubstr("gRPC, "));
   EXPECT_THAT(text, HasSubstr("assertion failed: x == 1"));
+}
+
+TEST(Logging, TheLastThousandLinesAreKept) {
+  EXPECT_TRUE(SetUpLogging("debug", false).ok());
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 1001; ++i) spdlog::debug("line {}.", i);
+  spdlog::trace("not shown");
+  spdlog::info(std::string(5000, 'x'));
+  ::testing::internal::GetCapturedStderr();
+  const std::string text = RecentLog::OfProcess()->Text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1000);
+  EXPECT_THAT(text, Not(HasSubstr("D line 1.\n")));
+  EXPECT_THAT(text, HasSubstr("D line 2.\n"));
+  EXPECT_THAT(text, HasSubstr("D line 1000.\n"));
+  EXPECT_THAT(text, HasSubstr("xxx...\n"));
+  EXPECT_LT(text.size(), 60'000u);
 }
 
 TEST(Logging, LevelsHaveNames) {

@@ -47,7 +47,13 @@ v1::GetTraceRequest GetOf(uint64_t trace) {
   return get;
 }
 
-// Two ranks have a session each, and a trace runs. All were opened by `owner`.
+v1::GetSupportRequest SupportOf(uint64_t id) {
+  v1::GetSupportRequest get;
+  get.set_id(id);
+  return get;
+}
+
+// Two ranks have a session each, and a trace and a support file are collected. All were opened by `owner`.
 class StateOwnershipTest : public ::testing::Test {
  protected:
   struct Asked {
@@ -66,6 +72,7 @@ class StateOwnershipTest : public ::testing::Test {
     start.set_job("train");
     start.set_seconds(5);
     trace = h.Do<v1::StartTraceReply>(start).trace();
+    support = h.Do<v1::StartSupportReply>(v1::StartSupportRequest()).id();
     h.caller = caller;
   }
 
@@ -101,7 +108,7 @@ class StateOwnershipTest : public ::testing::Test {
   std::vector<Asked> asked;
   StateHarness h{Options()};
   std::string session, other;
-  uint64_t trace = 0;
+  uint64_t trace = 0, support = 0;
 };
 
 TEST_F(StateOwnershipTest, EachRejectedActChangesNothing) {
@@ -116,6 +123,7 @@ TEST_F(StateOwnershipTest, EachRejectedActChangesNothing) {
       {transport::Act::kTakeOver, OpenOf(0, 3, session)},
       {transport::Act::kAddPart, PutOf(trace)},
       {transport::Act::kFetch, GetOf(trace)},
+      {transport::Act::kFetchSupport, SupportOf(support)},
   };
   verdict = absl::PermissionDeniedError("no act is allowed");
   for (const auto& [act, request] : requests) {
