@@ -9,6 +9,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_compile_options(-ffp-contract=off)
 add_compile_options(-fno-omit-frame-pointer)
 
+# Builds in different folders have the same bytes. The presets for debuggers, sanitizers and coverage keep the whole paths.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PENSTOCK_SANITIZE)
+  add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+endif()
+
 if(PENSTOCK_SANITIZE)
   add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
