@@ -29,6 +29,7 @@ namespace {
 constexpr Nanos kFetchEvery = 200 * kMillisecond;
 // The whole command takes at most 30 s. A call may take the rest of kCollect and its own timeout.
 constexpr Nanos kCollect = 21 * kSecond;
+constexpr Nanos kFetch = 12 * kSecond;  // the part of it that is left to fetch files after the descriptions
 constexpr absl::Duration kCallTimeout = absl::Seconds(4);
 // Jobs, and workers, that are described.
 constexpr int kMostDescribed = 200;
@@ -113,7 +114,7 @@ class Support final : public Command {
     size_t described = 0;
     const int all = status.jobs_size() + status.workers_size();
     for (const auto& [name, path] : names) {
-      if (!HasTime()) break;
+      if (Clock::Real()->Now() > end_ - kFetch) break;
       v1::DescribeRequest request;
       request.set_name(name);
       absl::StatusOr<v1::DescribeReply> reply = client.Describe(request);

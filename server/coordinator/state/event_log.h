@@ -36,7 +36,7 @@ class EventLog {
 
   // Adds the events of the store, oldest first. Call it before the other functions.
   void Restore(const google::protobuf::RepeatedPtrField<v1::HistoryEvent>& stored);
-  // Adds the event, and the fact to store. If its key has too many, keeps the event until Tick.
+  // Adds the event, and the fact to store. While its key has no allowance, keeps the event until Tick.
   void Add(Nanos now, v1::HistoryEvent event, std::vector<v1::StoreEvent>* facts);
   // Adds the latest of the events that were kept, where the pause is over.
   void Tick(Nanos now, std::vector<v1::StoreEvent>* facts);
