@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-// Returns the first 12 digits of the commit, "c598174134aa", followed by "+changes" if files differed from it. Returns "unknown"
-// if the sources are neither a clone nor an archive that git wrote.
+// Returns the first 12 digits of the commit, "c598174134aa", followed by "+changes" if files differed from it. Returns
+// "unknown" if the sources are neither a clone nor an archive that git wrote.
 std::string_view Commit();
 
 }  // namespace penstock

@@ -25,8 +25,9 @@ std::string JobsTable(const v1::StatusReply& status) {
   if (status.jobs().empty()) return "no jobs: `penstock submit JOB.textproto` registers one\n";
   Table table({"JOB", "STATE", "RECORDS", "BYTES", "SHARDS", "BATCH", "VIEW", "NOTE"}, {2, 3, 4, 5, 6});
   for (const auto& job : status.jobs()) {
-    table.Add({job.name(), job.paused_by().empty() ? Lower(v1::JobState_Name(job.state())) : "paused", Count(job.records()), HumanBytes(job.bytes()),
-               Count(job.shards()), Count(job.batch_size()), absl::StrCat(job.view_number()), JobNote(job)});
+    table.Add({job.name(), job.paused_by().empty() ? Lower(v1::JobState_Name(job.state())) : "paused",
+               Count(job.records()), HumanBytes(job.bytes()), Count(job.shards()), Count(job.batch_size()),
+               absl::StrCat(job.view_number()), JobNote(job)});
   }
   return table.Text() + FailureLines(status);
 }

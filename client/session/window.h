@@ -181,7 +181,7 @@ class Window {
   absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> file_errors_ ABSL_GUARDED_BY(mutex_);
-  std::string paused_ ABSL_GUARDED_BY(mutex_);  // as in SetPaused
+  std::string paused_ ABSL_GUARDED_BY(mutex_);                  // as in SetPaused
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // total of finished waits
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // start of the trainer's current wait
   // Time of the trainer's first request for the head step. A timeout does not reset it.

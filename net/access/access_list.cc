@@ -35,9 +35,11 @@ struct RoleWord {
   Role role;
   std::string_view word;
 };
-constexpr RoleWord kRoles[] = {
-    {Role::kViewer, "viewer"}, {Role::kTrainer, "trainer"},   {Role::kSubmitter, "trainer+submit"},
-    {Role::kWorker, "worker"}, {Role::kOperator, "operator"}};
+constexpr RoleWord kRoles[] = {{Role::kViewer, "viewer"},
+                               {Role::kTrainer, "trainer"},
+                               {Role::kSubmitter, "trainer+submit"},
+                               {Role::kWorker, "worker"},
+                               {Role::kOperator, "operator"}};
 
 absl::Status Mistake(const std::string& text) { return absl::InvalidArgumentError(text); }
 

@@ -34,10 +34,10 @@ namespace penstock::net {
 
 // Values are bits, so that a set of roles is their sum.
 enum class Role : unsigned {
-  kViewer = 1,    // reads the state of the cluster
-  kTrainer = 2,   // reads rows of its jobs, and their state
-  kWorker = 4,    // serves rows
-  kOperator = 8,  // everything
+  kViewer = 1,      // reads the state of the cluster
+  kTrainer = 2,     // reads rows of its jobs, and their state
+  kWorker = 4,      // serves rows
+  kOperator = 8,    // everything
   kSubmitter = 16,  // "trainer+submit": a trainer that also submits jobs, and changes those that it owns
 };
 

@@ -41,7 +41,7 @@ class JobThrottle {
 
  private:
   struct Bucket {
-    double level = 0;  // at most `most`; negative: debt
+    double level = 0;   // at most `most`; negative: debt
     Nanos filled = -1;  // time of the last refill; -1: none
     // Refills at `rate` per second. Returns the time at which the level is above 0.
     Nanos Refill(Nanos now, double rate, double most);

@@ -89,7 +89,7 @@ class RowSink {
 struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // in this session's slice; their bytes are reserved while it is open
   uint32_t weight = 1;
-  JobCaps caps = {};        // caps of the job, equal for all of its sessions
+  JobCaps caps = {};                        // caps of the job, equal for all of its sessions
   uint64_t end_epoch = plan::kEndNotKnown;  // the first epoch that the session will not read, or kWithoutEnd
   ExpectedRows expected = {};               // the rows that the session will request, as far as they are known
   // The loader writes rows into slots that the sink books. Their bytes are not part of the budget.

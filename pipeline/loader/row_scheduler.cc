@@ -117,9 +117,8 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
       if (!urgent && !session.urgent.empty()) continue;
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
       const Blocked* const behind =
-          choice.blocked.has_value() && choice.blocked->account != id && !choice.blocked->need.capped
-              ? &*choice.blocked
-              : nullptr;
+          choice.blocked.has_value() && choice.blocked->account != id && !choice.blocked->need.capped ? &*choice.blocked
+                                                                                                      : nullptr;
       if (need_of(*queue.begin()->second, behind).shortage > 0) continue;
       best = &session;
     }

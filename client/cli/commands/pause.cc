@@ -70,7 +70,8 @@ class Resume final : public Command {
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
     PS_ASSIGN_OR_RETURN(const v1::ResumeReply reply, ControlClient(coordinator_).Resume(request));
     if (json_) {
-      std::printf("%s\n", Json().Field("job", request.job()).Field("was_paused_by", reply.paused_by()).Object().c_str());
+      std::printf("%s\n",
+                  Json().Field("job", request.job()).Field("was_paused_by", reply.paused_by()).Object().c_str());
     } else if (reply.paused_by().empty()) {
       std::printf("job '%s' was not paused\n", request.job().c_str());
     } else {

@@ -25,7 +25,8 @@ class Token final : public Command {
     return "Prints a new token, which is a secret: keep it in a file that only its user can read. Daemons store only\n"
            "its digest: the second line goes into the file of penstockd --tokens. With --file, the command appends\n"
            "it there, and prints only the token. A name may have two tokens: add the new one, distribute it, and\n"
-           "remove the line of the old one. Roles: viewer, trainer, worker, operator (docs/security.md). A trainer with\n"
+           "remove the line of the old one. Roles: viewer, trainer, worker, operator (docs/security.md). A trainer "
+           "with\n"
            "--submit also submits jobs, which it then owns.\n\n"
            "  penstock token alice --role trainer --jobs 'imagenet-*' --file /etc/penstock/tokens > alice.token\n"
            "  penstock read imagenet-1k --token-file alice.token";

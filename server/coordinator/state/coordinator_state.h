@@ -149,8 +149,8 @@ class CoordinatorState {
 
   // state_jobs.cc
   // Returns nullopt if a change makes the reply.
-  absl::StatusOr<std::optional<v1::SubmitReply>> Submit(const v1::SubmitRequest& request,
-                                                        const transport::Peer& caller, Consequences* out);
+  absl::StatusOr<std::optional<v1::SubmitReply>> Submit(const v1::SubmitRequest& request, const transport::Peer& caller,
+                                                        Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, const transport::Peer& caller, Consequences* out);
   absl::Status Delete(const v1::DeleteRequest& request, const transport::Peer& caller, Consequences* out);
   void SubmitInPlaceOf(const JobEntry& there, v1::Job job, Consequences* out);

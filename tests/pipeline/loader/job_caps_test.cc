@@ -150,7 +150,8 @@ TEST_F(JobCapsTest, ASessionAboveTheMemoryCapIsRejectedWithTheNumbers) {
   Open(job, options.caps, &sink);
   const auto rejected = loader_->OpenSession(job.job, options, &second);
   EXPECT_EQ(rejected.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(rejected.status().message()), AllOf(HasSubstr("20000 bytes"), HasSubstr("caps.memory_bytes")));
+  EXPECT_THAT(std::string(rejected.status().message()),
+              AllOf(HasSubstr("20000 bytes"), HasSubstr("caps.memory_bytes")));
   // Its rows so far do not count for another job.
   const MemoryJob other = MakeMemoryJob(400, 100, 1000);
   Open(other, options.caps, &second);
