@@ -78,6 +78,19 @@ def test_starvation_by_the_cpu(cluster, screen):
     screen.check("cpu")
 
 
+def test_pause(cluster, screen):
+    cluster.run("pause", "train")
+    screen.wait_for("#verdict", "Training is paused.")
+    screen.wait_for("#sentence", "paused job train: its trainers wait until penstock resume train.")
+    screen.wait_for(".rank", "paused job train")
+    assert screen.page.title() == "Penstock"
+    assert screen.page.locator(".rank .fault").count() == 0
+    assert fact(screen, 1) == "paused"
+    screen.check("paused")
+    cluster.run("resume", "train")
+    screen.wait_for("#verdict", "Training waits for data.")
+
+
 def test_numbers_do_not_move_anything(cluster, screen):
     for width, height in SIZES:
         screen.page.set_viewport_size({"width": width, "height": height})

@@ -85,7 +85,7 @@ export class JobCard {
     setText(first.children[2], waitText(rank));
     setFault(first.children[2], rank.starves);
     setText(second, rank.trouble || [rank.carriers && `through ${rank.carriers}`, rank.host].filter(Boolean).join(", "));
-    second.classList.toggle("fault", rank.silent || rank.waiting_for !== "");
+    second.classList.toggle("fault", rank.silent || rank.stuck);
     drawChart(chart, this.byId.get(rank.id), this.points, this.most, this.period);
   }
 }

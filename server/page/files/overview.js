@@ -31,7 +31,7 @@ export class OtherJobs {
         const [link, waits, rest] = element.children;
         setText(link, job.name);
         link.href = `#/job/${encodeURIComponent(job.name)}`;
-        setText(waits, job.starves ? "waits for data" : job.silent ? "does not report" : job.state === "FAILED" ? "has failed" : job.reads ? "does not wait" : "");
+        setText(waits, job.starves ? "waits for data" : job.silent ? "does not report" : job.state === "FAILED" ? "has failed" : job.paused ? "is paused" : job.reads ? "does not wait" : "");
         setFault(waits, job.starves || job.silent || job.broken);
         setText(rest, progressText(job));
       });

@@ -44,12 +44,12 @@ export function judgeJobs(status, explained) {
 
 function judgeJob(job, explained) {
   const explanation = explained?.explanation ?? null;
-  const ranks = job.sessions.map((session) => judgeRank(session));
-  const waited = Math.max(explanation?.waited ?? 0, ...ranks.map((rank) => (rank.silent ? 0 : rank.waited)));
   const paused = job.paused_by !== "";
+  const ranks = job.sessions.map((session) => judgeRank(session, paused));
+  const waited = Math.max(explanation?.waited ?? 0, ...ranks.map((rank) => (rank.silent ? 0 : rank.waited)));
   const reads = ranks.length > 0 && !paused;
   const silent = reads && ranks.every((rank) => rank.silent); // the numbers are old
-  const stuck = ranks.some((rank) => !rank.silent && rank.waiting_for !== "") || explanation?.limit === "NO_WORKER";
+  const stuck = ranks.some((rank) => !rank.silent && rank.stuck) || explanation?.limit === "NO_WORKER";
   const starves = reads && !silent && (stuck || (waited >= WAITS && explanation?.limit !== "LIMIT_UNKNOWN"));
   const unknown = reads && !starves && (silent || explanation === null || explanation.limit === "LIMIT_UNKNOWN");
   const broken = job.state === "FAILED" || job.next?.state === "FAILED" || explanation?.limit === "FILES";
@@ -61,15 +61,17 @@ function judgeJob(job, explained) {
   return { ...job, explanation, sentence: jobSentence(job, explained), ranks, waited, paused, reads, silent, starves, unknown, broken, badness };
 }
 
-function judgeRank(session) {
+// In a paused job a wait is no fault.
+function judgeRank(session, paused) {
   const waited = session.wait_fraction;
   const silent = Number(session.seconds_since_report) > SILENT_SECONDS;
-  const starves = !silent && (waited >= WAITS || session.waiting_for !== "");
+  const stuck = !paused && session.waiting_for !== "";
+  const starves = !paused && !silent && (waited >= WAITS || stuck);
   const trouble = silent ? `No report for ${duration(Number(session.seconds_since_report))}; the numbers are old.`
     : session.waiting_for || session.note;
   return {
-    ...session, waited, silent, starves, trouble,
-    badness: (silent || session.waiting_for ? 100 : 0) + Math.round(10 * waited),
+    ...session, waited, silent, stuck, starves, trouble,
+    badness: (silent || stuck ? 100 : 0) + Math.round(10 * waited),
   };
 }
 
