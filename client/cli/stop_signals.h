@@ -1,4 +1,4 @@
-// Handles SIGTERM and SIGINT while a command writes files.
+// Handles SIGTERM and SIGINT while a command writes files or reads rows.
 #ifndef PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 #define PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 

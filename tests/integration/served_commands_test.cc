@@ -87,6 +87,18 @@ TEST_F(ServedCommands, DescribeShowsTheEventsAlsoAfterARestartOfTheCoordinator) 
   EXPECT_THAT(Run("describe train --json").out, HasSubstr("\"kind\": \"SUBMITTED\""));
 }
 
+// A session without reports is closed after a minute, which is longer than WaitUntil waits.
+TEST_F(ServedCommands, AStoppedReadClosesItsSession) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const auto read = Start("read.log", {"read", "train", "--epochs", "1000000", "--pace", "10"});
+    ASSERT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("status").out, "1 reader"); }));
+    read->Signal(signal);
+    EXPECT_EQ(read->WaitForExit(), -signal);
+    EXPECT_TRUE(support::WaitUntil([&] { return !absl::StrContains(Run("status").out, "1 reader"); }));
+    EXPECT_THAT(ReadWholeFile(home_.File("read.log")).value_or(""), HasSubstr("penstock read: stopped by SIG"));
+  }
+}
+
 TEST_F(ServedCommands, ASupportFileIsCompleteUnlessAWorkerHangs) {
   const Outcome whole = Run("support whole.tar.zst");
   EXPECT_EQ(whole.code, 0) << whole.err;

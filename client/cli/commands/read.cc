@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,7 @@
 #include "client/cli/output.h"
 #include "client/cli/read_report.h"
 #include "client/cli/state_file.h"
+#include "client/cli/stop_signals.h"
 #include "penstock/client.h"
 #include "pipeline/plan/state.h"
 
@@ -109,7 +112,16 @@ class Read final : public Command {
     if (!opened.ok()) return OpenError(opened.status());
     const std::unique_ptr<Reader> reader = *std::move(opened);
     DigestOfBatches digest;
-    const absl::Status ended = ReadAll(*reader, options.epochs, &measured, &digest);
+    absl::Status ended;
+    {
+      const StopSignals signals("the session is not closed: its rank is free in a minute");
+      const std::stop_callback cancel(signals.token(), [&reader] { reader->Cancel(); });
+      ended = ReadAll(*reader, options.epochs, &measured, &digest);
+    }
+    if (absl::IsCancelled(ended) && StopSignals::Came() != 0) {
+      return absl::CancelledError(absl::StrCat("stopped by ", SignalName(StopSignals::Came()), " after ",
+                                               Count(measured.steps, "step")));
+    }
     if (!ended.ok()) return ended;
     Report(job, *reader, measured, digest_ ? digest.Hex() : "");
     return absl::OkStatus();
