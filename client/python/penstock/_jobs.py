@@ -66,6 +66,8 @@ class Job(_JobSpec):
         limits: Union[messages.Limits, _Fields, None] = None,
         annotations: Union[messages.Annotations, _Fields, None] = None,
         mix: Union[messages.Mix, _Fields, None] = None,
+        caps: Union[messages.Caps, _Fields, None] = None,
+        idle_expiry_seconds: Optional[int] = None,
         **unknown: Any,
     ) -> None:
         if files is not None:
@@ -92,6 +94,8 @@ class Job(_JobSpec):
             "limits": limits,
             "annotations": annotations,
             "mix": mix,
+            "caps": caps,
+            "idle_expiry_seconds": idle_expiry_seconds,
         }
         for field in unknown:
             raise unknown_name("field", field, ["files", *fields], " in a job")
