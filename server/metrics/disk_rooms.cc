@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/runtime/threads.h"
 
@@ -59,6 +60,16 @@ std::vector<DiskRoom> DiskRooms::Last() {
   }
   state_->Start();
   return last;
+}
+
+std::string DiskRooms::LastText() {
+  const std::vector<DiskRoom> rooms = Last();
+  std::string text;
+  for (size_t i = 0; i < rooms.size(); ++i) {
+    absl::StrAppend(&text, state_->folders[i], ": ", rooms[i].free_bytes, " of ", rooms[i].size_bytes,
+                    " bytes are free\n");
+  }
+  return text;
 }
 
 }  // namespace penstock::server

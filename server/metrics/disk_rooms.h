@@ -30,6 +30,8 @@ class DiskRooms {
   // Returns the result of the last complete measurement, in the order of the folders; zeros before the first. Starts
   // another measurement unless one is under way. Does not wait for it.
   std::vector<DiskRoom> Last();
+  // Returns the same as text, a line for each folder: "/data/state: 4096 of 8192 bytes are free".
+  std::string LastText();
 
  private:
   struct State;

@@ -51,6 +51,7 @@
 #include "server/worker/metrics/snapshot.h"
 #include "server/worker/metrics/stage_sums.h"
 #include "server/worker/metrics/worker_metrics.h"
+#include "server/worker/milestones.h"
 #include "server/worker/registration.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "server/worker/stream/session_opening.h"
@@ -129,13 +130,7 @@ struct Worker::Parts {
   Mutex stop_mutex;
   bool stopped ABSL_GUARDED_BY(stop_mutex) = false;
   std::atomic<bool> hung{false};  // a thread does not end
-  Mutex mutex;                    // acquired after stop_mutex
-  CondVar changed;
-  bool ready ABSL_GUARDED_BY(mutex) = false;
-  bool draining ABSL_GUARDED_BY(mutex) = false;
-  bool stopping ABSL_GUARDED_BY(mutex) = false;
-  bool left ABSL_GUARDED_BY(mutex) = false;
-  bool idle ABSL_GUARDED_BY(mutex) = false;
+  Milestones milestones;
 
   uint64_t RingsInUse() const { return local != nullptr ? local->rings_bytes() : 0; }
 
@@ -168,14 +163,7 @@ struct Worker::Parts {
     v1::WorkerLoad loader;
     AddLoaderState(Clock::Real()->Now(), &loader);
     server::AddSupportFile("loader.json", net::MessageToJson(loader), files);
-    std::string room;
-    std::vector<std::string> folders{options.state_dir};
-    if (!options.host.disk_cache.folder.empty()) folders.push_back(options.host.disk_cache.folder);
-    const std::vector<server::DiskRoom> disks = rooms->Last();
-    for (size_t i = 0; i < std::min(folders.size(), disks.size()); ++i) {
-      absl::StrAppend(&room, folders[i], ": ", disks[i].free_bytes, " of ", disks[i].size_bytes, " bytes are free\n");
-    }
-    server::AddSupportFile("disks.txt", std::move(room), files);
+    server::AddSupportFile("disks.txt", rooms->LastText(), files);
   }
 
   WorkerSnapshot Snapshot() {
@@ -188,8 +176,7 @@ struct Worker::Parts {
     snapshot.rings_bytes = RingsInUse();
     snapshot.max_sessions = options.max_sessions;
     snapshot.coordinator_age = Clock::Real()->Now() - std::max(agent->answered(), created);
-    MutexLock lock(&mutex);
-    snapshot.draining = draining;
+    snapshot.draining = milestones.Reached(Milestone::kDraining);
     return snapshot;
   }
 
@@ -219,29 +206,8 @@ struct Worker::Parts {
                             [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
   }
 
-  // Sets a flag and notifies waiting threads.
-  void Set(bool Parts::*flag) {
-    MutexLock lock(&mutex);
-    this->*flag = true;
-    changed.NotifyAll();
-  }
-  // Blocks until the flag is set. Returns false after `deadline`, or if the worker stops, unless `also_stopping`.
-  bool WaitFor(bool Parts::*flag, Nanos deadline, bool also_stopping) {
-    MutexLock lock(&mutex);
-    while (!(this->*flag)) {
-      const Nanos wait = deadline - Clock::Real()->Now();
-      if (wait <= 0 || (stopping && !also_stopping)) return false;
-      changed.WaitFor(&mutex, std::chrono::nanoseconds(wait));
-    }
-    return true;
-  }
-
   void Drain() {
-    {
-      MutexLock lock(&mutex);
-      if (draining || stopping) return;
-      draining = true;
-    }
+    if (!milestones.BeginDraining()) return;
     server::LogInfo({.worker = name}, "draining: serving until {} streams have moved away", acceptor->sessions());
     leaving->Post([this] {
       agent->SetDraining();
@@ -260,7 +226,7 @@ struct Worker::Parts {
   void Leave() {
     if (std::exchange(left_said, true)) return;
     drain_deadline->Cancel();
-    reports->Flush([this] { agent->SayLeaving([this] { Set(&Parts::left); }); });
+    reports->Flush([this] { agent->SayLeaving([this] { milestones.Reach(Milestone::kLeft); }); });
   }
 
   void SetNoSocket(const std::string& why) {
@@ -302,7 +268,7 @@ struct Worker::Parts {
   // without waiting for rows in the making, and a thread that hangs in a system call remains with all its resources.
   void Stop() {
     const Nanos deadline = Clock::Real()->Now() + kStopWait;
-    Set(&Parts::stopping);
+    milestones.Reach(Milestone::kStopping);
     stop_work.request_stop();
     indexes->Stop();  // unblocks the steps below
     reports->Stop();
@@ -313,8 +279,8 @@ struct Worker::Parts {
     acceptor->CloseAll(absl::UnavailableError("this worker stops"));
     running.Shutdown();
     running.server->Wait();
-    acceptor->WhenIdle([this] { Set(&Parts::idle); });
-    const bool quiet = WaitFor(&Parts::idle, deadline, true);
+    acceptor->WhenIdle([this] { milestones.Reach(Milestone::kIdle); });
+    const bool quiet = milestones.WaitFor(Milestone::kIdle, deadline, true);
     if (local != nullptr) local->Stop();
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
@@ -338,7 +304,7 @@ struct Worker::Parts {
                                                                             : !prefetched   ? "the fetching of an index"
                                                                                             : "the opening of a shard");
     }
-    Set(&Parts::left);
+    milestones.Reach(Milestone::kLeft);
   }
 };
 
@@ -481,7 +447,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     self->checks->CopyTo(beat->mutable_findings());
     beat->set_unix_ms(server::UnixMicros() / 1000);
   };
-  hooks.ready = [self] { self->Set(&Parts::ready); };
+  hooks.ready = [self] { self->milestones.Reach(Milestone::kReady); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());
   const auto counted = [self] { return self->host->loader()->Stats().memory_bytes + self->RingsInUse(); };
@@ -503,7 +469,7 @@ std::string Worker::address() const { return parts_->running.address.ToString();
 int Worker::port() const { return parts_->running.address.port; }
 
 bool Worker::WaitUntilReady(std::chrono::nanoseconds timeout) {
-  return parts_->WaitFor(&Parts::ready, Clock::Real()->Now() + timeout.count(), false);
+  return parts_->milestones.WaitFor(Milestone::kReady, Clock::Real()->Now() + timeout.count(), false);
 }
 
 void Worker::CheckAlive(std::function<void(absl::Status)> done) {
@@ -511,21 +477,13 @@ void Worker::CheckAlive(std::function<void(absl::Status)> done) {
 }
 
 void Worker::CheckReady(std::function<void(absl::Status)> done) {
-  bool draining = false;
-  {
-    MutexLock lock(&parts_->mutex);
-    draining = parts_->draining;
-  }
-  if (draining) return done(absl::UnavailableError("the worker is draining"));
+  if (parts_->milestones.Reached(Milestone::kDraining)) return done(absl::UnavailableError("the worker is draining"));
   parts_->agent->CheckRegistered(std::move(done));
 }
 
 void Worker::Drain() { parts_->Drain(); }
 
-void Worker::WaitUntilLeft() {
-  MutexLock lock(&parts_->mutex);
-  while (!parts_->left) parts_->changed.Wait(&parts_->mutex);
-}
+void Worker::WaitUntilLeft() { parts_->milestones.WaitFor(Milestone::kLeft); }
 
 void Worker::Stop() {
   MutexLock lock(&parts_->stop_mutex);
