@@ -119,8 +119,8 @@ class Read final : public Command {
       ended = ReadAll(*reader, options.epochs, &measured, &digest);
     }
     if (absl::IsCancelled(ended) && StopSignals::Came() != 0) {
-      return absl::CancelledError(absl::StrCat("stopped by ", SignalName(StopSignals::Came()), " after ",
-                                               Count(measured.steps, "step")));
+      return absl::CancelledError(
+          absl::StrCat("stopped by ", SignalName(StopSignals::Came()), " after ", Count(measured.steps, "step")));
     }
     if (!ended.ok()) return ended;
     Report(job, *reader, measured, digest_ ? digest.Hex() : "");
