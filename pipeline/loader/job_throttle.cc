@@ -39,8 +39,15 @@ Nanos JobThrottle::MayStartAt(Nanos now, int makers) {
 }
 
 void JobThrottle::Look(Nanos now, bool held) {
+  const bool held_before = held_since_ >= 0, same_look = now == looked_;
+  EndLook(now);
+  looked_ = now;
+  if (held || (same_look && held_before)) held_since_ = now;
+}
+
+void JobThrottle::EndLook(Nanos now) {
   if (held_since_ >= 0) held_ += now - held_since_;
-  held_since_ = held ? now : -1;
+  held_since_ = -1;
 }
 
 }  // namespace penstock::loader

@@ -34,9 +34,11 @@ class JobThrottle {
   void AddMaking(Nanos took) { makers_time_.level -= static_cast<double>(took); }
   void AddRequests(uint64_t count) { requests_.level -= static_cast<double>(count); }
 
-  // Adds the time since the last call to held(), if rows waited during all of it and could not start. `held` is whether
-  // that is so now.
+  // Records whether rows of a session are held at `now`. Call this for each session of the job. The time until the next
+  // look counts as held if rows of any session were held.
   void Look(Nanos now, bool held);
+  // Records that no rows are held from `now` on, until the next look.
+  void EndLook(Nanos now);
   Nanos held() const { return held_; }
 
  private:
@@ -51,7 +53,7 @@ class JobThrottle {
   bool paused_ = false;
   Bucket makers_time_;  // nanoseconds
   Bucket requests_;
-  Nanos held_ = 0, held_since_ = -1;
+  Nanos held_ = 0, held_since_ = -1, looked_ = -1;
 };
 
 }  // namespace penstock::loader

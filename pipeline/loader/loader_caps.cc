@@ -21,7 +21,7 @@ void LoaderCore::PausesChanged() {
     JobThrottle& throttle = session->activity->throttle();
     throttle.SetPaused(session->job->paused());
     if (throttle.limits()) continue;
-    throttle.Look(options_.clock->Now(), false);
+    throttle.EndLook(options_.clock->Now());
     scheduler_.SetHeld(id, false);
   }
   CountLimited();

@@ -190,6 +190,7 @@ std::optional<LoaderCore::Closed> LoaderCore::RemoveRows(uint64_t id, Task quiet
   session->quiet = std::move(quiet);
   *dropped = scheduler_.RemoveSession(id);
   CountLimited();
+  session->activity->throttle().EndLook(options_.clock->Now());  // rows of other sessions count from the next look on
   for (const auto& row : *dropped) holders_ -= row->held_bytes() > 0 ? 1 : 0;
   TrimListed(session.get());
   ++session->calls;

@@ -82,6 +82,24 @@ TEST_F(JobCapsTest, ACappedJobAloneLeavesTheRestIdle) {
   EXPECT_LT(times.memory_seconds + times.storage_seconds + times.unrequested_seconds, 0.1);
 }
 
+TEST_F(JobCapsTest, TimeCountsAsHeldIfRowsOfAnySessionAreHeld) {
+  const MemoryJob capped = MakeJob();
+  HoldingSink &sink = sinks_[0], &idle = sinks_[1];
+  Loader::Session* const session = Open(capped, {.cpu_share = 0.25}, &sink);
+  Open(capped, {.cpu_share = 0.25}, &idle);  // it requests nothing
+  session->Request(RowsOf(0, kRecords, 10));
+  sim_.RunFor(4 * kSecond);
+  EXPECT_NEAR(loader_->Jobs().at(0).held_seconds, 3, 0.2);
+  // A session that has closed holds nothing.
+  session->Close([] {});
+  sessions_.erase(sessions_.begin());
+  sim_.RunFor(100 * kSecond);
+  Loader::Session* const next = Open(capped, {.cpu_share = 0.25}, &sink);
+  next->Request(RowsOf(0, 10, 10));
+  sim_.RunFor(kSecond);
+  EXPECT_NEAR(loader_->Jobs().at(0).held_seconds, 3, 0.3);
+}
+
 TEST_F(JobCapsTest, SessionsOfAJobShareItsCap) {
   const MemoryJob capped = MakeJob();
   HoldingSink &one = sinks_[0], &two = sinks_[1];
