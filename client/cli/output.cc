@@ -34,18 +34,6 @@ std::string Count(uint64_t n, std::string_view noun) {
   return absl::StrCat(Count(n), " ", std::string(noun), n == 1 ? "" : "s");
 }
 
-std::string HumanBytes(uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  if (unit == 0) return absl::StrFormat("%d B", bytes);
-  return absl::StrFormat("%.*f %s", value < 10 ? 1 : 0, value, kUnits[unit]);
-}
-
 std::string HumanSeconds(double seconds) {
   if (seconds < 1) return absl::StrFormat("%.0f ms", seconds * 1000);
   if (seconds < 120) return absl::StrFormat("%.1f s", seconds);

@@ -1,7 +1,6 @@
 #include "net/checks/host_checks.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/human_bytes.h"
 #include "base/open_files.h"
 
 namespace penstock::net {
@@ -42,16 +42,6 @@ v1::Finding Fault(std::string message) {
   return finding;
 }
 
-std::string BytesText(uint64_t bytes) {
-  const char* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
-}
-
 v1::Finding CheckOpenFiles(size_t limit, size_t open) {
   if (limit < kLeastOpenFiles) {
     return Fault(absl::StrCat("at most ", limit, " files may be open, and connections and shards need ",
@@ -77,15 +67,15 @@ GroupLimits GroupLimits::OfThisProcess() { return {AvailableCpus(), AvailableMem
 
 v1::Finding CheckGroupLimits(const GroupLimits& limits, uint64_t needed, uint64_t budget) {
   if (limits.memory.bytes < needed) {
-    const std::string allowed = absl::StrCat(BytesText(limits.memory.bytes), " (", limits.memory.source, ")");
+    const std::string allowed = absl::StrCat(HumanBytes(limits.memory.bytes), " (", limits.memory.source, ")");
     return Fault(budget == 0
-                     ? absl::StrCat("the process may use ", allowed, " of memory and needs ", BytesText(needed),
+                     ? absl::StrCat("the process may use ", allowed, " of memory and needs ", HumanBytes(needed),
                                     ". Raise the limit")
-                     : absl::StrCat("the memory budget of ", BytesText(budget), " and ", BytesText(needed - budget),
+                     : absl::StrCat("the memory budget of ", HumanBytes(budget), " and ", HumanBytes(needed - budget),
                                     " for the rest exceed ", allowed,
                                     ", so the kernel may kill the process. Lower --memory-budget, or raise the limit"));
   }
-  std::string text = absl::StrCat(limits.cpus, limits.cpus == 1 ? " CPU, " : " CPUs, ", BytesText(limits.memory.bytes),
+  std::string text = absl::StrCat(limits.cpus, limits.cpus == 1 ? " CPU, " : " CPUs, ", HumanBytes(limits.memory.bytes),
                                   " of memory (", limits.memory.source, ")");
   if (limits.threads.has_value()) {
     const TaskLimit& threads = *limits.threads;
@@ -110,9 +100,9 @@ v1::Finding CheckSocketBuffers(const std::string& sys) {
     if (!most.has_value()) continue;
     if (*most < kLeastSocketBuffer) {
       absl::StrAppend(&faults, faults.empty() ? "" : ". ", "a connection that ", buffer.what, " rows may buffer only ",
-                      BytesText(*most), ": sysctl -w net.ipv4.", buffer.name, "='", buffer.values, "'");
+                      HumanBytes(*most), ": sysctl -w net.ipv4.", buffer.name, "='", buffer.values, "'");
     }
-    absl::StrAppend(&fine, fine.empty() ? "a connection " : ", and ", buffer.what, " with up to ", BytesText(*most));
+    absl::StrAppend(&fine, fine.empty() ? "a connection " : ", and ", buffer.what, " with up to ", HumanBytes(*most));
   }
   if (!faults.empty()) return Fault(std::move(faults));
   return Fine(fine.empty() ? "the system does not report its limits" : std::move(fine));

@@ -20,9 +20,6 @@ v1::Finding Fault(std::string message);
 inline constexpr char kCertificateCheck[] = "certificate", kTokenCheck[] = "token", kOpenFilesCheck[] = "open files",
                       kLimitsCheck[] = "cgroup limits", kSocketBuffersCheck[] = "socket buffers";
 
-// Returns "1.5 GiB".
-std::string BytesText(uint64_t bytes);
-
 // Finds a limit of open files that is too low for a daemon or a trainer of a large fleet, or that is nearly reached.
 // `open`: the number of open files.
 v1::Finding CheckOpenFiles(size_t limit, size_t open);

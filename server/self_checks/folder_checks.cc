@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/human_bytes.h"
 #include "net/checks/host_checks.h"
 #include "pipeline/storage/files.h"
 #include "server/metrics/disk_rooms.h"
@@ -36,7 +37,7 @@ v1::Finding CheckWritableFolder(const std::string& folder) {
         absl::StrCat(folder, ": ", std::generic_category().message(errno), ". Make it writable for user ", geteuid()));
   }
   const DiskRoom room = RoomAt(folder);
-  const std::string free = absl::StrCat(net::BytesText(room.free_bytes), " of ", net::BytesText(room.size_bytes));
+  const std::string free = absl::StrCat(HumanBytes(room.free_bytes), " of ", HumanBytes(room.size_bytes));
   if (room.size_bytes > 0 && room.free_bytes < kLeastRoom) {
     return net::Fault(absl::StrCat(folder, ": only ", free, " are free. Make room on its disk"));
   }

@@ -66,7 +66,7 @@ TEST(HostChecks, SmallSocketBuffersAreAFaultWithTheSettings) {
   const v1::Finding finding = CheckSocketBuffers(sys.path());
   EXPECT_TRUE(finding.fault());
   EXPECT_EQ(finding.message(),
-            "a connection that sends rows may buffer only 64.0 KiB: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
+            "a connection that sends rows may buffer only 64 KiB: sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
 }
 
 }  // namespace
