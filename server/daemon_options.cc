@@ -1,14 +1,18 @@
 #include "server/daemon_options.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <cstdlib>
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "config/flags.h"
 #include "pipeline/storage/files.h"
 
@@ -345,6 +349,19 @@ config::ProgramText DaemonProgramText(const std::string& version) {
   };
   program.see_also = {"penstock(1)"};
   return program;
+}
+
+std::string ConfigurationForSupport(const DaemonOptions& options) {
+  v1::DaemonConfig config = options.config;
+  config.clear_data_root();
+  for (const sources::DataRoot& root : options.roots) {
+    v1::DataRootConfig* const shown = config.add_data_root();
+    shown->set_name(root.name);
+    shown->set_path(absl::StrContains(root.path, "://") ? UrlForShow(root.path) : root.path);
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  return text;
 }
 
 }  // namespace penstock::server

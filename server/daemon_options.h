@@ -30,6 +30,10 @@ struct DaemonOptions {
 absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments,
                                                      const MemoryLimit& memory = AvailableMemory());
 
+// Returns the settings in use as text, without secrets, for support files: it has the paths of key files, not their
+// contents, and URLs without passwords and signatures.
+std::string ConfigurationForSupport(const DaemonOptions& options);
+
 // Returns the help text of one role ("worker"), or of all ("").
 std::string DaemonHelp(const std::string& role);
 

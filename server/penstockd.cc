@@ -26,6 +26,7 @@
 #include "net/access/access_list.h"
 #include "net/access/token.h"
 #include "net/grpc_log.h"
+#include "net/resolver.h"
 #include "net/tls/client_security.h"
 #include "net/tls/live_certificates.h"
 #include "pipeline/storage/files.h"
@@ -38,7 +39,6 @@
 #include "server/common/rpc_roles.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
-#include "server/common/support_files.h"
 #include "server/coordinator/service/coordinator.h"
 #include "server/daemon_http.h"
 #include "server/daemon_options.h"
@@ -180,18 +180,6 @@ RpcRule Audited(RpcRule rule, const Shared& shared) {
   return shared.audit == nullptr ? rule : shared.audit->Audited(std::move(rule));
 }
 
-// Returns the settings in use, for support files.
-std::string ConfigurationOf(const DaemonOptions& options) {
-  v1::DaemonConfig config = options.config;
-  config.clear_data_root();
-  for (const sources::DataRoot& root : options.roots) {
-    v1::DataRootConfig* const shown = config.add_data_root();
-    shown->set_name(root.name);
-    shown->set_path(root.path);
-  }
-  return ConfigurationForSupport(config);
-}
-
 coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const Shared& shared,
                                                      Ending* ending) {
   coordinator::CoordinatorOptions out;
@@ -204,7 +192,7 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   }
   out.rule = Audited(std::move(rule), shared);
   out.limits = PeerLimitsOf(options.config.limits());
-  out.configuration = ConfigurationOf(options);
+  out.configuration = ConfigurationForSupport(options);
   out.tokens = shared.access != nullptr;
   out.ticket_hours = options.config.coordinator_settings().ticket_hours();
   out.listen = options.config.listen();
@@ -255,7 +243,7 @@ absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& optio
   out.tickets = std::make_shared<TicketGate>(shared.access != nullptr);
   out.rule = Audited(Both(CertificateRuleOf(options.config.tls(), shared), RequireTicket(out.tickets)), shared);
   out.limits = PeerLimitsOf(options.config.limits());
-  out.configuration = ConfigurationOf(options);
+  out.configuration = ConfigurationForSupport(options);
   out.tokens = shared.access != nullptr;
   out.token = shared.token;
   out.insecure = options.config.insecure();
@@ -499,6 +487,7 @@ int main(int argc, char** argv) {
   penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::server::BlockSignals();  // before anything starts a thread
   penstock::net::QuietGrpcLog();
+  penstock::net::UseHostResolver();
   const int code = penstock::server::Main(std::vector<std::string>(argv + 1, argv + argc));
   // Static objects stay: a thread that hung in storage may continue now, and would use destroyed ones.
   std::fflush(nullptr);

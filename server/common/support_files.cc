@@ -1,13 +1,9 @@
 #include "server/common/support_files.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_facts.h"
-#include "base/url.h"
 #include "server/common/recent_log.h"
 
 namespace penstock::server {
@@ -27,16 +23,6 @@ void AddProcessFiles(const std::string& configuration, SupportFiles* out) {
   AddSupportFile("log.txt", RecentLog::OfProcess()->Text(), out);
   AddSupportFile("configuration.txt", configuration, out);
   AddSupportFile("host.txt", HostFacts(), out);
-}
-
-std::string ConfigurationForSupport(const v1::DaemonConfig& config) {
-  v1::DaemonConfig shown = config;
-  for (v1::DataRootConfig& root : *shown.mutable_data_root()) {
-    if (absl::StrContains(root.path(), "://")) root.set_path(UrlForShow(root.path()));
-  }
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(shown, &text);
-  return text;
 }
 
 }  // namespace penstock::server

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "google/protobuf/repeated_ptr_field.h"
-#include "penstock/v1/config.pb.h"
 #include "penstock/v1/support.pb.h"
 
 namespace penstock::server {
@@ -20,10 +19,6 @@ constexpr size_t kMostSupportFileBytes = size_t{2} << 20;
 void AddSupportFile(std::string_view name, std::string content, SupportFiles* out);
 // Adds the recent log lines, the configuration and the host's facts. Does not read disks.
 void AddProcessFiles(const std::string& configuration, SupportFiles* out);
-
-// Returns the configuration as text, without secrets: it has the paths of key files, not their contents, and URLs
-// without passwords and signatures.
-std::string ConfigurationForSupport(const v1::DaemonConfig& config);
 
 }  // namespace penstock::server
 
