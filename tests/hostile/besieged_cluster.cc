@@ -117,7 +117,8 @@ uint16_t BesiegedCluster::coordinator_port() const { return PortOf(processes_->a
 uint16_t BesiegedCluster::worker_port() { return PortOf(Status().workers(0).address()); }
 
 void BesiegedCluster::Besiege(const std::string& attack_name,
-                              const std::function<void(const std::atomic<bool>& over)>& attack) {
+                              const std::function<void(const std::atomic<bool>& over)>& attack,
+                              const std::vector<std::string>& named_by) {
   std::atomic<bool> over{false};
   std::thread attacker([&] { attack(over); });
 
@@ -147,6 +148,7 @@ void BesiegedCluster::Besiege(const std::string& attack_name,
   if (security_ == Security::kRoles) plan.connect.token_file = folder_.File("alice.token");
   plan.after_step = [](uint64_t) { std::this_thread::sleep_for(kStep); };
   const support::ReadResult read = support::ReadThrough(processes_->address(), plan);
+  for (const std::string& daemon : named_by) ExpectNamed(daemon, "limit");
   over = true;
   attacker.join();
   prober.join();

@@ -43,8 +43,10 @@ class BesiegedCluster {
 
   // Runs `attack` until an honest trainer has read all its steps. `attack` must return soon after `over` is true.
   // Expects that the trainer gets the rows of an undisturbed run without a long wait, that health checks are answered,
-  // and that the daemons stay in their memory. Prints the longest waits under the name `attack_name`.
-  void Besiege(const std::string& attack_name, const std::function<void(const std::atomic<bool>& over)>& attack);
+  // and that the daemons stay in their memory. Prints the longest waits under the name `attack_name`. The attack
+  // goes on until the daemons `named_by` ("coordinator", "worker") name the attacker as rejected by a limit.
+  void Besiege(const std::string& attack_name, const std::function<void(const std::atomic<bool>& over)>& attack,
+               const std::vector<std::string>& named_by = {});
   // Waits until the coordinator's status, or that of its worker, names the attacker as rejected for this reason.
   void ExpectNamed(const std::string& by, const std::string& reason);
 
