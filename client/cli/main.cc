@@ -16,6 +16,7 @@
 #include "client/cli/output.h"
 #include "client/cli/stop_signals.h"
 #include "net/grpc_log.h"
+#include "net/resolver.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock::cli {
@@ -95,5 +96,6 @@ int main(int argc, char** argv) {
   penstock::IgnoreFileSizeSignal();
   penstock::KeepFreedMemory(size_t{64} << 20);  // received rows that wait to be copied are about 32 MiB
   penstock::net::QuietGrpcLog();
+  penstock::net::UseHostResolver();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

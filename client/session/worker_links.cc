@@ -42,7 +42,9 @@ void WorkerLinks::Open(const OpenStream& open, const std::string& session_id) {
     return ticket->bytes;
   };
   link.link = WorkerLink::Open(open.stream, worker, transport_, events_);
-  link.answer_by = strand_->clock()->Now() + kAnswerWithin;
+  link.worker = open.worker;
+  const auto patience = patience_.find(open.worker);
+  link.answer_by = strand_->clock()->Now() + (patience == patience_.end() ? kAnswerWithin : patience->second);
   link.link->Send(message);
 }
 
@@ -120,10 +122,13 @@ Nanos WorkerLinks::BreakSilent(Nanos now) {
     if (link.answer_by == INT64_MAX) continue;
     if (link.link->heard()) {
       link.answer_by = INT64_MAX;
+      patience_.erase(link.worker);
     } else if (now < link.answer_by) {
       next = std::min(next, link.answer_by);
     } else {
       link.answer_by = INT64_MAX;
+      Nanos& patience = patience_.try_emplace(link.worker, kAnswerWithin).first->second;
+      patience = std::min(2 * patience, kLongestAnswer);
       link.link->Cancel();
       window_->StreamBroken(
           number,

@@ -19,9 +19,11 @@ namespace penstock::client {
 // For tasks of the strand only.
 class WorkerLinks {
  public:
-  // A worker that was connected to and sends nothing for this long counts as broken: the address drops packets, or
-  // another program listens there.
+  // A stream counts as broken if the worker sends nothing for this long: the address drops packets, or another program
+  // listens there. Each further stream to the worker waits twice as long as the one before, up to the second limit: a
+  // new stream resolves the worker's name again, which takes seconds if a DNS server is down.
   static constexpr Nanos kAnswerWithin = 3 * kSecond;
+  static constexpr Nanos kLongestAnswer = 48 * kSecond;
 
   // `first` is the first message of each stream, without the session's id. `strand` and `transport` must outlive this
   // object.
@@ -53,6 +55,7 @@ class WorkerLinks {
  private:
   struct Link {
     std::shared_ptr<WorkerLink> link;
+    std::string worker;  // id
     Nanos answer_by = 0;
   };
   // Shared with the carriers, whose threads read it.
@@ -69,6 +72,8 @@ class WorkerLinks {
   const std::shared_ptr<LinkEvents> events_;
   const std::shared_ptr<Ticket> ticket_ = std::make_shared<Ticket>();
   std::unordered_map<uint64_t, Link> links_ ABSL_GUARDED_BY(strand_);
+  // By id: workers that did not answer, and the time that the next stream has.
+  std::unordered_map<std::string, Nanos> patience_ ABSL_GUARDED_BY(strand_);
 };
 
 }  // namespace penstock::client

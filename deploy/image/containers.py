@@ -136,8 +136,10 @@ class Host:
     def __enter__(self) -> "Host":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, error, *_) -> None:
         for container in self.containers:
+            if error is not None:
+                print(f"-- the end of the log of {container.name}:\n{container.log.read_text()[-4000:]}", file=sys.stderr)
             container.close()
         for name in self.networks:
             run("ip", "netns", "delete", name)
