@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "net/address.h"
 #include "net/message_json.h"
+#include "net/tls/handshake_fault.h"
 #include "net/tls/live_certificates.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/explain.pb.h"
@@ -69,7 +70,7 @@ std::string_view RoleOf(const DaemonParts& parts) {
 std::optional<CertificateState> StateOf(const net::LiveCertificates* certificates) {
   if (certificates == nullptr) return std::nullopt;
   return CertificateState{static_cast<double>(absl::ToUnixSeconds(certificates->current()->expires)),
-                          !certificates->fault().ok()};
+                          !certificates->fault().ok(), net::FailedHandshakes()};
 }
 
 // The metrics of the process and of its parts.

@@ -1,5 +1,6 @@
 #include "net/tls/handshake_fault.h"
 
+#include <atomic>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -8,6 +9,8 @@
 
 namespace penstock::net {
 namespace {
+
+std::atomic<uint64_t> failed_handshakes{0};
 
 std::string OfPlaintextClient(absl::string_view text) {
   if (!absl::StrContains(text, "Socket closed")) return "";
@@ -64,5 +67,9 @@ std::string ExplainHandshakeLog(std::string_view line) {
   }
   return "the other side speaks another protocol, or ended the connection";
 }
+
+void CountFailedHandshake() { failed_handshakes.fetch_add(1, std::memory_order_relaxed); }
+
+uint64_t FailedHandshakes() { return failed_handshakes.load(std::memory_order_relaxed); }
 
 }  // namespace penstock::net

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_NET_TLS_HANDSHAKE_FAULT_H_
 #define PENSTOCK_NET_TLS_HANDSHAKE_FAULT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ absl::Status ExplainHandshake(absl::Status error, const ClientSecurity& security
 // Returns what a line of gRPC's log about a failed handshake means, for the log of a process that serves TLS. Returns
 // "" for other lines.
 std::string ExplainHandshakeLog(std::string_view line);
+
+// Count the handshakes that failed at the ports of this process. Thread-safe.
+void CountFailedHandshake();
+uint64_t FailedHandshakes();
 
 }  // namespace penstock::net
 

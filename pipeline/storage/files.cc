@@ -87,6 +87,11 @@ ObjectCounts CountsOfObjects() {
   return objects == nullptr ? ObjectCounts() : objects->counts();
 }
 
+std::vector<ObjectSchemeCounts> SchemeCountsOfObjects() {
+  const ObjectStorage* const objects = objects_made.load();
+  return objects == nullptr ? std::vector<ObjectSchemeCounts>() : objects->scheme_counts();
+}
+
 int64_t CredentialsEndOfObjects() {
   const ObjectStorage* const objects = objects_made.load();
   return objects == nullptr ? 0 : objects->credentials_end();

@@ -21,6 +21,8 @@ Storage* AnyFiles();
 ObjectStorage* Objects();
 // Returns the request counts of Objects(). Does not create it.
 ObjectCounts CountsOfObjects();
+// Returns scheme_counts() of Objects(), or nothing without it.
+std::vector<ObjectSchemeCounts> SchemeCountsOfObjects();
 // Returns credentials_end() of Objects(), or 0 without it.
 int64_t CredentialsEndOfObjects();
 

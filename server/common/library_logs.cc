@@ -51,6 +51,7 @@ void SayOfGrpc(net::GrpcLogLevel level, const char* file, int line, const char* 
                                                       : spdlog::level::debug;
   const std::string handshake = net::ExplainHandshakeLog(text);
   if (handshake.empty()) return spdlog::log(as, "gRPC, {}:{}: {}", file, line, text);
+  net::CountFailedHandshake();
   LogHandshake(handshake);
 }
 

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/host_key.h"
 #include "net/call_token.h"
+#include "net/tls/handshake_fault.h"
 
 namespace penstock::server {
 namespace {
@@ -93,6 +94,7 @@ void HttpConnection::Begin() {
   EndBy(since_ + shared_->limits.head);
   if (!wire_.tls()) return ReadHead();
   wire_.Handshake([self = shared_from_this()](const error_code& error) {
+    if (error) net::CountFailedHandshake();
     if (self->closed_) return;
     if (error) return self->Close();
     self->ReadHead();

@@ -29,6 +29,7 @@ enum class Metric : uint8_t {
   kProcessOpenFilesLimit,
   kTlsCertificateExpires,
   kTlsFilesFault,
+  kTlsFailedHandshakes,
   kTokensFileFault,
   // The coordinator: workers.
   kWorkers,
@@ -121,8 +122,9 @@ enum class Metric : uint8_t {
   kWorkerReadsInFlight,
   kWorkerQueuedCalls,
   kWorkerObjectRequests,
-  kWorkerObjectRetries,
+  kWorkerObjectSeconds,
   kWorkerObjectReadBytes,
+  kWorkerCredentialsExpire,
   kWorkerRemoteRequests,
   kWorkerRemoteHedges,
   kWorkerRemoteReadBytes,

@@ -102,6 +102,7 @@ void AddProcess(const ProcessUse& use, std::string_view role, MetricSet* out) {
 void AddCertificate(const CertificateState& certificate, MetricSet* out) {
   out->Add(Metric::kTlsCertificateExpires, certificate.expires);
   out->Add(Metric::kTlsFilesFault, certificate.files_fault ? 1.0 : 0.0);
+  out->Add(Metric::kTlsFailedHandshakes, certificate.failed_handshakes);
 }
 
 void AddTokensFile(bool fault, MetricSet* out) { out->Add(Metric::kTokensFileFault, fault ? 1.0 : 0.0); }

@@ -26,6 +26,7 @@ struct ProcessUse {
 struct CertificateState {
   double expires = 0;        // seconds since 1970
   bool files_fault = false;  // the files have changed, or the certificate has expired, and new files are not in use
+  uint64_t failed_handshakes = 0;
 };
 
 // Reads /proc and the control groups, which takes about a millisecond.

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -12,7 +13,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
+#include "client/cli/http_probe.h"
+#include "net/address.h"
+#include "net/tls/certificates.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
@@ -72,6 +77,12 @@ class TlsClusterTest : public ::testing::Test {
     plan.connect.tls_cert = File("trainer", "cert");
     plan.connect.tls_key = File("trainer", "key");
     return plan;
+  }
+  static std::string HttpAddress(const support::ProcessCluster& cluster) {
+    const std::string logs = cluster.Logs(), listens = "HTTPS listens on ";
+    EXPECT_THAT(logs, HasSubstr(listens));
+    const std::string address = logs.substr(logs.find(listens) + listens.size());
+    return address.substr(0, address.find('\n'));
   }
   // Returns the digest of `steps` steps without TLS.
   std::string PlainDigest(size_t steps) {
@@ -157,10 +168,7 @@ TEST_F(TlsClusterTest, HealthChecksByHttpsNeedNoClientCertificate) {
   support::ProcessClusterOptions options = Options(0);
   options.coordinator_flags.insert(options.coordinator_flags.end(), {"--http", "127.0.0.1:0"});
   support::ProcessCluster cluster(options, dataset_.roots);
-  const std::string logs = cluster.Logs(), listens = "HTTPS listens on ";
-  ASSERT_NE(logs.find(listens), std::string::npos) << logs;
-  std::string address = logs.substr(logs.find(listens) + listens.size());
-  address.resize(address.find('\n'));
+  const std::string address = HttpAddress(cluster);
   const auto health = [&](const std::string& flags) {
     const int status = std::system(
         absl::StrCat("'", PENSTOCK, "' health ", address, " ", flags, " >'", folder_.File("health"), "' 2>&1").c_str());
@@ -220,7 +228,9 @@ TEST_F(TlsClusterTest, AFaultInChangedFilesIsLoggedAndTheOldOnesServe) {
 }
 
 TEST_F(TlsClusterTest, EachSideWithoutTlsIsToldWhatIsMissing) {
-  support::ProcessCluster cluster(Options(1), dataset_.roots);
+  support::ProcessClusterOptions options = Options(1);
+  options.coordinator_flags.insert(options.coordinator_flags.end(), {"--http", "127.0.0.1:0"});
+  support::ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   support::ReadPlan plan = Plan();
   plan.connect.tls_cert = plan.connect.tls_key = "";
@@ -232,6 +242,14 @@ TEST_F(TlsClusterTest, EachSideWithoutTlsIsToldWhatIsMissing) {
   EXPECT_TRUE(support::WaitUntil([&] {
     return absl::StrContains(cluster.Logs(), "a TLS handshake failed: the other side speaks plaintext");
   })) << cluster.Logs();
+  const auto certificates =
+      net::ReadCertificates({File("trainer", "cert"), File("trainer", "key"), File("trainer", "ca")}, absl::Now());
+  ASSERT_TRUE(certificates.ok()) << certificates.status();
+  const cli::ProbeTls tls{*certificates, "localhost"};
+  const auto metrics =
+      cli::ProbeHttp(*net::ParseAddress(HttpAddress(cluster)), "/metrics", std::chrono::seconds(20), &tls);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_THAT(metrics->body, ::testing::ContainsRegex("\npenstock_tls_failed_handshakes_total [1-9]"));
 }
 
 class TlsStartTest : public TlsClusterTest {

@@ -103,6 +103,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
         request->when_silent = [self, host = HostOf(request->url)](Nanos silent) { self->Silent(host, silent); };
       }
       self->storage_->requests_.fetch_add(1, std::memory_order_relaxed);
+      self->sent_at_ = self->storage_->options_.clock->Now() + pause;
       self->storage_->http_->Send(
           *std::move(request), self->options_,
           [self](absl::StatusOr<HttpResponse> response) { self->Answered(std::move(response)); }, pause);
@@ -126,6 +127,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     if (!checked.ok()) {
       return Failed({checked, absl::IsUnavailable(checked) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
+    Count(RequestOutcome::kOk);
     if (reported_) options_.file_errors->Recovered(ToString(name_));
     std::move(done_)(*std::move(response));
   }
@@ -136,12 +138,20 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     reported_ = true;
   }
 
+  void Count(RequestOutcome outcome) {
+    const Nanos took = sent_at_ == 0 ? 0 : std::max<Nanos>(0, storage_->options_.clock->Now() - sent_at_);
+    storage_->request_counts_[static_cast<size_t>(name_.scheme)].Count(outcome, took);
+    sent_at_ = 0;
+  }
+
   void Failed(const ObjectError& error) {
     const Nanos pause = std::max(error.after, Drawn(std::min(kLongestPause, storage_->options_.pause << tries_)));
     const Nanos until_then = storage_->options_.clock->Now() + pause - begun_;
     const bool in_time = until_then < kPatience;
     const bool stopped = options_.stop.stop_requested();
-    if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
+    const bool renewed = error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals;
+    if (!absl::IsCancelled(error.status)) Count(renewed ? RequestOutcome::kRenewed : OutcomeOf(error));
+    if (renewed) return Again(0);
     if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
       if (options_.file_errors != nullptr && until_then >= kPassing) {
         options_.file_errors->Failed(ToString(name_), error.status, "the read is retried");
@@ -166,6 +176,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
   const Check check_;
   CallDone<HttpResponse> done_;
   const Nanos begun_;
+  Nanos sent_at_ = 0;  // of the current try; 0: it was not sent
   int tries_ = 0, renewals_ = 0;
   bool reported_ = false;  // its errors were recorded
 };
@@ -269,6 +280,19 @@ void ObjectStorage::Ask(const ObjectName& name, const CallOptions& options, Make
 ObjectCounts ObjectStorage::counts() const {
   const uint64_t hedges = http_->hedges();
   return {requests_.load() + hedges, again_.load(), hedges, bytes_.load()};
+}
+
+std::vector<ObjectSchemeCounts> ObjectStorage::scheme_counts() const {
+  const std::vector<std::string> names = ObjectSchemes();
+  std::vector<ObjectSchemeCounts> all;
+  for (size_t scheme = 0; scheme < kObjectSchemes; ++scheme) {
+    const RequestCounts::Sums requests = request_counts_[scheme].Get();
+    if (std::all_of(requests.outcomes.begin(), requests.outcomes.end(), [](uint64_t count) { return count == 0; })) {
+      continue;
+    }
+    all.push_back({names[scheme], requests, services_[scheme]->credentials_end()});
+  }
+  return all;
 }
 
 int64_t ObjectStorage::credentials_end() const {

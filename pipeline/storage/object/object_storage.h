@@ -18,6 +18,7 @@
 #include "pipeline/storage/object/common/object_name.h"
 #include "pipeline/storage/object/common/object_service.h"
 #include "pipeline/storage/object/common/object_uploads.h"
+#include "pipeline/storage/object/common/request_counts.h"
 #include "pipeline/storage/object/gcs/gcs_dialect.h"
 #include "pipeline/storage/object/s3/s3_dialect.h"
 #include "pipeline/storage/storage.h"
@@ -30,6 +31,13 @@ struct ObjectCounts {
   uint64_t again = 0;     // retries
   uint64_t hedges = 0;    // second requests because the first was late
   uint64_t bytes = 0;     // bytes of objects
+};
+
+// One scheme of a storage.
+struct ObjectSchemeCounts {
+  std::string scheme;
+  RequestCounts::Sums requests;  // with retries, without hedges
+  int64_t credentials_end = 0;   // end of the credentials in use, in seconds since 1970; 0: none of them ends
 };
 
 // Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Renewed keys allow
@@ -92,6 +100,8 @@ class ObjectStorage final : public Storage {
   void Ask(const ObjectName& name, const CallOptions& options, Make make, Check check, CallDone<HttpResponse> done);
 
   ObjectCounts counts() const;
+  // Returns the schemes that had a request.
+  std::vector<ObjectSchemeCounts> scheme_counts() const;
   // Returns the earliest end of the credentials in use, in seconds since 1970. 0: none of them ends.
   int64_t credentials_end() const;
 
@@ -111,6 +121,7 @@ class ObjectStorage final : public Storage {
 
   const Options options_;
   std::atomic<uint64_t> requests_{0}, again_{0}, bytes_{0};
+  std::array<RequestCounts, kObjectSchemes> request_counts_;             // by scheme
   std::array<std::unique_ptr<ObjectService>, kObjectSchemes> services_;  // by scheme
   std::unique_ptr<HttpClient> http_;  // destroyed first: ends the requests that use the others
 };

@@ -35,8 +35,7 @@ void AddStreams(const SentCounts::Sums& sent, StreamCounts* out) {
 }
 
 void AddStorage(const storage::ObjectCounts& objects, const ShardIndexes::Counts& indexes, WorkerSnapshot* out) {
-  out->object_requests = objects.requests;
-  out->object_retries = objects.again;
+  out->objects = storage::SchemeCountsOfObjects();
   out->object_bytes = objects.bytes;
   out->indexes_from_sidecars = indexes.sidecar;
   out->indexes_from_coordinator = indexes.coordinator;

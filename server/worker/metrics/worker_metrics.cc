@@ -78,6 +78,21 @@ void AddMemory(const WorkerSnapshot& snapshot, MetricSet* out) {
   AddCache("records_on_disk", stats.disk_cache, out);
 }
 
+void AddObjects(const WorkerSnapshot& snapshot, MetricSet* out) {
+  out->Add(Metric::kWorkerObjectReadBytes, snapshot.object_bytes);
+  for (const storage::ObjectSchemeCounts& counts : snapshot.objects) {
+    for (size_t i = 0; i < storage::kRequestOutcomes; ++i) {
+      if (counts.requests.outcomes[i] == 0) continue;
+      out->Add(Metric::kWorkerObjectRequests, counts.requests.outcomes[i],
+               {counts.scheme, NameOf(static_cast<storage::RequestOutcome>(i))});
+    }
+    out->Add(Metric::kWorkerObjectSeconds, counts.requests.seconds, {counts.scheme});
+    if (counts.credentials_end != 0) {
+      out->Add(Metric::kWorkerCredentialsExpire, static_cast<double>(counts.credentials_end), {counts.scheme});
+    }
+  }
+}
+
 void AddStorage(const WorkerSnapshot& snapshot, MetricSet* out) {
   const loader::LoaderStats& stats = snapshot.loader;
   out->Add(Metric::kWorkerReadBytes, stats.bytes_read);
@@ -85,9 +100,7 @@ void AddStorage(const WorkerSnapshot& snapshot, MetricSet* out) {
   out->Add(Metric::kWorkerStorageSeconds, stats.storage_seconds);
   out->Add(Metric::kWorkerReadsInFlight, stats.reads_in_flight);
   out->Add(Metric::kWorkerQueuedCalls, snapshot.queued_calls);
-  out->Add(Metric::kWorkerObjectRequests, snapshot.object_requests);
-  out->Add(Metric::kWorkerObjectRetries, snapshot.object_retries);
-  out->Add(Metric::kWorkerObjectReadBytes, snapshot.object_bytes);
+  AddObjects(snapshot, out);
   out->Add(Metric::kWorkerRemoteRequests, stats.remote_requests);
   out->Add(Metric::kWorkerRemoteHedges, stats.remote_hedges);
   out->Add(Metric::kWorkerRemoteReadBytes, stats.remote_bytes);
@@ -111,14 +124,14 @@ void AddStreams(const WorkerSnapshot& snapshot, MetricSet* out) {
   out->Add(Metric::kWorkerSessionsLimit, snapshot.max_sessions);
   out->Add(Metric::kWorkerStreams, streams.shared_memory_streams, {"shared_memory"});
   out->Add(Metric::kWorkerStreams, streams.grpc_streams, {"grpc"});
-  out->Add(Metric::kWorkerStreams, streams.other_streams, {"other"});
+  if (streams.other_streams != 0) out->Add(Metric::kWorkerStreams, streams.other_streams, {"other"});
   out->Add(Metric::kWorkerConnections, streams.connections);
   out->Add(Metric::kWorkerSentRows, streams.granted_rows, {"grant"});
   out->Add(Metric::kWorkerSentRows, streams.fetched_rows, {"fetch"});
   out->Add(Metric::kWorkerSentBytes, streams.shared_memory_bytes, {"shared_memory"});
   out->Add(Metric::kWorkerSentBytes, streams.grpc_bytes, {"grpc"});
   out->Add(Metric::kWorkerSentBytes, streams.zstd_bytes, {"grpc_zstd"});
-  out->Add(Metric::kWorkerSentBytes, streams.other_bytes, {"other"});
+  if (streams.other_bytes != 0) out->Add(Metric::kWorkerSentBytes, streams.other_bytes, {"other"});
   out->Add(Metric::kWorkerCompressedRowBytes, streams.compressed_row_bytes);
   // Each series counts 100 times in a fleet, so a reason has one only once it has occurred.
   for (size_t i = 0; i < streams.rejections.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/loader_stats.h"
+#include "pipeline/storage/object/object_storage.h"
 #include "server/metrics/metric_set.h"
 #include "server/peers/rejections.h"
 #include "server/worker/metrics/stage_sums.h"
@@ -52,8 +53,9 @@ struct WorkerSnapshot {
   uint64_t tuning_changes = 0;
   uint64_t memory_budget_bytes = 0, rings_bytes = 0;
   uint64_t busy_read_threads = 0, queued_calls = 0;
-  // Requests of this process to object storage; retries are some of them.
-  uint64_t object_requests = 0, object_retries = 0, object_bytes = 0;
+  // Of this process: its requests to object storage, and the bytes of objects.
+  std::vector<storage::ObjectSchemeCounts> objects;
+  uint64_t object_bytes = 0;
   uint64_t indexes_from_sidecars = 0, indexes_from_coordinator = 0, indexes_built = 0;
   uint64_t failing_files = 0;
   std::vector<FolderRoom> folders;

@@ -127,12 +127,13 @@ TEST(ProcessMetrics, HaveEachMetricOfAProcess) {
   use.throttling = CpuThrottling{100, 3, 1.5};
   MetricSet metrics;
   AddProcess(use, "worker", &metrics);
-  AddCertificate({.expires = 2e9, .files_fault = true}, &metrics);
+  AddCertificate({.expires = 2e9, .files_fault = true, .failed_handshakes = 7}, &metrics);
   AddTokensFile(true, &metrics);
   const MetricsText text(std::move(metrics).TakeText());
   ExpectAllOf(MetricOwner::kEvery, text);
   EXPECT_EQ(text.Value("penstock_tls_certificate_expires_timestamp_seconds"), 2e9);
   EXPECT_EQ(text.Value("penstock_tls_files_fault"), 1);
+  EXPECT_EQ(text.Value("penstock_tls_failed_handshakes_total"), 7);
   EXPECT_EQ(text.Value("penstock_tokens_file_fault"), 1);
   EXPECT_EQ(text.Value(absl::StrCat("penstock_build_info{version=\"", std::string(Version()), "\",role=\"worker\"}")),
             1);

@@ -50,10 +50,20 @@ class CloudsTest : public testing::TestWithParam<const char*> {
     return bytes;
   }
 
+  static uint64_t CountOf(const ObjectStorage& storage, RequestOutcome outcome) {
+    uint64_t count = 0;
+    for (const ObjectSchemeCounts& counts : storage.scheme_counts()) {
+      count += counts.requests.outcomes[static_cast<size_t>(outcome)];
+    }
+    return count;
+  }
+
   std::string key_;
   support::FakeClouds clouds_;
   std::atomic<int> given_{0};
+  std::atomic<bool> tokens_refuse_{false};
   support::HttpServer tokens_{[this](const support::ServedRequest&) {
+    if (tokens_refuse_) return support::ServedAnswer{.status = 403, .body = "{\"error\": \"no such account\"}"};
     return support::ServedAnswer{
         .body = absl::StrCat("{\"access_token\": \"hunter", ++given_, "\", \"expires_in\": 3600}")};
   }};
@@ -126,6 +136,8 @@ TEST_P(CloudsTest, TransientErrorsAreRetried) {
     ObjectStorage storage(Options());
     EXPECT_EQ(ReadAll(&storage, Name("a")).value(), "0123456789") << status;
     EXPECT_EQ(storage.counts().again, 2u);
+    EXPECT_EQ(CountOf(storage, RequestOutcome::kUnavailable), 2u);
+    EXPECT_EQ(CountOf(storage, RequestOutcome::kOk), storage.counts().requests - 2);
   }
 }
 
@@ -151,6 +163,27 @@ TEST_P(CloudsTest, ARejectedTokenIsFetchedAgain) {
   over = true;
   EXPECT_EQ(ReadAll(&storage, Name("a")).value(), "0123456789");
   EXPECT_EQ(given_.load(), 2);
+  EXPECT_EQ(CountOf(storage, RequestOutcome::kRenewed), 1u);
+}
+
+TEST_P(CloudsTest, TheEndOfTheTokenInUseIsKnown) {
+  clouds_.Put("bucket", "a", "0123456789");
+  ObjectStorage storage(Options());
+  EXPECT_TRUE(storage.scheme_counts().empty()) << "no request yet";
+  EXPECT_TRUE(ReadAll(&storage, Name("a")).ok());
+  ASSERT_EQ(storage.scheme_counts().size(), 1u);
+  const ObjectSchemeCounts counts = storage.scheme_counts()[0];
+  EXPECT_EQ(counts.scheme, IsGoogle() ? "gs" : "az");
+  EXPECT_EQ(counts.credentials_end, kCloudsToday + 3600);
+  EXPECT_GT(counts.requests.seconds, 0);
+}
+
+TEST_P(CloudsTest, RequestsWithoutATokenAreDenied) {
+  tokens_refuse_ = true;
+  ObjectStorage storage(Options());
+  EXPECT_TRUE(absl::IsPermissionDenied(storage.OpenAndWait(Name("a")).status()));
+  EXPECT_EQ(CountOf(storage, RequestOutcome::kDenied), 1u);
+  EXPECT_EQ(storage.counts().requests, 0u);
 }
 
 TEST_P(CloudsTest, ARefusalIsReportedWithItsReasonAndWithoutKeys) {
@@ -165,6 +198,7 @@ TEST_P(CloudsTest, ARefusalIsReportedWithItsReasonAndWithoutKeys) {
     }
     EXPECT_FALSE(absl::StrContains(status.message(), "hunter")) << status;
     EXPECT_LE(storage.counts().requests, 4u) << "further requests would get the same answer";
+    EXPECT_EQ(CountOf(storage, RequestOutcome::kDenied), 1u);
   }
 }
 

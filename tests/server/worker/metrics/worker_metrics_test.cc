@@ -27,6 +27,16 @@ loader::JobTimes TimesOf(const std::string& job, uint64_t rows, double decode_se
   return times;
 }
 
+storage::ObjectSchemeCounts CountsOf(const std::string& scheme, int64_t credentials_end) {
+  storage::ObjectSchemeCounts counts;
+  counts.scheme = scheme;
+  counts.credentials_end = credentials_end;
+  counts.requests.outcomes[static_cast<size_t>(storage::RequestOutcome::kOk)] = 40;
+  counts.requests.outcomes[static_cast<size_t>(storage::RequestOutcome::kUnavailable)] = 2;
+  counts.requests.seconds = 3.5;
+  return counts;
+}
+
 TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
   WorkerSnapshot snapshot;
   snapshot.loader.rows = 70;
@@ -38,6 +48,7 @@ TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
   snapshot.threads = {4, true};
   snapshot.folders = {{"state", 10, 100}, {"disk_cache", 0, 0}};
   snapshot.coordinator_age = 3 * kSecond / 2;
+  snapshot.objects = {CountsOf("s3", 1'800'000'000)};
   snapshot.streams.rejections[1] = 5;
   *snapshot.streams.callers.Add() = server::Caller("10.0.0.9", "alice", "unauthenticated", 5);
   const MetricsText text(WorkerMetricsText(snapshot));
@@ -56,12 +67,27 @@ TEST(WorkerMetrics, HaveEachMetricOfTheTable) {
   EXPECT_EQ(text.Value("penstock_worker_coordinator_age_seconds"), 1.5);
 }
 
+TEST(WorkerMetrics, CountRequestsToObjectStorageByOutcome) {
+  WorkerSnapshot snapshot;
+  EXPECT_FALSE(
+      MetricsText(WorkerMetricsText(snapshot)).Has("penstock_worker_object_request_seconds_total{scheme=\"s3\"}"));
+  snapshot.objects = {CountsOf("s3", 1'800'000'000), CountsOf("https", 0)};
+  const MetricsText text(WorkerMetricsText(snapshot));
+  EXPECT_EQ(text.Value("penstock_worker_object_requests_total{scheme=\"s3\",outcome=\"ok\"}"), 40);
+  EXPECT_EQ(text.Value("penstock_worker_object_requests_total{scheme=\"s3\",outcome=\"unavailable\"}"), 2);
+  EXPECT_FALSE(text.Has("penstock_worker_object_requests_total{scheme=\"s3\",outcome=\"denied\"}")) << "none occurred";
+  EXPECT_EQ(text.Value("penstock_worker_object_request_seconds_total{scheme=\"https\"}"), 3.5);
+  EXPECT_EQ(text.Value("penstock_worker_storage_credentials_expire_timestamp_seconds{scheme=\"s3\"}"), 1'800'000'000);
+  EXPECT_FALSE(text.Has("penstock_worker_storage_credentials_expire_timestamp_seconds{scheme=\"https\"}"));
+}
+
 // coordinator_metrics_test.cc counts on this number.
 TEST(WorkerMetrics, AWorkerHasABoundedNumberOfSeries) {
   WorkerSnapshot snapshot;
   for (int i = 0; i < 20; ++i) snapshot.jobs.push_back(TimesOf(absl::StrCat("job", i), 100, 1));
   for (size_t i = 0; i <= StageSums::kMostStages; ++i) snapshot.stages.seconds[absl::StrCat("stage", i)] = 1;
   snapshot.folders = {{"state", 10, 100}, {"disk_cache", 10, 100}};
+  snapshot.objects = {CountsOf("s3", 1'800'000'000)};
   const size_t series = MetricsText(WorkerMetricsText(snapshot)).series();
   std::printf("%zu series\n", series);
   EXPECT_LE(series, 131u);
