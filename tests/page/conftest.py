@@ -19,6 +19,15 @@ CHROMIUM = os.environ["PENSTOCK_CHROMIUM"]
 SIZES = ((1280, 800), (360, 800))
 THEMES = ("light", "dark")
 SECONDS = 90  # deadline of each condition
+JOB = """name: "%s"
+dataset { files: "%s" }
+features { key: "image/encoded" column: "image" type: BYTES }
+features { key: "image/class/label" column: "label" type: INT64 }
+ops { decode_image { channels: RGB } }
+ops { random_resized_crop { height: %d width: %d } }
+order { seed: 17 }
+batch { size: %d last: PAD }
+"""
 
 
 def wait_until(condition, what):
@@ -39,6 +48,8 @@ def free_port():
 class Cluster:
     """A coordinator with workers and readers, which a test starts, kills and stops."""
 
+    scheme = "http"
+
     def __init__(self, folder, *flags):
         self.folder = folder
         self.http = free_port()
@@ -50,11 +61,13 @@ class Cluster:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.http}/"
+        return f"{self.scheme}://127.0.0.1:{self.http}/"
 
-    def start(self, name, *command):
+    def start(self, name, *command, environment=()):
         with (self.folder / f"{name}.log").open("a") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment, cwd=self.folder)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**self.environment, **dict(environment)}, cwd=self.folder
+            )
         self.processes[name] = process
         return process
 
@@ -75,7 +88,7 @@ class Cluster:
         )
         wait_until(ready.exists, (self.folder / "coordinator.log").read_text)
 
-    def start_worker(self, name, data, *flags):
+    def start_worker(self, name, data, *flags, threads=1, memory="128MiB", listen="127.0.0.1:0", environment=()):
         self.start(
             name,
             BIN / "penstockd",
@@ -83,7 +96,7 @@ class Cluster:
             "--coordinator",
             f"127.0.0.1:{self.port}",
             "--listen",
-            "127.0.0.1:0",
+            listen,
             "--socket-dir",
             "",
             "--name",
@@ -93,11 +106,17 @@ class Cluster:
             "--state-dir",
             self.folder / name,
             "--memory-budget",
-            "128MiB",
+            memory,
             "--threads",
-            "1",
+            str(threads),
             *flags,
+            environment=environment,
         )
+
+    def submit(self, name, files="*-of-*", side=64, batch=16):
+        path = self.folder / f"{name}.textproto"
+        path.write_text(JOB % (name, files, side, side, batch))
+        self.run("submit", str(path))
 
     def read(self, name, job, rank=0, world_size=1, *flags):
         ranks = ("--rank", str(rank), "--world-size", str(world_size))
@@ -117,6 +136,13 @@ class Cluster:
             self.processes[name].kill()
         for name in names:
             self.processes.pop(name).wait()
+
+    def drain(self, *names):
+        """Ends workers and readers in order, so that the page does not show them as lost."""
+        for name in names:
+            self.processes[name].terminate()
+        for name in names:
+            self.processes.pop(name).wait(SECONDS)
 
     def close(self):
         self.end(*list(self.processes))
@@ -144,16 +170,23 @@ def cluster(tmp_path_factory):
     made.close()
 
 
+@contextlib.contextmanager
+def open_browser(playwright, **options):
+    arguments = ["--no-sandbox", "--disable-gpu", "--no-proxy-server"]
+    started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=60_000, **options)
+    with contextlib.closing(started):
+        yield started
+
+
 @pytest.fixture(scope="session")
-def browser():
-    with (
-        sync_playwright() as playwright,
-        contextlib.closing(
-            playwright.chromium.launch(
-                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--no-proxy-server"], timeout=60_000
-            )
-        ) as started,
-    ):
+def playwright():
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright):
+    with open_browser(playwright) as started:
         yield started
 
 
@@ -200,7 +233,7 @@ class Screen:
                 assert found == [], f"{name} {width} {theme}"
             self.page.screenshot(path=PICTURES / f"{name}-{width}-all.png", full_page=True)
             assert self.page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} scrolls sideways"
-            for selector in ("#verdict", "#sentence", "#facts", ".rank"):
+            for selector in ("#verdict", "#sentence", "#facts", ".bar", ".rank"):
                 element = self.page.locator(selector).first
                 if element.count() > 0 and element.is_visible():
                     box = element.bounding_box()
@@ -211,6 +244,11 @@ class Screen:
 
     def close(self):
         self.context.close()
+
+
+def fact(screen, number):
+    """Returns the text of one of the facts below the sentence: 1 Waiting, 2 Stage, 3 Worker, 4 Lags."""
+    return screen.text(f"#facts div:nth-child({number}) dd").replace("\u00a0", " ")
 
 
 @pytest.fixture(scope="module")

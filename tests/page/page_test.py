@@ -4,29 +4,9 @@ import json
 import signal
 import subprocess
 
-from conftest import BIN, SIZES, Cluster, Screen, wait_until
+from conftest import BIN, SIZES, Cluster, Screen, fact, wait_until
 
-JOB = """name: "NAME"
-dataset { files: "FILES" }
-features { key: "image/encoded" column: "image" type: BYTES }
-features { key: "image/class/label" column: "label" type: INT64 }
-ops { decode_image { channels: RGB } }
-ops { random_resized_crop { height: 64 width: 64 } }
-order { seed: 17 }
-batch { size: 16 last: PAD }
-"""
 MARKUP = "<img src=x onerror=alert(1)>"
-
-
-def submit(cluster, name, files):
-    path = cluster.folder / f"{name}.textproto"
-    path.write_text(JOB.replace("NAME", name).replace("FILES", files))
-    cluster.run("submit", str(path))
-    return name
-
-
-def fact(screen, number):
-    return screen.text(f"#facts div:nth-child({number}) dd").replace("\u00a0", " ")
 
 
 def test_start(cluster, screen):
@@ -40,7 +20,7 @@ def test_job_without_readers(cluster, screen, data):
     for name in ("gpu1", "gpu2"):
         cluster.start_worker(name, data.folder)
     wait_until(lambda: len(cluster.status()["workers"]) == 2, "two workers")
-    submit(cluster, "train", "*-of-*")
+    cluster.submit("train")
     screen.wait_for("#verdict", "No trainer reads now.")
     screen.wait_for("#sentence", "Job train is ready, and no trainer reads it.")
     screen.wait_for("#data", "shards indexed")
@@ -70,11 +50,11 @@ def test_starvation_by_the_cpu(cluster, screen):
     assert screen.page.locator(".bar i").count() >= 3
     screen.wait_for("#commands", f"penstock explain train --coordinator 127.0.0.1:{cluster.port}")
 
-    def sentence_of_the_command():
+    def same_sentence():
         words = " ".join(cluster.run("explain", "train").split("\n\n", maxsplit=1)[0].split())
         return screen.text("#sentence").replace("\u00a0", " ").lower().startswith(words.lower())
 
-    wait_until(sentence_of_the_command, "the sentence of `penstock explain`")
+    wait_until(same_sentence, "the sentence of `penstock explain`")
     screen.check("cpu")
 
 
@@ -185,7 +165,7 @@ def test_vanished_file_with_markup_as_its_name(cluster, screen, data):
     cluster.end("rank0", "rank1")
     cluster.start_worker("gpu1", data.folder)
     wait_until(lambda: any(w["state"] == "LIVE" for w in cluster.status()["workers"]), "a worker")
-    submit(cluster, "files", "<img*")
+    cluster.submit("files", "<img*")
     wait_until(lambda: any(j["name"] == "files" and j["state"] == "READY" for j in cluster.status()["jobs"]), "the job")
     hidden = data.folder / "away"
     data.outside.rename(hidden)
@@ -246,9 +226,17 @@ def test_lost_coordinator(cluster, screen):
     screen.check("lost")
     cluster.end("coordinator")
     cluster.start_coordinator()
-    screen.wait_for("#fresh", "Penstock ")
+    screen.wait_for("#fresh", "Version ")
     wait_until(lambda: "stale" not in (screen.page.locator("body").get_attribute("class") or ""), "fresh data")
     assert screen.faults == []
+
+
+def test_no_first_answer(cluster, screen):
+    screen.page.route("**/api/v1/*", lambda route: route.abort())
+    screen.page.reload()
+    screen.wait_for("#fresh", "No answer from the coordinator yet")
+    screen.page.unroute_all()
+    screen.wait_for("#fresh", "Version ")
 
 
 def test_token(browser, tmp_path):

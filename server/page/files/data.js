@@ -14,7 +14,8 @@ async function ask(path, options = {}) {
   } catch (error) {
     throw new NoAnswer(error.message);
   }
-  if (answer.status === 401 || answer.status === 403) throw new Refused((await answer.text()).trim());
+  if (answer.status === 401) throw new Refused("Penstock does not know this token. Ask an operator for a new one.");
+  if (answer.status === 403) throw new Refused((await answer.text()).trim());
   if (!answer.ok) throw new NoAnswer((await answer.text()).trim());
   return answer;
 }

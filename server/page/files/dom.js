@@ -13,6 +13,21 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// As setText. Words between backticks become code.
+export function setWords(element, text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return setText(element, text);
+  if (element.textContent === parts.join("")) return;
+  element.replaceChildren(...parts.map((part, i) => (i % 2 === 0 ? part : make("code", part.length <= 30 ? { class: "short" } : {}, part))));
+}
+
+// As setText, for a command. Its lines break only between words, or in long ones.
+export function setCommand(element, command) {
+  if (element.textContent === command) return;
+  const words = command.split(" ").map((word) => (word.length <= 30 ? make("span", { class: "short" }, word) : word));
+  element.replaceChildren(...words.flatMap((word, i) => (i === 0 ? [word] : [" ", word])));
+}
+
 export function setAttribute(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }

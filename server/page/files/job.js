@@ -1,10 +1,11 @@
 // One job: its stages as a bar, its ranks as charts, what a change would give, and why.
 
 import { drawChart, makeChart } from "./chart.js";
-import { fill, FoldedList, folded, lines, make, setAttribute, setFault, setText } from "./dom.js";
-import { percent, progressText, rate, waitText } from "./words.js";
+import { fill, FoldedList, folded, make, setAttribute, setFault, setText, setWords } from "./dom.js";
+import { limitingStage, percent, progressText, rate, waitText } from "./words.js";
 
 const FIRST_RANKS = 6;
+const STAGE_LIMITS = new Set(["CPU", "COPYING", "SLOW_WORKER", "STORAGE"]); // limits that a stage of the bar shows
 
 export class JobCard {
   constructor(section) {
@@ -24,8 +25,9 @@ export class JobCard {
     section.append(
       make("div", { class: "head" }, this.name, this.progress),
       make("div", { class: "columns" },
-        make("div", {}, make("h3", {}, "Stages of a row, by time"), this.bar, this.stages, this.whyPart, this.gainsHead, this.gains),
-        make("div", { class: "ranks" }, this.ranksHead, this.ranks, this.folded.button)));
+        make("div", {}, make("h3", {}, "Stages of a row, by time"), this.bar, this.stages),
+        make("div", { class: "ranks" }, this.ranksHead, this.ranks, this.folded.button),
+        make("div", {}, this.whyPart, this.gainsHead, this.gains)));
   }
 
   setHistory(history) {
@@ -49,17 +51,16 @@ export class JobCard {
     this.gainsHead.hidden = gains.length === 0;
     fill(this.gains, gains, () => make("li", { class: "gain" }, make("span"), make("span")), (element, gain) => {
       setText(element.children[0], gain.times > 0 ? `${gain.times.toFixed(1)} times` : "unknown");
-      setText(element.children[1], gain.change);
+      setWords(element.children[1], gain.change);
     });
-    lines(this.why, job.explanation?.sentences ?? []);
+    fill(this.why, job.explanation?.sentences ?? [], () => make("li"), setWords);
     this.whyPart.hidden = this.why.children.length === 0;
     this.folded.show(job.ranks);
   }
 
   showStages(job) {
     const shares = job.explanation?.shares ?? [];
-    const longest = shares.reduce((a, b) => (a === null || b.share > a.share ? b : a), null);
-    const worst = job.starves && job.explanation?.limit === "CPU" ? longest : null;
+    const worst = job.starves && STAGE_LIMITS.has(job.explanation?.limit) ? limitingStage(job) : null;
     const name = (share) => share.stage + (share.client ? " (trainer)" : "");
     const look = (share, i) => `shade${i % 4}${share === worst ? " worst" : ""}`;
     setAttribute(this.bar, "aria-label", shares.length === 0 ? "no stage is measured yet"

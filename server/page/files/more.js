@@ -1,7 +1,7 @@
 // What is below the workers: shards and views, bad records, object storage, events, rejected callers, next commands.
 
 import { get } from "./data.js";
-import { fill, FoldedList, folded, lines, make, setFault, setText } from "./dom.js";
+import { fill, folded, FoldedList, lines, make, setCommand, setFault, setText } from "./dom.js";
 import { bytes, commands, count, counted, rejectedTexts, storageText } from "./words.js";
 
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
@@ -101,7 +101,7 @@ export class More {
     fill(this.commands, next, makeCommand, (element, { purpose, command }) => {
       const [texts, button] = element.children;
       setText(texts.children[0], purpose);
-      setText(texts.children[1], command);
+      setCommand(texts.children[1], command);
       button.setAttribute("aria-label", `Copy: ${purpose}`);
     });
   }

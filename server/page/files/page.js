@@ -5,7 +5,7 @@ import { FoldedList, setText } from "./dom.js";
 import { JobCard } from "./job.js";
 import { More } from "./more.js";
 import { OtherJobs, showAnswer } from "./overview.js";
-import { judgeJobs, judgeWorkers, plainName } from "./words.js";
+import { judgeJobs, judgeWorkers, plainName, sentenceCase } from "./words.js";
 import { WorkerList } from "./workers.js";
 
 const EACH_MS = 2000;
@@ -85,8 +85,10 @@ function showFreshness() {
   if (stale) {
     setText(byId("fresh"), `Old data, no answer since ${clock.format(answered)}`);
     if (!document.title.startsWith("No answer")) document.title = "No answer - Penstock";
-  } else if (last !== null) {
-    setText(byId("fresh"), `Penstock ${last.status.version}`);
+  } else if (last === null) {
+    if (failed) setText(byId("fresh"), "No answer from the coordinator yet");
+  } else {
+    setText(byId("fresh"), `Version ${last.status.version}`);
   }
 }
 
@@ -133,9 +135,10 @@ function askForToken(message) {
   setText(byId("fresh"), "");
   byId("content").hidden = true;
   byId("login").hidden = false;
-  setText(byId("refused"), loggingIn ? message : "");
+  setText(byId("refused"), loggingIn ? sentenceCase(message) : "");
   document.title = "Penstock";
   byId("token").focus();
+  byId("token").select(); // the next entry replaces a rejected one
 }
 
 byId("login").addEventListener("submit", async (event) => {

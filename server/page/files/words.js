@@ -28,7 +28,7 @@ export function duration(seconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
 }
 
-const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+export const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$|^$/.test(text) ? "" : ".");
 
 const middle = (numbers) => {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -68,7 +68,7 @@ function judgeRank(session, paused) {
   const stuck = !paused && session.waiting_for !== "";
   const starves = !paused && !silent && (waited >= WAITS || stuck);
   const trouble = silent ? `No report for ${duration(Number(session.seconds_since_report))}; the numbers are old.`
-    : session.waiting_for || session.note;
+    : sentenceCase(session.waiting_for || session.note);
   return {
     ...session, waited, silent, stuck, starves, trouble,
     badness: (silent || stuck ? 100 : 0) + Math.round(10 * waited),
@@ -129,11 +129,27 @@ export function facts(job, names) {
   ];
 }
 
-function stageText(job) {
+// Limits that keep rows waiting outside of all stages.
+const OUTSIDE = {
+  NETWORK: "none: finished rows wait for the network", MEMORY: "none: rows wait for memory", WINDOW: "none: workers wait for requests",
+  SHARED_MEMORY: "none: finished rows wait for the trainer", CAP: "none: rows wait for the job's caps",
+  NO_WORKER: "none: rows wait for a worker", LOST_WORKER: "none: rows wait for a lost worker", FILES: "none: rows wait for files",
+};
+
+// Returns the stage that limits a job: the stage that takes most of a row's time. With the CPU as the limit it is no read: a slow
+// worker that the trainer does not wait for may read for long. Null if it is not known, or if there is none.
+export function limitingStage(job) {
+  const limit = job.explanation?.limit;
   const shares = job.explanation?.shares ?? [];
-  if (shares.length === 0) return "not measured yet";
-  const longest = shares.reduce((a, b) => (b.share > a.share ? b : a));
-  return `${longest.stage}${longest.client ? " (trainer)" : ""}, ${percent(longest.share)} of a row`;
+  if (shares.length === 0 || OUTSIDE[limit] !== undefined) return null;
+  const fits = shares.filter((share) => (limit === "CPU" ? share.stage !== "read" : limit !== "STORAGE" || share.stage === "read"));
+  return (fits.length > 0 ? fits : shares).reduce((a, b) => (b.share > a.share ? b : a));
+}
+
+function stageText(job) {
+  const stage = limitingStage(job);
+  if (stage === null) return OUTSIDE[job.explanation?.limit] ?? "not measured yet";
+  return `${stage.stage}${stage.client ? " (trainer)" : ""}, ${percent(stage.share)} of a row`;
 }
 
 function workerText(job, names) {
@@ -142,7 +158,7 @@ function workerText(job, names) {
   if (explanation.limit === "NO_WORKER") return { text: "none is live", fault: true };
   if (explanation.worker !== "") return { text: names.get(explanation.worker) ?? explanation.worker, fault: false };
   if (!job.starves) return { text: `none; ${counted(explanation.workers, "worker")} keep up`.replace("1 worker keep", "1 worker keeps"), fault: false };
-  return { text: explanation.workers === 1 ? "the only one" : `all ${explanation.workers} alike`, fault: false };
+  return { text: explanation.workers === 1 ? "the only one" : explanation.workers === 2 ? "both alike" : `all ${explanation.workers} alike`, fault: false };
 }
 
 function lagText(job) {
