@@ -30,11 +30,11 @@ batch { size: %d last: PAD }
 """
 
 
-def wait_until(condition, what):
+def wait_until(condition, what, seconds=SECONDS):
     """Returns the first true value of the condition."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < end, f"waited {SECONDS} s for: {what() if callable(what) else what}"
+        assert time.monotonic() < end, f"waited {seconds} s for: {what() if callable(what) else what}"
         time.sleep(0.1)
     return value
 
