@@ -68,7 +68,8 @@ void ByteCache::Trim() {
   }
 }
 
-void ByteCache::DropSpace(uint64_t space) {
+uint64_t ByteCache::DropSpace(uint64_t space) {
+  uint64_t bytes = 0;
   for (Part& part : parts_) {
     std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock is released
     uint64_t charge = 0;
@@ -86,7 +87,9 @@ void ByteCache::DropSpace(uint64_t space) {
     }
     dropped.clear();
     bytes_.fetch_sub(charge);
+    bytes += charge;
   }
+  return bytes;
 }
 
 }  // namespace penstock::cache

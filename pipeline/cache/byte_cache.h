@@ -55,8 +55,9 @@ class ByteCache {
   // moment may exceed it briefly. The choice of entries is unspecified, because on a scan all are equal.
   void SetLimit(uint64_t limit_bytes);
 
-  // Removes all entries of the space. Readers that hold an entry keep it until they release it.
-  void DropSpace(uint64_t space);
+  // Removes all entries of the space, and returns their bytes. Readers that hold an entry keep it until they release
+  // it.
+  uint64_t DropSpace(uint64_t space);
 
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(); }

@@ -165,11 +165,13 @@ void RowCache::RemoveKept(Dropped* dropped) {
   }
 }
 
-void RowCache::DropSpace(uint64_t space) {
+uint64_t RowCache::DropSpace(uint64_t space) {
   Dropped dropped;
   std::vector<std::shared_ptr<RowFiles>> files;
   MutexLock lock(&mutex_);
+  const uint64_t before = bytes_;
   RemoveSpace(space, &dropped, &files);
+  return before - bytes_;
 }
 
 void RowCache::SetLimit(uint64_t limit_bytes) {

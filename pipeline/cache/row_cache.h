@@ -83,8 +83,8 @@ class RowCache {
   // because the memory of a file is freed as a whole.
   void SetLimit(uint64_t limit_bytes);
 
-  // Removes all rows of the space. Readers that hold a row keep it until they release it.
-  void DropSpace(uint64_t space);
+  // Removes all rows of the space, and returns their bytes. Readers that hold a row keep it until they release it.
+  uint64_t DropSpace(uint64_t space);
 
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const;

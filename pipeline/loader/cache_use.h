@@ -1,4 +1,4 @@
-// A loader's caches and memory, for the choice of cache sizes.
+// A loader's caches and memory, for the choice of cache sizes, and what a purge frees of them.
 #ifndef PENSTOCK_PIPELINE_LOADER_CACHE_USE_H_
 #define PENSTOCK_PIPELINE_LOADER_CACHE_USE_H_
 
@@ -8,6 +8,11 @@
 #include "pipeline/tuning/cache_sizes.h"
 
 namespace penstock::loader {
+
+// Bytes that a purge of a job freed.
+struct PurgedCaches {
+  uint64_t memory = 0, disk = 0;
+};
 
 struct CacheUse {
   tuning::CacheLimits limits;

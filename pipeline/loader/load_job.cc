@@ -11,6 +11,10 @@
 
 namespace penstock::loader {
 
+uint64_t RecordSpaceOf(uint64_t data, const sources::RequestedFeatures* features) {
+  return features == nullptr ? data : HashWords({data, features->Hash()});
+}
+
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict) {
@@ -40,8 +44,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   PS_ASSIGN_OR_RETURN(job->offsets_, plan::ShardOffsets::Create(counts));
   PS_RETURN_IF_ERROR(plan::EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
   const uint64_t data = snapshot.Fingerprint();
-  const sources::RequestedFeatures* const features = job->reader_->features();
-  job->record_space_ = features == nullptr ? data : HashWords({data, features->Hash()});
+  job->record_space_ = RecordSpaceOf(data, job->reader_->features());
   job->decoded_space_ = HashWords({data, job->pipeline_->fingerprint()});
   // A job that does not check whole images may cache rows of records that are bad for a job that does.
   if (spec.errors().check() != v1::WANTED_PART) {

@@ -24,6 +24,10 @@ enum class DamageVerdict {
   kGiven,
 };
 
+// Returns LoadJob::record_space() of a job: `data` is the fingerprint of its snapshot, `features` the features that it
+// reads, or null for whole records.
+uint64_t RecordSpaceOf(uint64_t data, const sources::RequestedFeatures* features);
+
 class LoadJob {
  public:
   // `reader` serves the snapshot of the job, with the features that the job reads (RequestedFeaturesOf) or whole

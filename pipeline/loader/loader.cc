@@ -72,6 +72,7 @@ class LoaderImpl final : public Loader {
   }
   void Set(const LoaderSetting& setting) override { core_->Set(setting); }
   void PausesChanged() override { core_->PausesChanged(); }
+  absl::StatusOr<PurgedCaches> PurgeCaches(uint64_t record_space) override { return core_->PurgeCaches(record_space); }
   tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) override { return core_->SetCaches(sizes); }
   CacheUse TakeCacheUse() override { return core_->TakeCacheUse(); }
   LoaderStats Stats() const override { return core_->Stats(); }

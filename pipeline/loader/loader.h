@@ -192,6 +192,10 @@ class Loader {
   virtual void Set(const LoaderSetting& setting) {}
   // Follows changes of LoadJob::paused(). Rows in progress continue. Thread-safe.
   virtual void PausesChanged() {}
+  // Removes what the caches have of ended jobs with this LoadJob::record_space(), on disk too. The bytes in memory
+  // include those that were freed within the last minute, because the jobs had ended. Returns Unavailable while a job
+  // uses the space. Other errors are those of the disk. Blocks. Thread-safe.
+  virtual absl::StatusOr<PurgedCaches> PurgeCaches(uint64_t record_space) { return PurgedCaches(); }
   // Changes the sizes of the caches at once. Smaller caches evict entries. Larger ones get the memory that rows do not
   // need. Returns the resulting sizes. Thread-safe.
   virtual tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) { return {}; }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/heap.h"
+#include "base/status_macros.h"
 
 namespace penstock::loader {
 namespace {
@@ -29,6 +30,7 @@ LoaderCaches::LoaderCaches(const Options& options, RowMemory* rows)
     : all_bytes_(options.bytes),
       limits_(options.limits),
       row_memory_(rows),
+      clock_(options.clock),
       disk_(options.disk),
       records_(options.limits.first.records),
       decoded_(options.limits.first.decoded),
@@ -127,24 +129,58 @@ void LoaderCaches::AddJob(const std::shared_ptr<const LoadJob>& job) {
 }
 
 void LoaderCaches::Sweep() {
-  std::set<uint64_t> gone, live;
+  MutexLock sweeping(&sweeping_);
+  std::vector<CachedJob> gone;
+  std::set<uint64_t> live;
   {
     MutexLock lock(&mutex_);
     for (auto it = jobs_.begin(); it != jobs_.end();) {
-      const bool expired = it->job.expired();  // may change at any time
-      std::set<uint64_t>& spaces = expired ? gone : live;
-      spaces.insert({it->record_space, it->decoded_space, it->shared_space});
-      it = expired ? jobs_.erase(it) : it + 1;
+      if (it->job.expired()) {  // may change at any time
+        gone.push_back(std::move(*it));
+        it = jobs_.erase(it);
+        continue;
+      }
+      live.insert({it->record_space, it->decoded_space, it->shared_space});
+      ++it;
     }
   }
+  if (gone.empty()) return;
   const uint64_t before = bytes();
-  for (const uint64_t space : gone) {
-    if (live.count(space) > 0) continue;
-    records_.DropSpace(space);
-    decoded_.DropSpace(space);
-    rows_.DropSpace(space);
+  std::vector<Swept> swept;
+  const Nanos now = clock_->Now();
+  for (const CachedJob& job : gone) {
+    uint64_t freed = 0;
+    for (const uint64_t space : std::set<uint64_t>{job.record_space, job.decoded_space, job.shared_space}) {
+      if (live.count(space) == 0)
+        freed += records_.DropSpace(space) + decoded_.DropSpace(space) + rows_.DropSpace(space);
+    }
+    if (freed > 0) swept.push_back({job.record_space, freed, now});
   }
+  gone.clear();
   ReleaseFreed(before);
+  MutexLock lock(&mutex_);
+  swept_.insert(swept_.end(), swept.begin(), swept.end());
+  while (swept_.size() > kMostSwept) swept_.pop_front();
+}
+
+absl::StatusOr<PurgedCaches> LoaderCaches::Purge(uint64_t record_space) {
+  Sweep();
+  PurgedCaches purged;
+  {
+    MutexLock lock(&mutex_);
+    for (const CachedJob& job : jobs_) {
+      if (job.record_space != record_space) continue;
+      return absl::UnavailableError("streams of readers still use its data set");
+    }
+    const Nanos since = clock_->Now() - kSweptRecently;
+    for (auto it = swept_.begin(); it != swept_.end();) {
+      if (it->record_space == record_space && it->at >= since) purged.memory += it->bytes;
+      it = it->record_space == record_space ? swept_.erase(it) : it + 1;
+    }
+  }
+  if (disk_ == nullptr) return purged;
+  PS_ASSIGN_OR_RETURN(purged.disk, disk_->Remove(record_space));
+  return purged;
 }
 
 void LoaderCaches::ReleaseDisk() {

@@ -6,14 +6,18 @@
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CACHES_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "base/shared_row_files.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
+#include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/loader/row_costs.h"
@@ -29,6 +33,7 @@ class LoaderCaches {
     tuning::CacheLimits limits;
     std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
     std::shared_ptr<cache::DiskCache> disk;            // null: no disk cache
+    Clock* clock = Clock::Real();
   };
   // The limit of the memory that rows may reserve. LoaderCaches calls it only while it changes sizes, one call at a
   // time.
@@ -72,7 +77,12 @@ class LoaderCaches {
   // Registers a job that may add entries.
   void AddJob(const std::shared_ptr<const LoadJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the entries in memory of jobs that no longer exist, unless an existing job shares them.
-  void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Sweep() ABSL_LOCKS_EXCLUDED(sweeping_, mutex_);
+  // Removes what the caches have of ended jobs with this LoadJob::record_space(), on disk too. The result includes the
+  // bytes in memory that Sweep dropped within the last kSweptRecently. Returns Unavailable while a job uses the space.
+  // Other errors are those of the disk. Blocks.
+  static constexpr Nanos kSweptRecently = 60 * kSecond;
+  absl::StatusOr<PurgedCaches> Purge(uint64_t record_space) ABSL_LOCKS_EXCLUDED(sweeping_, mutex_);
   // Releases the disk cache, so that another loader can open its folder. All makers must have ended. Unlike the other
   // functions, it is not safe while another thread uses this object.
   void ReleaseDisk() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -88,6 +98,13 @@ class LoaderCaches {
     std::shared_ptr<const void> on_disk;  // keeps the record space in use in the disk cache
   };
 
+  // What Sweep dropped of the ended jobs with a record space.
+  struct Swept {
+    uint64_t record_space = 0, bytes = 0;
+    Nanos at = 0;
+  };
+  static constexpr size_t kMostSwept = 256;
+
   // Returns the memory that rows cannot have. Each cache counts with its limit, or with its bytes if these are more.
   uint64_t Held() const;
   // Shrinks the caches that are larger than in `sizes`, and grants the freed memory to rows. Returns the limit of rows.
@@ -100,10 +117,12 @@ class LoaderCaches {
   const uint64_t all_bytes_;
   const tuning::CacheLimits limits_;
   RowMemory* const row_memory_;
+  Clock* const clock_;
   std::shared_ptr<cache::DiskCache> disk_;
   cache::ByteCache records_, decoded_;
   cache::RowCache rows_;
 
+  Mutex sweeping_;  // held while entries of ended jobs are dropped; acquired before mutex_
   // Held while sizes change. Acquired before the lock of RowMemory, and before mutex_.
   Mutex sizing_;
   // Acquired last, also with the loader's lock held; only the locks of the disk cache come after it.
@@ -111,6 +130,7 @@ class LoaderCaches {
   uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;  // largest size of the caches since the heap last released memory
   std::vector<CachedJob> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Swept> swept_ ABSL_GUARDED_BY(mutex_);  // oldest first; at most kMostSwept
 };
 
 }  // namespace penstock::loader

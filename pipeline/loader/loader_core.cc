@@ -61,6 +61,7 @@ LoaderCaches::Options CachesOptionsOf(const LoaderOptions& options, uint64_t byt
   caches.limits.rows_pinned = !options.choose_row_cache;
   caches.shared_row_files = options.shared_row_files;
   caches.disk = options.disk_cache;
+  caches.clock = options.clock;
   return caches;
 }
 

@@ -66,6 +66,9 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
 
   void Set(const LoaderSetting& setting);
   void PausesChanged();
+  absl::StatusOr<PurgedCaches> PurgeCaches(uint64_t record_space) ABSL_LOCKS_EXCLUDED(mutex_) {
+    return caches_.Purge(record_space);
+  }
   tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_) {
     return caches_.SetSizes(sizes);
   }

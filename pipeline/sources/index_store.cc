@@ -101,6 +101,17 @@ absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) 
   return storage_->Put(SidecarPath(path), index.Serialize()).status();
 }
 
+absl::StatusOr<uint64_t> IndexStore::Remove(const std::string& path) const {
+  if (folder_.empty()) return 0;
+  const std::string sidecar = SidecarPath(path);
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(sidecar, error);
+  if (!error) fs::remove(sidecar, error);
+  if (error == std::errc::no_such_file_or_directory) return 0;
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", sidecar));
+  return bytes;
+}
+
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {
   if (!options.verify_data) {
     absl::StatusOr<ShardIndex> index = Load(path);

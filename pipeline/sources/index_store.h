@@ -54,6 +54,10 @@ class IndexStore {
   // Writes the sidecar atomically.
   absl::Status Save(const std::string& path, const ShardIndex& index) const;
 
+  // Removes the sidecar and returns its size: 0 if there is none. Sidecars beside shards belong to the owner of the
+  // data and stay: 0. Errors name the sidecar.
+  absl::StatusOr<uint64_t> Remove(const std::string& path) const;
+
   // Returns the index of a valid sidecar that satisfies `options` (compression, container, longest record). Otherwise
   // builds the index and saves it. Returns the errors of BuildShardIndex and of the file. With options.verify_data it
   // always builds the index, because a sidecar does not record whether data was verified.

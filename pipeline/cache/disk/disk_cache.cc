@@ -107,17 +107,47 @@ void DiskCache::Offer(const CacheKey& key, std::string_view bytes) {
   });
 }
 
-void DiskCache::Flush() {
+void DiskCache::RunOnWriter(absl::FunctionRef<void()> work) {
   Mutex mutex;
   CondVar changed;
   bool done = false;
   writer_.Post([&] {
+    work();
     MutexLock lock(&mutex);
     done = true;
     changed.NotifyAll();
   });
   MutexLock lock(&mutex);
   while (!done) changed.Wait(&mutex);
+}
+
+void DiskCache::Flush() {
+  RunOnWriter([] {});
+}
+
+absl::StatusOr<uint64_t> DiskCache::Remove(uint64_t space) {
+  absl::StatusOr<uint64_t> removed = uint64_t{0};
+  RunOnWriter([&] { removed = RemoveUnused(space); });
+  return removed;
+}
+
+absl::StatusOr<uint64_t> DiskCache::RemoveUnused(uint64_t space) {
+  {
+    MutexLock lock(&mutex_);
+    if (spaces_.contains(space)) {
+      return absl::FailedPreconditionError(absl::StrCat("disk cache ", options_.folder, ": data set ",
+                                                        absl::Hex(space, absl::kZeroPad16), " is in use"));
+    }
+  }
+  absl::StatusOr<uint64_t> freed = RemoveSpace(options_.folder, space);
+  if (!freed.ok()) return freed;
+  const auto entry =
+      std::find_if(unused_.begin(), unused_.end(), [space](const DiskCacheEntry& of) { return of.space == space; });
+  if (entry == unused_.end()) return freed;
+  unused_bytes_ -= entry->bytes;
+  unused_.erase(entry);
+  full_ = false;
+  return freed;
 }
 
 DiskCacheStats DiskCache::Stats() const {

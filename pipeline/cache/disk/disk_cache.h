@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -99,6 +100,10 @@ class DiskCache {
   // it later. Never blocks.
   void Offer(const CacheKey& key, std::string_view bytes);
 
+  // Removes an unused space and returns the bytes of its files: 0 if the folder has none. Blocks until earlier releases
+  // of spaces have taken effect. Returns FailedPrecondition if the space is in use, or the disk's error.
+  absl::StatusOr<uint64_t> Remove(uint64_t space);
+
   // Blocks until all earlier calls of Offer and Use, and all earlier releases of spaces, have taken effect.
   void Flush();
 
@@ -112,6 +117,8 @@ class DiskCache {
   };
   explicit DiskCache(DiskCacheOptions options);
   std::shared_ptr<DiskSpace> Find(uint64_t space);
+  // Runs `work` on the writer's thread, after all earlier work, and waits until it has run.
+  void RunOnWriter(absl::FunctionRef<void()> work);
 
   // These functions run on the writer's thread.
   void TakeUp(uint64_t space);
@@ -123,6 +130,7 @@ class DiskCache {
   std::shared_ptr<DiskIndexMemory> IndexMemory();
   void Write(const CacheKey& key, const std::string& bytes);
   void EndUse(uint64_t space);
+  absl::StatusOr<uint64_t> RemoveUnused(uint64_t space);
   // Reopens spaces in use whose folders another process removed or replaced. Drops unused spaces whose folders another
   // process removed.
   void LookForRemoved();

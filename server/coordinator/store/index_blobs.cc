@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -126,6 +129,27 @@ absl::StatusOr<std::string> IndexBlobs::Read(const std::string& path, uint64_t c
   std::error_code ignored;  // for the time of use, which MakeRoom reads; after a failure it only chooses worse
   if (blob.ok()) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
   return blob;
+}
+
+absl::StatusOr<uint64_t> IndexBlobs::Remove(const std::vector<uint64_t>& content_hashes) {
+  const std::set<uint64_t> wanted(content_hashes.begin(), content_hashes.end());
+  uint64_t freed = 0;
+  std::error_code error;
+  MutexLock lock(&mutex_);
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    uint64_t hash = 0;  // the name begins with it (PathOf)
+    if (it->path().extension() != kSuffix || !absl::SimpleHexAtoi(name.substr(0, 16), &hash)) continue;
+    if (!wanted.contains(hash)) continue;
+    std::error_code failed;
+    const uint64_t bytes = it->file_size(failed);
+    if (!failed) fs::remove(it->path(), failed);
+    if (failed) return ErrnoStatus(failed.value(), absl::StrCat("cannot remove ", it->path().string()));
+    freed += bytes;
+    total_ -= std::min(total_, bytes);
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder_));
+  return freed;
 }
 
 uint64_t IndexBlobs::total_bytes() const {

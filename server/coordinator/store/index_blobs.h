@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,6 +36,9 @@ class IndexBlobs {
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
   // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;
+
+  // Removes all blobs of these contents, and returns their bytes. Errors name the file.
+  absl::StatusOr<uint64_t> Remove(const std::vector<uint64_t>& content_hashes);
 
   uint64_t total_bytes() const;
 

@@ -72,7 +72,7 @@ TEST(ByteCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
     cache.Insert({2, record}, Value(100, 'b'));
   }
   const auto held = cache.Find({1, 5});
-  cache.DropSpace(1);
+  EXPECT_EQ(cache.DropSpace(1), 200 * ChargeOf(100));
   EXPECT_EQ(cache.bytes(), 200 * ChargeOf(100));
   EXPECT_EQ(cache.Find({1, 5}), nullptr);
   EXPECT_NE(cache.Find({2, 5}), nullptr);

@@ -87,7 +87,7 @@ TEST(RowCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
     cache.Share({2, 0, n}, Row(100, 'b'), 1);
   }
   const auto held = cache.Find({1, 0, 5});
-  cache.DropSpace(1);
+  EXPECT_EQ(cache.DropSpace(1), 200 * RowCharge(100));
   EXPECT_EQ(cache.bytes(), 100 * RowCharge(100));
   EXPECT_EQ(cache.Find({1, 0, 5}), nullptr);
   EXPECT_EQ(cache.Find({1, 3, 5}), nullptr);

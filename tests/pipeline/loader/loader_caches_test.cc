@@ -139,6 +139,38 @@ TEST_F(LoaderCachesTest, EntriesAreDroppedWithTheirLastJob) {
   EXPECT_TRUE(caches_->records()->Contains(others));
 }
 
+TEST_F(LoaderCachesTest, APurgeCountsWhatHasJustBeenDropped) {
+  ManualClock clock;
+  options_.clock = &clock;
+  Make();
+  MemoryJob purged = MakeMemoryJob(10, 100, 8), other = MakeMemoryJob(11, 100, 8);
+  const uint64_t space = purged.job->record_space();
+  const uint64_t decoded = purged.job->decoded_space();
+  for (const MemoryJob* job : {&purged, &other}) caches_->AddJob(job->job);
+  for (const uint64_t of : {space, other.job->record_space()}) {
+    caches_->records()->Insert({of, 1}, std::make_shared<const std::string>("record"));
+  }
+  caches_->decoded()->Insert({decoded, 1}, std::make_shared<const std::string>(500, 'd'));
+  EXPECT_TRUE(absl::IsUnavailable(caches_->Purge(space).status()));
+  EXPECT_TRUE(caches_->records()->Contains({space, 1}));
+
+  const uint64_t before = caches_->bytes();
+  purged.job.reset();
+  caches_->Sweep();  // as each heartbeat does
+  clock.Advance(LoaderCaches::kSweptRecently);
+  const uint64_t after = caches_->bytes();
+  EXPECT_GT(before - after, 500u);
+  EXPECT_EQ(caches_->Purge(space)->memory, before - after);
+  EXPECT_EQ(caches_->Purge(space)->memory, 0u);  // each byte counts once
+  EXPECT_TRUE(caches_->records()->Contains({other.job->record_space(), 1}));
+
+  const uint64_t others = other.job->record_space();
+  other.job.reset();
+  caches_->Sweep();
+  clock.Advance(LoaderCaches::kSweptRecently + 1);
+  EXPECT_EQ(caches_->Purge(others)->memory, 0u) << "that was long ago";
+}
+
 TEST_F(LoaderCachesTest, StatsNameChosenCachesAndHaveNoNegativeSaving) {
   options_.limits.decoded_pinned = true;
   Make();

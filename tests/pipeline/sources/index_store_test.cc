@@ -31,6 +31,21 @@ TEST(IndexStore, BuildsOnceAndThenLoads) {
   EXPECT_EQ(IndexStore::BesideShards(storage::LocalFiles()).SidecarPath(path), path + ".psidx");
 }
 
+TEST(IndexStore, RemovesOnlyItsOwnSidecars) {
+  support::TempFolder folder;
+  const std::string path = folder.File("train-0");
+  WriteShard(path, {"a", "b"});
+  const IndexStore own = IndexStore::InStateDir(storage::LocalFiles(), folder.File("state"));
+  const IndexStore beside = IndexStore::BesideShards(storage::LocalFiles());
+  ASSERT_TRUE(own.LoadOrBuild(path).ok());
+  ASSERT_TRUE(beside.LoadOrBuild(path).ok());
+  EXPECT_EQ(*own.Remove(path), std::filesystem::file_size(beside.SidecarPath(path)));
+  EXPECT_FALSE(std::filesystem::exists(own.SidecarPath(path)));
+  EXPECT_EQ(*own.Remove(path), 0u);
+  EXPECT_EQ(*beside.Remove(path), 0u);
+  EXPECT_TRUE(std::filesystem::exists(beside.SidecarPath(path)));
+}
+
 TEST(IndexStore, TrustsASidecarOnlyWhileSizeAndMtimeMatch) {
   support::TempFolder folder;
   const std::string path = folder.File("s");

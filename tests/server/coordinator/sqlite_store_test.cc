@@ -273,6 +273,19 @@ TEST_F(SqliteFileTest, BlobsStayWithinTheirLimits) {
   EXPECT_EQ((*blobs)->Put(9, BlobOf(9, 5000)).code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(SqliteFileTest, BlobsAreRemovedInAllStatesOfTheirFiles) {
+  auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), {});
+  const std::string one = BlobOf(1, 5), other = BlobOf(2, 7);
+  sources::ShardIndex copy = *sources::ShardIndex::Parse(one);
+  copy.mtime_ns += 1;  // a copy has another time
+  for (const std::string& blob : {one, copy.Serialize()}) ASSERT_TRUE((*blobs)->Put(1, blob).ok());
+  ASSERT_TRUE((*blobs)->Put(2, other).ok());
+  EXPECT_EQ(*(*blobs)->Remove({1, 3}), one.size() + copy.Serialize().size());
+  EXPECT_TRUE(absl::IsNotFound((*blobs)->Get(1).status()));
+  EXPECT_EQ((*blobs)->total_bytes(), other.size());
+  EXPECT_EQ(*(*blobs)->Remove({1, 3}), 0u);
+}
+
 }  // namespace
 
 bool SyncsFail() { return FailingSyncs::failing(); }

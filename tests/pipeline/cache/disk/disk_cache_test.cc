@@ -52,6 +52,26 @@ TEST_F(DiskCacheTest, RecordsSurviveTheCacheObject) {
   EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
 }
 
+TEST_F(DiskCacheTest, RemovesAnUnusedSpaceAndReturnsItsBytes) {
+  const auto cache = OpenCache();
+  auto use = cache->Use(kSpace, "a data set");
+  const auto other = cache->Use(2, "another");
+  cache->Flush();
+  Fill(cache.get(), 0, 20);
+  Fill(cache.get(), 0, 5, 2);
+  EXPECT_EQ(cache->Remove(kSpace).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
+  const uint64_t before = FilesBytes(folder());
+  use.reset();
+  const absl::StatusOr<uint64_t> removed = cache->Remove(kSpace);
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_EQ(*removed, before - FilesBytes(folder()));
+  EXPECT_EQ(cache->Stats().bytes, FilesBytes(folder()));
+  EXPECT_FALSE(HasSpace(folder(), kSpace));
+  EXPECT_EQ(Held(cache.get(), 0, 5, 2), 5u);
+  EXPECT_EQ(*cache->Remove(kSpace), 0u);
+}
+
 TEST_F(DiskCacheTest, ASpaceNeverReturnsRecordsOfAnother) {
   const auto cache = OpenCache();
   const auto one = cache->Use(1, "one"), two = cache->Use(2, "two");
