@@ -89,6 +89,9 @@ absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& r
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Delete, request, call_timeout_);
 }
+absl::StatusOr<v1::PurgeReply> ControlClient::Purge(const v1::PurgeRequest& request) {
+  return Ask(&net::CoordinatorCalls::Rpcs::Purge, request, call_timeout_);
+}
 absl::StatusOr<v1::PauseReply> ControlClient::Pause(const v1::PauseRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Pause, request, call_timeout_);
 }

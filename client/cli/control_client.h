@@ -41,6 +41,7 @@ class ControlClient {
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
   absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
   absl::StatusOr<v1::DeleteReply> Delete(const v1::DeleteRequest& request);
+  absl::StatusOr<v1::PurgeReply> Purge(const v1::PurgeRequest& request);
   absl::StatusOr<v1::PauseReply> Pause(const v1::PauseRequest& request);
   absl::StatusOr<v1::ResumeReply> Resume(const v1::ResumeRequest& request);
   absl::StatusOr<v1::StatusReply> GetStatus();

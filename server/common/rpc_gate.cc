@@ -22,6 +22,7 @@ constexpr RpcLine kRpcTable[] = {
     {Rpc::kSubmit, "penstock.v1.Coordinator/Submit", kByCommand, kSubmitter},
     {Rpc::kCancel, "penstock.v1.Coordinator/Cancel", kByCommand, kSubmitter},
     {Rpc::kDelete, "penstock.v1.Coordinator/Delete", kByCommand, kSubmitter},
+    {Rpc::kPurge, "penstock.v1.Coordinator/Purge", kByCommand, kSubmitter},
     {Rpc::kGetStatus, "penstock.v1.Coordinator/GetStatus", kByCommand, kViewer | kTrainer},
     {Rpc::kListShards, "penstock.v1.Coordinator/ListShards", kByCommand, kViewer},
     {Rpc::kGetQuarantine, "penstock.v1.Coordinator/GetQuarantine", kByCommand, kViewer},

@@ -26,6 +26,7 @@ enum class Rpc {
   kSubmit,
   kCancel,
   kDelete,
+  kPurge,
   kGetStatus,
   kListShards,
   kGetQuarantine,
@@ -77,8 +78,8 @@ std::string_view DaemonOf(const RpcLine& rpc);
 // thread. Must not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view credential, transport::Peer* peer)>;
 
-// Called when a control call (Submit, Cancel, Delete, StartTrace, Drain, Revoke) has ended, and when a caller is denied
-// a job. `object` is the job or the worker. Called on any thread. Must not block.
+// Called when a control call (Submit, Cancel, Delete, Purge, StartTrace, Drain, Revoke) has ended, and when a caller is
+// denied a job. `object` is the job or the worker. Called on any thread. Must not block.
 using RecordCall = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
                                       const absl::Status& outcome)>;
 

@@ -201,7 +201,7 @@ struct Worker::Parts {
 
   // Retries until all indexes are here or the job has changed.
   void Prefetch(const v1::Job& job, Nanos pause) {
-    if (prefetch->Run(job, stop_work.get_token()) || !jobs->IsCurrent(job)) return;
+    if (prefetch->Run(job, stop_work.get_token(), [&] { return jobs->IsCurrent(job); })) return;
     prefetch_thread->PostAt(prefetch_thread->clock()->Now() + pause,
                             [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
   }
@@ -415,13 +415,13 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->name = agent.registration.name();
   parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
   parts->shared.reports = parts->reports.get();
-  TaskTools tools;
-  tools.storage = storage;
-  tools.roots = options.roots;
-  tools.indexes = parts->indexes.get();
-  tools.link = parts->link.get();
-  tools.jobs = parts->jobs.get();
-  tools.slow_work = parts->jobs->slow_work();
+  const TaskTools tools{.storage = storage,
+                        .roots = options.roots,
+                        .indexes = parts->indexes.get(),
+                        .link = parts->link.get(),
+                        .jobs = parts->jobs.get(),
+                        .loader = parts->host->loader(),
+                        .slow_work = parts->jobs->slow_work()};
   Parts* self = parts.get();
   AgentHooks hooks;
   hooks.load = [self] { return self->Load(); };

@@ -144,7 +144,8 @@ TEST_F(ServedCommands, ACommandThatCannotBeStoredChangesNothing) {
   ASSERT_EQ(sqlite3_open((cluster_.coordinator_dir() + "/coordinator.db").c_str(), &db), SQLITE_OK);
   sqlite3_busy_timeout(db, 10'000);
   ASSERT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
-  for (const char* command : {"submit other.textproto", "cancel train", "delete train --running"}) {
+  for (const char* command :
+       {"submit other.textproto", "cancel train", "delete train --running", "delete train --running --purge"}) {
     const Outcome refused = Run(command);
     EXPECT_EQ(refused.code, 1) << command;
     EXPECT_THAT(refused.err, HasSubstr("the coordinator cannot store this")) << command;

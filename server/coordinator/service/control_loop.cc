@@ -52,8 +52,9 @@ absl::Status SupersededForAdmin(const absl::Status& superseded) {
 
 bool IsAdmin(const Request& request) {
   return std::holds_alternative<v1::SubmitRequest>(request) || std::holds_alternative<v1::CancelRequest>(request) ||
-         std::holds_alternative<v1::DeleteRequest>(request) || std::holds_alternative<v1::PauseRequest>(request) ||
-         std::holds_alternative<v1::ResumeRequest>(request) || std::holds_alternative<v1::RevokeRequest>(request);
+         std::holds_alternative<v1::DeleteRequest>(request) || std::holds_alternative<v1::PurgeRequest>(request) ||
+         std::holds_alternative<v1::PauseRequest>(request) || std::holds_alternative<v1::ResumeRequest>(request) ||
+         std::holds_alternative<v1::RevokeRequest>(request);
 }
 
 // Returns whether the reply states that records are stored. An earlier request may have reported the same ones.

@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "net/grpc_status.h"
@@ -181,6 +182,36 @@ grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1:
 grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
                                                      v1::DeleteReply* reply) {
   return Control(server::Rpc::kDelete, context, request, reply, request->job());
+}
+
+// The audit log has the request that starts the purge, and requests that are rejected.
+grpc::ServerUnaryReactor* CoordinatorService::Purge(Context* context, const v1::PurgeRequest* request,
+                                                    v1::PurgeReply* reply) {
+  return gate_.Enter(server::Rpc::kPurge, context, [&](const transport::Peer& peer) {
+    Reactor* reactor = context->DefaultReactor();
+    const auto done = [this, reactor, request, reply, peer](const absl::Status& status, Reply* made) {
+      if (status.ok()) {
+        auto& answer = std::get<PurgeAnswer>(*made);
+        *reply = std::move(answer.reply);
+        if (answer.blobs.has_value()) PurgeBlobs(reply->job_uid(), *std::move(answer.blobs));
+      }
+      if (request->job_uid() == 0 || !status.ok()) Record(server::Rpc::kPurge, peer, request->job(), status);
+      reactor->Finish(net::ToGrpc(status));
+    };
+    loop_->Apply(*request, DeadlineOf(*context), done, peer);
+    return reactor;
+  });
+}
+
+// If too much file work waits, the next request of the purge asks for it again.
+void CoordinatorService::PurgeBlobs(uint64_t job_uid, std::vector<uint64_t> blobs) {
+  const auto work = [blobs_of = blobs_, loop = loop_, job_uid, blobs = std::move(blobs)] {
+    const absl::StatusOr<uint64_t> freed = blobs_of->Remove(blobs);
+    loop->Apply(
+        EndOwnPurge{job_uid, freed.status(), freed.value_or(0)}, ControlLoop::kNoDeadline,
+        [](const absl::Status&, Reply*) {}, transport::Peer::InProcess());
+  };
+  files_->TryPost(work, kMaxWaitingFileWork);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Pause(Context* context, const v1::PauseRequest* request,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
@@ -52,6 +53,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* Pause(Context*, const v1::PauseRequest*, v1::PauseReply*) override;
   Reactor* Resume(Context*, const v1::ResumeRequest*, v1::ResumeReply*) override;
   Reactor* Delete(Context*, const v1::DeleteRequest*, v1::DeleteReply*) override;
+  Reactor* Purge(Context*, const v1::PurgeRequest*, v1::PurgeReply*) override;
   Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
   Reactor* GetQuarantine(Context*, const v1::QuarantineRequest*, v1::QuarantineReply*) override;
@@ -106,6 +108,8 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Nanos DeadlineOf(const Context& context) const;
 
   void CollectOwnSupport(uint64_t id);
+  // Removes the indexes, and reports that to the purge of the job.
+  void PurgeBlobs(uint64_t job_uid, std::vector<uint64_t> blobs);
 
   const server::RpcGate gate_;
   const server::RecordCall record_call_;

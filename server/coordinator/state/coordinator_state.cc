@@ -250,6 +250,12 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     SetReply<v1::CancelReply>(Cancel(*cancel, event.caller, out), &effects);
   } else if (auto* remove = std::get_if<v1::DeleteRequest>(&event.request)) {
     SetReply<v1::DeleteReply>(Delete(*remove, event.caller, out), &effects);
+  } else if (auto* purge = std::get_if<v1::PurgeRequest>(&event.request)) {
+    absl::StatusOr<std::optional<PurgeAnswer>> answer = Purge(now, *purge, event.caller, out);
+    effects.status = answer.status();
+    if (answer.ok() && answer->has_value()) effects.reply = **std::move(answer);
+  } else if (auto* purged = std::get_if<EndOwnPurge>(&event.request)) {
+    purges_.ReportOwn(purged->job_uid, purged->status, purged->bytes);
   } else if (auto* pause = std::get_if<v1::PauseRequest>(&event.request)) {
     SetReply(Pause(*pause, event.caller, out), &effects);
   } else if (auto* resume = std::get_if<v1::ResumeRequest>(&event.request)) {

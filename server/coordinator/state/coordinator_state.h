@@ -33,6 +33,7 @@
 #include "server/coordinator/state/index_turns.h"
 #include "server/coordinator/state/job_entry.h"
 #include "server/coordinator/state/job_totals.h"
+#include "server/coordinator/state/purge_desk.h"
 #include "server/coordinator/state/session_table.h"
 #include "server/coordinator/state/task_board.h"
 #include "server/coordinator/state/ticket_desk.h"
@@ -153,6 +154,10 @@ class CoordinatorState {
                                                         Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, const transport::Peer& caller, Consequences* out);
   absl::Status Delete(const v1::DeleteRequest& request, const transport::Peer& caller, Consequences* out);
+  // Returns FailedPrecondition, with the way out, if the job is PREPARING or READY, unless `running`.
+  absl::Status CheckEnded(const JobEntry& entry, bool running) const;
+  // `why` is the text of the event.
+  void DeleteJob(const JobEntry& entry, const std::string& why, Consequences* out);
   void SubmitInPlaceOf(const JobEntry& there, v1::Job job, Consequences* out);
   // `why` is the error that the cancelled job has; "": an operator or its owner cancelled it.
   void CancelJob(const JobEntry& entry, const std::string& why, Consequences* out);
@@ -171,6 +176,17 @@ class CoordinatorState {
   // Returns the job in its stored form, with the names of its pieces, and with `next`, the submission that replaces it.
   // `next` may be null.
   static v1::StoredJob ToStored(const JobEntry& entry, const JobEntry* next);
+
+  // state_purge.cc. Functions with an optional answer return nullopt if a change makes the reply.
+  absl::StatusOr<std::optional<PurgeAnswer>> Purge(Nanos now, const v1::PurgeRequest& request,
+                                                   const transport::Peer& caller, Consequences* out);
+  std::optional<PurgeAnswer> StartPurge(Nanos now, const JobEntry& entry, PurgePlan plan, Consequences* out);
+  // Deletes the job if every part of its purge is done.
+  std::optional<PurgeAnswer> FollowPurge(Nanos now, const JobEntry& entry, Consequences* out);
+  // Returns what only this job uses.
+  PurgePlan PlanPurge(const JobEntry& entry) const;
+  std::vector<PurgeWorker> PurgeWorkers(Nanos now) const;
+  void AddPurges(Nanos now, const WorkerEntry& worker, google::protobuf::RepeatedPtrField<v1::Task>* tasks);
 
   // state_preparation.cc
   void StartPreparation(JobEntry* entry, Consequences* out);
@@ -316,6 +332,7 @@ class CoordinatorState {
   SessionTable sessions_;
   TraceDesk traces_;
   SupportDesk support_;
+  PurgeDesk purges_;
   TicketDesk tickets_;
   bool ticket_keys_change_ = false;  // such a change has not ended
   IndexTurns turns_;

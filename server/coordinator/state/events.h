@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,13 +45,26 @@ struct NoteRejection {
   v1::RejectedCaller caller;
 };
 
+// The coordinator has removed the indexes that a purge names (PurgeAnswer), or failed.
+struct EndOwnPurge {
+  uint64_t job_uid = 0;
+  absl::Status status = absl::OkStatus();
+  uint64_t bytes = 0;
+};
+// The reply to a PurgeRequest.
+struct PurgeAnswer {
+  v1::PurgeReply reply;
+  // Content hashes of the indexes that the coordinator must now remove; nullopt: it has done so.
+  std::optional<std::vector<uint64_t>> blobs;
+};
+
 using Request =
-    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::PauseRequest, v1::ResumeRequest,
-                 v1::DrainRequest, v1::RevokeRequest, v1::RegisterWorkerRequest, v1::HeartbeatRequest,
-                 v1::ReportTaskRequest, v1::ReportRecordsRequest, v1::OpenSessionRequest, v1::ReportSessionRequest,
-                 v1::CloseSessionRequest, v1::JudgeRecordsRequest, v1::StartTraceRequest, v1::PutTraceRequest,
-                 v1::GetTraceRequest, v1::StartSupportRequest, v1::PutSupportRequest, v1::GetSupportRequest,
-                 AskIndexTurn, EndIndexTurn, NoteRejection>;
+    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::PurgeRequest, v1::PauseRequest,
+                 v1::ResumeRequest, v1::DrainRequest, v1::RevokeRequest, v1::RegisterWorkerRequest,
+                 v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest, v1::OpenSessionRequest,
+                 v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest, v1::StartTraceRequest,
+                 v1::PutTraceRequest, v1::GetTraceRequest, v1::StartSupportRequest, v1::PutSupportRequest,
+                 v1::GetSupportRequest, AskIndexTurn, EndIndexTurn, EndOwnPurge, NoteRejection>;
 
 // Returns whether the request may create a session, a trace or a support file, and so needs Event::new_id.
 inline bool NeedsNewId(const Request& request) {
@@ -68,13 +82,14 @@ struct Event {
   transport::Peer caller = {};  // the process that sent the request
 };
 
-// The reply to a Request of the same kind; monostate for Tick, EndIndexTurn and NoteRejection.
-using Reply =
-    std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::PauseReply, v1::ResumeReply,
-                 v1::DrainReply, v1::RevokeReply, v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply,
-                 v1::ReportRecordsReply, v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply,
-                 v1::JudgeRecordsReply, v1::StartTraceReply, v1::PutTraceReply, v1::GetTraceReply,
-                 v1::StartSupportReply, v1::PutSupportReply, v1::GetSupportReply, IndexTurns::Answer>;
+// The reply to a Request of the same kind; monostate for Tick, EndIndexTurn, EndOwnPurge and
+// NoteRejection.
+using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, PurgeAnswer,
+                           v1::PauseReply, v1::ResumeReply, v1::DrainReply, v1::RevokeReply, v1::RegisterWorkerReply,
+                           v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply, v1::OpenSessionReply,
+                           v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply, v1::StartTraceReply,
+                           v1::PutTraceReply, v1::GetTraceReply, v1::StartSupportReply, v1::PutSupportReply,
+                           v1::GetSupportReply, IndexTurns::Answer>;
 
 class CoordinatorState;
 struct Consequences;

@@ -35,6 +35,7 @@ bool CoordinatorState::MustWait(const Request& request) const {
   if (auto* submit = std::get_if<v1::SubmitRequest>(&request)) return IsChanging(submit->spec().name());
   if (auto* cancel = std::get_if<v1::CancelRequest>(&request)) return IsChanging(cancel->job());
   if (auto* remove = std::get_if<v1::DeleteRequest>(&request)) return IsChanging(remove->job());
+  if (auto* purge = std::get_if<v1::PurgeRequest>(&request)) return IsChanging(purge->job());
   if (auto* pause = std::get_if<v1::PauseRequest>(&request)) return IsChanging(pause->job());
   if (auto* resume = std::get_if<v1::ResumeRequest>(&request)) return IsChanging(resume->job());
   if (auto* report = std::get_if<v1::ReportTaskRequest>(&request)) {

@@ -221,29 +221,36 @@ void CoordinatorState::CancelJob(const JobEntry& entry, const std::string& why, 
   BeginChange({entry.job.name()}, false, std::move(change), out);
 }
 
+absl::Status CoordinatorState::CheckEnded(const JobEntry& entry, bool running) const {
+  if ((!entry.preparing() && !entry.ready()) || running) return absl::OkStatus();
+  const std::string& name = entry.job.name();
+  const size_t readers = sessions_.OfJob(name).size();
+  return absl::FailedPreconditionError(absl::StrCat("job ", name, " is ", entry.ready() ? "ready" : "being prepared",
+                                                    ", with ", readers, readers == 1 ? " reader" : " readers",
+                                                    "; end it first (penstock cancel ", name, "), or say --running"));
+}
+
 absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, const transport::Peer& caller,
                                       Consequences* out) {
   auto found = jobs_.find(request.job());
   if (found == jobs_.end()) return NoSuchJob(request.job());
   const JobEntry& entry = found->second;
   PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
-  if ((entry.preparing() || entry.ready()) && !request.running()) {
-    const size_t readers = sessions_.OfJob(request.job()).size();
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", request.job(), " is ", entry.ready() ? "ready" : "being prepared", ", with ", readers,
-                     readers == 1 ? " reader" : " readers", "; end it first (penstock cancel ", request.job(),
-                     "), or say --running"));
-  }
+  PS_RETURN_IF_ERROR(CheckEnded(entry, request.running()));
+  DeleteJob(entry, "", out);
+  return absl::OkStatus();
+}
+
+void CoordinatorState::DeleteJob(const JobEntry& entry, const std::string& why, Consequences* out) {
   Change change;
-  change.facts.emplace_back().set_delete_job(request.job());
-  change.end = [name = request.job()](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
-                                      Consequences* then) {
+  change.facts.emplace_back().set_delete_job(entry.job.name());
+  change.end = [name = entry.job.name(), why](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
+                                              Consequences* then) {
     if (!stored.ok()) return;
     state.RemoveJob(name);
-    then->events.push_back(EventOf(v1::HistoryEvent::JOB_DELETED, name, "", ""));
+    then->events.push_back(EventOf(v1::HistoryEvent::JOB_DELETED, name, "", why));
   };
-  BeginChange({request.job()}, true, std::move(change), out);
-  return absl::OkStatus();
+  BeginChange({entry.job.name()}, true, std::move(change), out);
 }
 
 void CoordinatorState::FailJob(JobEntry* entry, const std::string& error, Consequences* out) {

@@ -73,7 +73,7 @@ absl::StatusOr<v1::ReportTaskReply> CoordinatorState::ReportTask(Nanos now, cons
   v1::ReportTaskReply reply;
   BoardTask* task = board_.Find(request.task_id());
   const WorkerEntry* const worker = workers_.Find(request.worker_id());
-  if (task == nullptr) TakeChecks(now, request, out);
+  if (task == nullptr && !purges_.Report(now, request)) TakeChecks(now, request, out);
   // If the task is not there, another worker has done it or its job was removed. A failure counts only from the worker
   // that has the task. A result counts from any known worker: the conformance digest of an unknown one is unknown, so
   // its arithmetic may differ.
@@ -318,6 +318,7 @@ void CoordinatorState::HandOutTasks(Nanos now, const std::string& id, TasksReply
     if (out->has_index()) *out->mutable_index()->mutable_shard() = SubmissionOf(*out)->shards[task->shard];
   }
   AddChecks(id, reply->mutable_tasks());
+  AddPurges(now, *worker, reply->mutable_tasks());
 }
 
 template void CoordinatorState::HandOutTasks(Nanos, const std::string&, v1::HeartbeatReply*);

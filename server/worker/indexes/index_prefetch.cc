@@ -1,5 +1,7 @@
 #include "server/worker/indexes/index_prefetch.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/common/snapshot_proto.h"
 
@@ -32,11 +34,13 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
   return shards;
 }
 
-bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
+bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop, absl::FunctionRef<bool()> wanted) {
   bool complete = true;
+  const uint64_t removals = indexes_->removals();
+  if (std::exchange(removals_, removals) != removals) done_.clear();
   const loader::IndexProvider provider = indexes_->ProviderFor(job.spec());
   for (const int i : ShardsToServe(job, worker_id_)) {
-    if (stop.stop_requested()) return true;
+    if (stop.stop_requested() || !wanted()) return true;
     const v1::Shard& shard = job.snapshot().shards(i);
     const auto path = sources::ResolveInRoots(indexes_->store().storage(), shard.root(), shard.path(), roots_);
     if (!path.ok()) continue;
@@ -46,7 +50,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
     if (fetched.ok()) done_.insert(key);
     if (absl::IsUnavailable(fetched)) complete = false;
   }
-  return complete;
+  return complete || !wanted();
 }
 
 }  // namespace penstock::worker

@@ -236,6 +236,13 @@ absl::StatusOr<sources::LoadedIndex> ShardIndexes::Build(const std::string& path
   return index;
 }
 
+absl::StatusOr<uint64_t> ShardIndexes::Remove(const std::string& path) {
+  const Turn turn(this, path, stop_.get_token());
+  if (!turn.has()) return Stopped(path);
+  removals_.fetch_add(1);
+  return store_.Remove(path);
+}
+
 loader::IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
   return [this, options = sources::IndexOptionsOf(spec)](const sources::SnapshotShard& shard, const std::string& path,
                                                          const std::stop_token& stop) {

@@ -48,6 +48,12 @@ class ShardIndexes {
   // IndexStore::LoadOrBuild does, and with Cancelled after Stop().
   absl::StatusOr<sources::LoadedIndex> Build(const std::string& path, const sources::IndexOptions& options);
 
+  // Removes this worker's own index of the file, and returns its size. Waits for calls for the same file. Returns the
+  // errors of IndexStore::Remove, and Cancelled after Stop().
+  absl::StatusOr<uint64_t> Remove(const std::string& path);
+  // Returns the number of calls of Remove() so far.
+  uint64_t removals() const { return removals_.load(); }
+
   // Returns a function that calls Get() for the shards of a job.
   loader::IndexProvider ProviderFor(const v1::JobSpec& spec);
 
@@ -83,6 +89,7 @@ class ShardIndexes {
   const std::string worker_id_;
   Clock* const clock_;
   std::stop_source stop_;
+  std::atomic<uint64_t> removals_{0};
   std::atomic<uint64_t> from_sidecar_{0}, from_coordinator_{0}, built_{0};
 
   Mutex mutex_;

@@ -84,6 +84,12 @@ bool ServedJobs::Update(const net::JobChanges& changes) {
   return pauses_changed;
 }
 
+void ServedJobs::Forget(const std::string& name, uint64_t uid) {
+  MutexLock lock(&mutex_);
+  const auto found = jobs_.find(name);
+  if (found != jobs_.end() && found->second.job.record.uid() == uid) jobs_.erase(found);
+}
+
 absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
   net::WatchedJob watched;
   {

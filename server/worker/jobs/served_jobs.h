@@ -51,6 +51,9 @@ class ServedJobs {
   // Returns whether a job that the loader may have was paused or resumed: the caller must call Loader::PausesChanged().
   bool Update(const net::JobChanges& changes);
 
+  // Stops serving a submission that has ended, if a watch has not reported that yet.
+  void Forget(const std::string& name, uint64_t uid);
+
   // Returns the job for the loader. Builds it at first use and then shares it.
   //   NotFound             this worker knows no such submission
   //   others               as BuildLoadJob

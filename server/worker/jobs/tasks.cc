@@ -19,6 +19,7 @@
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_dataset.h"
 #include "server/common/log_fields.h"
+#include "server/worker/jobs/purge.h"
 
 namespace penstock::worker {
 namespace {
@@ -239,6 +240,8 @@ absl::Status Run(const v1::Task& task, const TaskTools& tools, v1::ReportTaskReq
       return List(task.list(), tools, report);
     case v1::Task::kCheck:
       return CheckCopies(task, tools, report);
+    case v1::Task::kPurge:
+      return Purge(task, tools, report->mutable_purged());
     default:
       return absl::UnimplementedError("a task that this worker's version does not know");
   }
@@ -267,7 +270,9 @@ v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id
   if (!status.ok()) {
     server::LogWarn({.job = task.job()}, "job '{}': task {} failed: {}", task.job(), task.id(),
                     status.ToString(absl::StatusToStringMode::kWithNoExtraData));
+    v1::PurgedBytes purged = report.purged();  // counts although the task failed
     report = v1::ReportTaskRequest();
+    if (task.has_purge()) *report.mutable_purged() = std::move(purged);
     report.set_code(static_cast<int32_t>(status.code()));
     report.set_message(std::string(status.message()));
     report.set_worker_at_fault(AtFault(task, status));

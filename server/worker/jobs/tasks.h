@@ -1,5 +1,5 @@
 // The coordinator's tasks that need the data mounted: expanding globs, indexing shards, making a first row, checking
-// copies of records.
+// copies of records, freeing what is kept of a job.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 
@@ -8,6 +8,7 @@
 
 #include "base/runtime/executor.h"
 #include "penstock/v1/control.pb.h"
+#include "pipeline/loader/loader.h"
 #include "pipeline/sources/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -22,7 +23,8 @@ struct TaskTools {
   ShardIndexes* indexes = nullptr;
   CoordinatorLink* link = nullptr;
   ServedJobs* jobs = nullptr;
-  Executor* slow_work = nullptr;  // opens shards; null: loader::SlowWorkThreads()
+  loader::Loader* loader = nullptr;  // its caches are purged
+  Executor* slow_work = nullptr;     // opens shards; null: loader::SlowWorkThreads()
 };
 
 // Runs the task and returns the report, including `worker_id` and `task_id`. The report contains errors, which name the

@@ -105,13 +105,16 @@ TEST_F(ControlLoopStoreTest, JobsChangeWithTheirCommitOrNotAtAll) {
   v1::DeleteRequest remove;
   remove.set_job("there");
   remove.set_running(true);
+  v1::PurgeRequest purge;
+  purge.set_job("there");
+  purge.set_running(true);
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("there"))).ok());
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
   const std::string before = Job("there");
   const uint64_t revision = Revision();
   store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
-  for (const Request& request :
-       {Request(SubmitOf(SimpleSpec("new"))), Request(SubmitOf(other, true)), Request(cancel), Request(remove)}) {
+  for (const Request& request : {Request(SubmitOf(SimpleSpec("new"))), Request(SubmitOf(other, true)), Request(cancel),
+                                 Request(remove), Request(purge)}) {
     EXPECT_EQ(Apply(request).code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(Job("there"), before);
     EXPECT_EQ(Job("new"), "");

@@ -49,6 +49,12 @@ class StateOwnersTest : public ::testing::Test {
     request.set_running(true);
     return h.StatusOf(request);
   }
+  v1::PurgeRequest PurgeOf(const std::string& job) {
+    v1::PurgeRequest request;
+    request.set_job(job);
+    request.set_running(true);
+    return request;
+  }
   v1::PauseRequest PauseOf(const std::string& job, const std::string& by = "") {
     v1::PauseRequest request;
     request.set_job(job);
@@ -76,6 +82,7 @@ TEST_F(StateOwnersTest, ASubmitterChangesOnlyItsOwnJobs) {
   const std::string denied = "belongs to 'alice'";
   EXPECT_THAT(Text(Cancel("imagenet-1")), HasSubstr(denied));
   EXPECT_THAT(Text(Delete("imagenet-1")), HasSubstr(denied));
+  EXPECT_THAT(Text(h.StatusOf(PurgeOf("imagenet-1"))), HasSubstr(denied));
   EXPECT_THAT(Text(h.StatusOf(PauseOf("imagenet-1"))), HasSubstr(denied));
   EXPECT_THAT(Text(h.StatusOf(ResumeOf("imagenet-1"))), HasSubstr(denied));
   v1::SubmitRequest replace = SubmitOf(SimpleSpec("imagenet-1"));

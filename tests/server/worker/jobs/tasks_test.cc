@@ -59,6 +59,60 @@ TEST_F(TasksTest, AMissingKeyFailsTheProbeUnlessAllowed) {
   EXPECT_EQ(report.code(), 0) << report.message();
 }
 
+// Records what a purge asks for.
+class PurgedLoader final : public loader::Loader {
+ public:
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const loader::LoadJob>,
+                                                       const loader::LoaderSessionOptions&, loader::RowSink*) override {
+    return absl::UnimplementedError("no sessions");
+  }
+  loader::LoaderStats Stats() const override { return {}; }
+  absl::StatusOr<loader::PurgedCaches> PurgeCaches(uint64_t record_space) override {
+    spaces.push_back(record_space);
+    return result;
+  }
+  std::vector<uint64_t> spaces;
+  absl::StatusOr<loader::PurgedCaches> result = loader::PurgedCaches{100, 2000};
+};
+
+TEST_F(TasksTest, APurgeFreesCachesAndIndexesOfTheJob) {
+  ServedJobs jobs(storage::LocalFiles(), dataset_.roots, &indexes_);
+  PurgedLoader loader;
+  TaskTools tools = MakeTools();
+  tools.jobs = &jobs;
+  tools.loader = &loader;
+  v1::Task task;
+  task.set_job(job_.name());
+  task.set_job_uid(job_.uid());
+  for (const v1::Shard& shard : job_.snapshot().shards()) *task.mutable_purge()->add_shards() = shard;
+  *task.mutable_purge()->add_shards() = task.purge().shards(0);
+  task.mutable_purge()->mutable_shards(2)->set_path("gone");
+  *task.mutable_purge()->add_shards() = task.purge().shards(0);
+  task.mutable_purge()->mutable_shards(3)->set_root("root of other workers");
+  const auto load = BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
+  task.mutable_purge()->set_data_set((*load)->reader().snapshot().Fingerprint());
+  *task.mutable_purge()->mutable_spec() = job_.spec();
+
+  loader.result = absl::UnavailableError("streams");
+  v1::ReportTaskRequest report = RunTask(task, "me", tools);
+  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(indexes_.store().Load(dataset_.files[0]).ok()) << "streams may need it";
+
+  loader.result = loader::PurgedCaches{100, 2000};
+  uint64_t bytes = 0;
+  for (const std::string& file : dataset_.files) bytes += StatFile(indexes_.store().SidecarPath(file))->size;
+  report = RunTask(task, "me", tools);
+  EXPECT_EQ(report.code(), 0) << report.message();
+  EXPECT_EQ(report.purged().indexes(), bytes);
+  EXPECT_EQ(report.purged().memory(), 100u);
+  EXPECT_EQ(report.purged().disk(), 2000u);
+  EXPECT_EQ(loader.spaces, std::vector<uint64_t>(2, (*load)->record_space()));
+  EXPECT_TRUE(absl::IsNotFound(indexes_.store().Load(dataset_.files[1]).status()));
+  task.mutable_purge()->clear_data_set();  // another job uses it
+  EXPECT_EQ(RunTask(task, "me", tools).purged().ByteSizeLong(), 0u);
+  EXPECT_EQ(loader.spaces.size(), 2u);
+}
+
 TEST_F(TasksTest, ListsThePresentFilesWhichMayBeNone) {
   v1::Task task;
   *task.mutable_list()->mutable_spec() = dataset_.job;
