@@ -83,10 +83,9 @@ PurgePlan CoordinatorState::PlanPurge(const JobEntry& entry) const {
 std::vector<PurgeWorker> CoordinatorState::PurgeWorkers(Nanos now) const {
   std::vector<PurgeWorker> workers;
   for (const auto& [id, worker] : workers_.all()) {
+    if (worker.state == v1::WorkerStatus::LEFT) continue;  // its memory is free; docs/owners.md says what of its disk
     std::string lost;
-    if (worker.state == v1::WorkerStatus::LEFT) {
-      lost = "it has left";
-    } else if (!worker.Beats()) {
+    if (!worker.Beats()) {
       lost = workers_.WhyLost(now, worker);
     } else if (worker.info.protocols().newest() < kPurgeProtocol) {
       lost = absl::StrCat("penstock ", worker.info.version(), " cannot purge");

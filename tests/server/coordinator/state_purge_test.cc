@@ -166,6 +166,19 @@ TEST_F(StatePurgeTest, ALostWorkerIsNamedAndThePurgeCanBeRepeated) {
   EXPECT_TRUE(Purge(uid).reply.deleted());
 }
 
+TEST_F(StatePurgeTest, AWorkerThatHasDrainedTakesNoPart) {
+  Prepare("train", 8, 25);
+  v1::HeartbeatRequest leaving = BeatOf("b");
+  leaving.set_leaving(true);
+  h.Do<v1::HeartbeatReply>(leaving);
+  const uint64_t uid = Purge().reply.job_uid();
+  h.Apply(EndOwnPurge{uid, absl::OkStatus(), 7});
+  Report("a", TaskOf("a"));
+  const PurgeAnswer last = Purge(uid);
+  EXPECT_TRUE(last.reply.deleted());
+  EXPECT_THAT(States(last.reply), ElementsAre("coordinator DONE", a + " DONE"));
+}
+
 TEST_F(StatePurgeTest, AWorkerWithStreamsTriesAgainAndAnErrorEndsItsPart) {
   Prepare("train", 8, 25);
   const uint64_t uid = Purge().reply.job_uid();
