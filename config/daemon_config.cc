@@ -21,7 +21,7 @@ constexpr uint32_t kTicketHours = 24, kMostTicketHours = 8760;
 constexpr uint32_t kMaxSessions = 256;
 constexpr uint32_t kDrainTimeoutMs = 60000;
 constexpr uint64_t kBesidesBudget = uint64_t{256} << 20;
-constexpr uint32_t kMostHandshakeSeconds = 600;
+constexpr uint32_t kMostHandshakeSeconds = 600, kMostUnreadSeconds = 600;
 
 void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
   if (address.empty()) return;
@@ -143,6 +143,9 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   if (config.limits().handshake_seconds() > kMostHandshakeSeconds) {
     out.push_back({0, "limits.handshake_seconds", absl::StrCat("between 1 and ", kMostHandshakeSeconds)});
   }
+  if (config.limits().unread_seconds() > kMostUnreadSeconds) {
+    out.push_back({0, "limits.unread_seconds", absl::StrCat("between 1 and ", kMostUnreadSeconds)});
+  }
   CheckWorker(config.worker_settings(), &out);
   CheckTls(config.tls(), &out);
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
@@ -205,6 +208,8 @@ void FillLimits(uint64_t memory_bytes, v1::LimitsConfig* limits) {
   if (limits->calls_per_second() == 0) limits->set_calls_per_second(2000);
   if (limits->sessions_per_host() == 0) limits->set_sessions_per_host(4096);
   if (limits->sessions_per_name() == 0) limits->set_sessions_per_name(16384);
+  if (limits->unread_seconds() == 0) limits->set_unread_seconds(10);
+  if (limits->socket_streams_per_user() == 0) limits->set_socket_streams_per_user(64);
 }
 
 }  // namespace

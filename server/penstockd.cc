@@ -145,6 +145,8 @@ PeerLimits PeerLimitsOf(const v1::LimitsConfig& limits) {
   out.connections.handshake_time = limits.handshake_seconds() * kSecond;
   out.calls_per_second = limits.calls_per_second();
   out.memory_bytes = limits.memory_bytes();
+  out.unread_time = limits.unread_seconds() * kSecond;
+  out.socket_streams_per_user = limits.socket_streams_per_user();
   out.sessions = {limits.sessions_per_host(), limits.sessions_per_name()};
   return out;
 }

@@ -63,6 +63,10 @@ struct Peer {
 // connection before its first event, on threads of the carrier. It must not block.
 using AdmitPeer = std::function<absl::Status(std::string_view ticket, Peer* peer)>;
 
+// Called when a carrier rejects a connection or a message of a peer that `admit` has not rejected. Called on threads of
+// the carrier. It must not block.
+using OnRejectedPeer = std::function<void(const Peer& peer, const absl::Status& status)>;
+
 }  // namespace penstock::transport
 
 #endif  // PENSTOCK_TRANSPORT_PEER_H_

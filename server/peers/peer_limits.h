@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/runtime/clock.h"
 #include "net/front_door/connection_table.h"
 #include "server/peers/peer_counts.h"
 
@@ -15,6 +16,8 @@ struct PeerLimits {
   uint32_t calls_per_second = 2000;
   PeerCounts::Limits sessions = {};
   uint64_t memory_bytes = UINT64_MAX;
+  Nanos unread_time = 10 * kSecond;
+  uint32_t socket_streams_per_user = 64;
 };
 
 // Returns a function for net::FrontDoorOptions: whether the process has more than `bytes` of its own memory, after it

@@ -42,6 +42,10 @@ RejectionReason ReasonOf(const absl::Status& status) {
   }
 }
 
+Rejected RejectionOf(const transport::Peer& peer, const absl::Status& status) {
+  return {ReasonOf(status), peer.Host(), peer.name, std::string(status.message())};
+}
+
 void Rejections::Add(const Rejected& rejected) {
   counts_[static_cast<size_t>(rejected.reason)].fetch_add(1, std::memory_order_relaxed);
   const Nanos now = clock_->Now();
@@ -92,6 +96,12 @@ void Rejections::CopyTo(google::protobuf::RepeatedPtrField<v1::RejectedCaller>* 
 net::OnRejected RejectConnections(std::shared_ptr<Rejections> rejections) {
   return [rejections = std::move(rejections)](const std::string& host, const std::string& reason) {
     rejections->Add({RejectionReason::kLimit, host, "", reason});
+  };
+}
+
+transport::OnRejectedPeer RejectPeers(std::shared_ptr<Rejections> rejections) {
+  return [rejections = std::move(rejections)](const transport::Peer& peer, const absl::Status& status) {
+    rejections->Add(RejectionOf(peer, status));
   };
 }
 

@@ -20,6 +20,7 @@
 #include "base/runtime/rate_table.h"
 #include "net/front_door/front_door.h"
 #include "penstock/v1/control.pb.h"
+#include "transport/peer.h"
 
 namespace penstock::server {
 
@@ -46,6 +47,9 @@ struct Rejected {
   std::string name;
   std::string message;
 };
+
+// Returns the rejection of a peer with this status.
+Rejected RejectionOf(const transport::Peer& peer, const absl::Status& status);
 
 // Thread-safe. Keeps the latest kMostCallers callers, each for kRemembered after its last rejection.
 class Rejections {
@@ -85,6 +89,9 @@ class Rejections {
 
 // Returns a function that adds rejected connections to `rejections`.
 net::OnRejected RejectConnections(std::shared_ptr<Rejections> rejections);
+
+// The same for the peers that a carrier of streams rejects.
+transport::OnRejectedPeer RejectPeers(std::shared_ptr<Rejections> rejections);
 
 }  // namespace penstock::server
 

@@ -35,6 +35,7 @@
 #include "server/common/support_files.h"
 #include "server/metrics/disk_rooms.h"
 #include "server/metrics/process_metrics.h"
+#include "server/worker/carrier_options.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
@@ -75,13 +76,6 @@ constexpr int kMaxClientMessageBytes = 8 << 20;
 // Limit for the record positions of one job, not part of the budget: a sixteenth of the budget, and at least this. A
 // record takes about 4 bytes. If a job's positions do not fit, indexes are read repeatedly.
 constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
-
-transport::LaneOptions LanesOf(uint32_t wire_connections) {
-  transport::LaneOptions lanes;
-  if (wire_connections > 0) lanes.most = wire_connections;
-  lanes.all = wire_connections > 0;
-  return lanes;
-}
 
 }  // namespace
 
@@ -240,17 +234,12 @@ struct Worker::Parts {
     if (options.socket_dir.empty()) return absl::OkStatus();
     absl::Status status = transport::PrepareSocketDir(options.socket_dir, options.socket_users);
     if (status.ok()) {
-      transport::SharedMemoryListenerOptions listener;
-      listener.dir = options.socket_dir;
+      transport::SharedMemoryListenerOptions listener = ListenerOptionsOf(options, shared.rejections);
       listener.worker = id;
       listener.files = host->shared_row_files();
       listener.rings_bytes = host->memory().rings;
       listener.ring_bytes = host->memory().ring;
-      listener.users = options.socket_users;
       listener.user_rings_bytes = host->memory().rings / 4;
-      if (options.tickets != nullptr) {
-        listener.needs_ticket = [gate = options.tickets](const transport::Peer& peer) { return gate->Needs(peer); };
-      }
       listener.admit = admit;
       auto started = transport::SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
@@ -382,6 +371,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.tickets = options.tickets;
   parts->shared.rejections = std::make_shared<server::Rejections>(server::LogRejected);
   parts->shared.max_sessions = options.max_sessions;
+  parts->shared.hoard_time = options.limits.unread_time;
   parts->shared.streams_of_peer = std::make_unique<server::PeerCounts>(options.limits.sessions);
   parts->shared.compression = options.wire_compression;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
@@ -391,7 +381,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
   parts->admit = server::RpcGate(options.rule, parts->shared.rejections, calls).ForStreams(server::Rpc::kStream);
   parts->service = transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(),
-                                                    LanesOf(options.wire_connections), parts->admit);
+                                                    LanesOf(options, parts->shared.rejections), parts->admit);
   net::ServerOptions server;
   server.use = net::ChannelUse::kRows;
   server.max_receive_bytes = kMaxClientMessageBytes;

@@ -332,12 +332,14 @@ TEST(DaemonConfig, EveryMistakeIsNamed) {
 data_root { path: "data" }
 worker_settings { memory_budget_bytes: 1000 }
 log { level: "inof" }
+limits { unread_seconds: 601 }
 )";
   v1::DaemonConfig config;
   std::vector<Mistake> warnings;
   const std::vector<std::string> lines = Lines(CheckDaemonConfigText(text, &config, &warnings));
   EXPECT_THAT(lines, ElementsAre(HasSubstr("1 listen"), HasSubstr("2 data_root[0].path"),
-                                 HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'")));
+                                 HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'"),
+                                 HasSubstr("5 limits.unread_seconds")));
 }
 
 TEST(DaemonConfig, TheHttpPortIsAnAddressOfItsOwnAndHasNoDefault) {

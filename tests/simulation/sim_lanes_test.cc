@@ -235,11 +235,54 @@ TEST_F(SimLanesTest, AStreamContinuesIfFurtherLanesFailToOpen) {
 TEST_F(SimLanesTest, AWorkerAcceptsNoMoreLanesThanItsLimit) {
   transport::LaneOptions two = AllLanes();
   two.most = 2;
+  std::vector<absl::Status> rejected;
+  two.on_rejected = [&rejected](const transport::Peer&, const absl::Status& status) { rejected.push_back(status); };
   Begin(5, two);
   for (int i = 0; i < 5; ++i) Send(50);
   ExpectAllInOrder();
+  EXPECT_TRUE(rejected.empty()) << "a client learns the limit by one refusal";
   EXPECT_EQ(network_->calls.size(), 3u) << "the worker rejects the third, and the client requests no other";
   EXPECT_EQ(acceptor_.ends.size(), 1u) << "a lane is no stream";
+  for (size_t i = 1; i <= 3; ++i) {
+    auto more = std::make_shared<transport::RecordedEnd>();
+    more->SetStream(network_->Call(transport::LaneCall{network_->calls[0].stream, true}, more));
+    more->ReadAll();
+    network_->sim().RunFor(kSecond);
+    EXPECT_TRUE(more->closed());
+    more->SetStream(nullptr);
+    ASSERT_EQ(rejected.size(), i);
+    EXPECT_EQ(rejected.back().code(), absl::StatusCode::kResourceExhausted);
+  }
+  Finish();
+}
+
+// A client without an order of its own, which reads the first lane only.
+TEST_F(SimLanesTest, AStreamWaitsForALaneThatTheClientLeavesUnread) {
+  transport::LaneOptions options = AllLanes();
+  options.ahead = 100;
+  network_ = std::make_unique<LanedNetwork>(5, options);
+  network_->Listen(&acceptor_);
+  const std::string name(32, '7');
+  client_ = std::make_shared<transport::RecordedEnd>();
+  client_->SetStream(network_->Call(transport::LaneCall{name, false}, client_));
+  client_->ReadAll();
+  network_->sim().RunFor(kSecond);
+  auto unread = std::make_shared<transport::RecordedEnd>();
+  unread->SetStream(network_->Call(transport::LaneCall{name, true}, unread));
+  network_->sim().RunFor(kSecond);
+  ASSERT_EQ(acceptor_.ends.size(), 1u);
+  unread->Write(transport::WithPrefix({transport::LanePrefix::Kind::kJoined, 0}).Joined());
+  network_->sim().RunFor(kSecond);
+  for (int i = 0; i < 1000; ++i) worker().Write(std::string(131072, 'r'));
+  network_->sim().RunFor(100 * kSecond);
+  EXPECT_GE(worker().written(), 100u);
+  EXPECT_LT(worker().written(), 1000u);
+  unread->ReadAll();
+  network_->sim().RunFor(100 * kSecond);
+  EXPECT_EQ(worker().written(), 1000u);
+  unread->Close(absl::OkStatus());
+  Finish();
+  unread->SetStream(nullptr);
 }
 
 TEST_F(SimLanesTest, AClientWithoutTheStreamsNameGetsNoLane) {

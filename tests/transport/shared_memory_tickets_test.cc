@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/packet_socket.h"
 #include "tests/transport/contract_test.h"
 #include "tests/transport/shared_memory_testing.h"
@@ -32,6 +34,11 @@ class SharedMemoryTickets : public WorkerSide {
     options.needs_ticket = [](const Peer&) { return true; };
     options.user_waiting = 4;
     options.ticket_within = 100 * kSecond;
+    options.on_rejected = [this](const Peer& peer, const absl::Status& status) {
+      EXPECT_EQ(peer.uid, geteuid());
+      MutexLock lock(&mutex_);
+      rejected_.push_back(status);
+    };
     options.admit = [this](std::string_view ticket, Peer* peer) {
       ++asked_;
       peer->name = "alice";
@@ -72,7 +79,16 @@ class SharedMemoryTickets : public WorkerSide {
     return absl::IsOutOfRange(packet.status());
   }
 
+  // Returns how many peers the listener has rejected with this code.
+  size_t Rejected(absl::StatusCode code) {
+    MutexLock lock(&mutex_);
+    return static_cast<size_t>(std::count_if(rejected_.begin(), rejected_.end(),
+                                             [code](const absl::Status& status) { return status.code() == code; }));
+  }
+
   std::atomic<int> asked_{0};
+  Mutex mutex_;
+  std::vector<absl::Status> rejected_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(SharedMemoryTickets, TheTicketDecidesBeforeThereIsARing) {
@@ -106,6 +122,7 @@ TEST_F(SharedMemoryTickets, AnotherFirstPacketClosesTheConnection) {
     EXPECT_TRUE(AwaitRealTime([&] { return IsClosed(socket); }));
   }
   EXPECT_EQ(asked_, 0);
+  EXPECT_TRUE(AwaitRealTime([&] { return Rejected(absl::StatusCode::kInvalidArgument) == 3; }));
 }
 
 TEST_F(SharedMemoryTickets, ManySilentClientsOccupyFewConnectionsAndBlockNobody) {
@@ -117,6 +134,7 @@ TEST_F(SharedMemoryTickets, ManySilentClientsOccupyFewConnectionsAndBlockNobody)
     for (const PacketSocket& socket : silent) closed += IsClosed(socket) ? 1 : 0;
     return closed == 46;
   }));
+  EXPECT_EQ(Rejected(absl::StatusCode::kResourceExhausted), 46u);
   EXPECT_EQ(listener_->rings_bytes(), 0u);
   EXPECT_EQ(CarrierWith("good"), "shared memory");
 }

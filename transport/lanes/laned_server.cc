@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "transport/lanes/lane_choice.h"
 #include "transport/peer.h"
 
@@ -74,7 +75,8 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
     bool joined = false;                    // the client confirmed that the worker may use it
     bool used = false;
     bool writing = false;
-    uint64_t bytes = 0;  // size of the stream's message that is being written; 0: none
+    uint64_t bytes = 0;   // size of the stream's message that is being written; 0: none
+    uint64_t number = 0;  // number of that message
   };
   using Streams = std::vector<std::shared_ptr<MessageStream>>;
 
@@ -88,6 +90,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   // Ends the stream because a lane was lost.
   void LoseLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<size_t> FreeLane() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const absl::Status& rejected) const;
   size_t ReadyLanes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Streams FurtherLanes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<MessageStream> first() const {
@@ -106,6 +109,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   LaneChoice choice_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // number of the next message
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;   // lanes that were too many
   bool owed_ ABSL_GUARDED_BY(mutex_) = false;      // an OnWritten is due when a lane is free
   bool calling_ ABSL_GUARDED_BY(mutex_) = false;   // an event is running
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // the stream is ending
@@ -118,14 +122,24 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
 
 std::shared_ptr<StreamEvents> LanedServer::AddLane(std::shared_ptr<MessageStream> stream) {
   size_t number = 0;
+  bool too_many = false;
   {
     MutexLock lock(&mutex_);
     number = lanes_.size();
-    if (closing_ || number >= std::min(options_.most, kMostLanes)) return nullptr;
-    lanes_.emplace_back();
-    lanes_[number].stream = stream;
-    lanes_[number].writing = true;
+    if (!closing_ && number < std::min(options_.most, kMostLanes)) {
+      lanes_.emplace_back();
+      lanes_[number].stream = stream;
+      lanes_[number].writing = true;
+    } else {
+      number = 0;
+      too_many = !closing_ && ++refused_ > 1;  // a client opens no further lane after the first refusal
+    }
   }
+  if (too_many) {
+    Tell(absl::ResourceExhaustedError(absl::StrCat("opens more than ", std::min(options_.most, kMostLanes),
+                                                   " connections for one stream, again and again")));
+  }
+  if (number == 0) return nullptr;
   stream->StartRead();
   stream->StartWrite(WithPrefix({LanePrefix::Kind::kHello, 0}));
   return EventsOf(number);
@@ -163,7 +177,14 @@ LanedServer::Streams LanedServer::FurtherLanes() const {
   return streams;
 }
 
+void LanedServer::Tell(const absl::Status& rejected) const {
+  if (options_.on_rejected != nullptr) options_.on_rejected(peer_, rejected);
+}
+
 std::optional<size_t> LanedServer::FreeLane() const {
+  for (const Lane& lane : lanes_) {
+    if (lane.bytes > 0 && next_ - lane.number > options_.ahead) return std::nullopt;
+  }
   size_t left = options_.all ? lanes_.size() : choice_.lanes();
   for (size_t i = 0; i < lanes_.size() && left > 0; ++i) {
     if (!lanes_[i].joined) continue;
@@ -186,7 +207,8 @@ void LanedServer::StartWrite(SliceList message) {
     if (closing_ || ended_) return;
     if (const std::optional<size_t> number = FreeLane(); number) {
       Lane& lane = lanes_[*number];
-      message = WithPrefix({LanePrefix::Kind::kMessage, next_++}, message);
+      lane.number = next_++;
+      message = WithPrefix({LanePrefix::Kind::kMessage, lane.number}, message);
       lane.used = lane.writing = true;
       lane.bytes = message.bytes();
       stream = lane.stream;
@@ -274,8 +296,11 @@ void LanedServer::FromLane(size_t number, SliceList message) {
       wrong = lane.stream;
     }
   }
-  if (wrong != nullptr)
-    wrong->Close(absl::InvalidArgumentError("a further connection of a stream carries no messages"));
+  if (wrong != nullptr) {
+    const absl::Status status = absl::InvalidArgumentError("a further connection of a stream carries no messages");
+    Tell(status);
+    wrong->Close(status);
+  }
   Run();  // this lane may be free now
 }
 
@@ -354,6 +379,7 @@ std::shared_ptr<StreamEvents> LaneAcceptor::Accept(std::shared_ptr<MessageStream
       if (std::shared_ptr<StreamEvents> events = of->AddLane(stream); events != nullptr) return events;
     }
     if (refusal.ok()) refusal = absl::ResourceExhaustedError("this stream accepts no further connection");
+    if (absl::IsPermissionDenied(refusal) && options_.on_rejected != nullptr) options_.on_rejected(caller, refusal);
     stream->Close(std::move(refusal));
     return std::make_shared<Nobody>();
   }

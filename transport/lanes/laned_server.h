@@ -13,6 +13,7 @@
 #include "transport/lanes/lane.h"
 #include "transport/message_stream.h"
 #include "transport/ownership.h"
+#include "transport/peer.h"
 
 namespace penstock::transport {
 
@@ -21,6 +22,10 @@ struct LaneOptions {
   bool all = false;  // use each lane as soon as it is ready, without LaneChoice
   OwnershipRule may_act = MayActFor;  // decides which calls may join a stream
   Nanos close_grace = 2 * kSecond;    // how long Close waits for messages that are being written
+  // Maximum messages that the worker sends after one that is still being written on another lane. A client reads its
+  // lanes in turns, so only one that leaves a lane unread reaches it. Then the whole stream waits for that lane.
+  uint64_t ahead = 256;
+  OnRejectedPeer on_rejected = nullptr;
 };
 
 class LanedServer;

@@ -30,6 +30,9 @@ namespace {
 // Pause after the system had no room for another connection.
 constexpr Nanos kPause = 100 * kMillisecond;
 
+// Connections that the loop accepts before other sockets get a turn.
+constexpr int kAcceptedAtOnce = 16;
+
 // Smallest useful ring. A stream whose share is smaller gets a ring of one page.
 constexpr uint64_t kLeastRing = uint64_t{1} << 20;
 
@@ -110,7 +113,7 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
 
   void OnReady(uint32_t) override {
     loop_->AssertHere();
-    while (true) {
+    for (int i = 0; i < kAcceptedAtOnce; ++i) {
       OwnedFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -137,12 +140,17 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     const absl::StatusOr<std::optional<PacketSocket::Arrived>> arrived =
         waiting->socket_.ReceiveInto(loop_->buffer(), PollLoop::kBufferBytes);
     if (arrived.ok() && !arrived->has_value()) return;
+    const bool gone = absl::IsOutOfRange(arrived.status());
     const absl::StatusOr<Packet> packet =
         arrived.ok() ? ParsePacket({loop_->buffer(), (*arrived)->size}) : arrived.status();
     const auto* const shown = packet.ok() ? std::get_if<TicketPacket>(&*packet) : nullptr;
     const std::string ticket(shown == nullptr ? "" : shown->ticket);
     const std::shared_ptr<Waiting> taken = Drop(waiting->number_);
-    if (shown != nullptr) Welcome(std::move(taken->socket_), taken->peer_, ticket);
+    if (shown != nullptr) {
+      Welcome(std::move(taken->socket_), taken->peer_, ticket);
+    } else if (!gone) {
+      Tell(taken->peer_, absl::InvalidArgumentError("its first packet to the socket is no ticket"));
+    }
   }
 
  private:
@@ -155,6 +163,8 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
   void AwaitTicket(PacketSocket socket, const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     const auto of_user = [&peer](const auto& entry) { return entry.second->peer_.uid == peer.uid; };
     if (static_cast<size_t>(std::count_if(waiting_.begin(), waiting_.end(), of_user)) >= options_.user_waiting) {
+      Tell(peer, absl::ResourceExhaustedError(absl::StrCat("more than ", options_.user_waiting,
+                                                           " connections to the socket have shown no ticket yet")));
       Drop(std::find_if(waiting_.begin(), waiting_.end(), of_user)->first);
     }
     const uint64_t number = ++last_waiting_;
@@ -198,7 +208,12 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
   void Welcome(PacketSocket socket, Peer peer, const std::string& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     if (options_.admit != nullptr && !options_.admit(ticket, &peer).ok()) return;
     const std::shared_ptr<const uint64_t> charge = ReserveRing(peer.uid);
-    if (charge == nullptr) return;
+    if (charge == nullptr) {
+      return Tell(peer, absl::ResourceExhaustedError(
+                            absl::StrCat("this user has ", options_.user_streams,
+                                         " streams through shared memory, the most that "
+                                         "limits.socket_streams_per_user allows; further ones use the network")));
+    }
     absl::StatusOr<std::shared_ptr<Ring>> ring = Ring::Create(*charge, charge);
     if (!ring.ok()) return;
     const std::string welcome = WelcomeBytes({kSharedMemoryVersion, (*ring)->bytes(), options_.worker});
@@ -207,6 +222,10 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     const auto stream =
         SharedMemoryStream::OfWorker(kept_loop_, executor_, peer, std::move(socket), *std::move(ring), options_.files);
     stream->Begin(acceptor_->Accept(stream));
+  }
+
+  void Tell(const Peer& peer, const absl::Status& rejected) const {
+    if (options_.on_rejected != nullptr) options_.on_rejected(peer, rejected);
   }
 
   void Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {

@@ -34,6 +34,8 @@ struct SharedMemoryListenerOptions {
   std::function<bool(const Peer&)> needs_ticket = nullptr;
   // Decides whether a process of a served user may open a stream. Unset: it may.
   AdmitPeer admit = nullptr;
+  // Called when the listener closes a connection that breaks a limit, or that sends something else than a ticket.
+  OnRejectedPeer on_rejected = nullptr;
   // Limits for each user but this process's user and root.
   int user_streams = 64;
   uint64_t user_rings_bytes = uint64_t{128} << 20;

@@ -96,7 +96,7 @@ void CoordinatorService::Record(server::Rpc rpc, const transport::Peer& caller, 
 
 void CoordinatorService::Note(const transport::Peer& caller, const absl::Status& status) const {
   if (!absl::IsResourceExhausted(status) && !absl::IsPermissionDenied(status)) return;
-  rejections_->Add({server::ReasonOf(status), caller.Host(), caller.name, std::string(status.message())});
+  rejections_->Add(server::RejectionOf(caller, status));
 }
 
 template <typename Request>

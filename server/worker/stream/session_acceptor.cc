@@ -55,8 +55,7 @@ std::shared_ptr<transport::StreamEvents> SessionAcceptor::Accept(std::shared_ptr
     }
   }
   if (session == nullptr) {
-    const transport::Peer peer = stream->peer();
-    shared_->rejections->Add({server::ReasonOf(refusal), peer.Host(), peer.name, std::string(refusal.message())});
+    shared_->rejections->Add(server::RejectionOf(stream->peer(), refusal));
     stream->Close(std::move(refusal));
     return std::make_shared<Refused>();
   }

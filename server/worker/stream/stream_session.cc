@@ -55,7 +55,7 @@ void StreamSession::Begin() {
     const std::shared_ptr<StreamSession> self = weak.lock();
     if (self == nullptr) return;
     self->strand_.AssertHere();
-    self->EndHere(absl::DeadlineExceededError(
+    self->Reject(absl::DeadlineExceededError(
         absl::StrCat("a stream that has sent no `open` for ", self->shared_->open_wait / kSecond, " s")));
   });
   stream_->StartRead();
@@ -97,6 +97,7 @@ void StreamSession::OnClosed(const absl::Status& status) {
   strand_.Post([self = shared_from_this(), status] {
     self->strand_.AssertHere();
     self->closed_ = true;
+    if (absl::IsInvalidArgument(status)) self->Reject(status);  // the carrier does not understand the client
     self->EndHere(status);
     self->Leave();
   });
@@ -149,6 +150,11 @@ void StreamSession::EndHere(absl::Status status) {
       self->Leave();
     });
   });
+}
+
+void StreamSession::Reject(const absl::Status& status) {
+  if (!over_) shared_->rejections->Add(server::RejectionOf(peer_, status));
+  EndHere(status);
 }
 
 void StreamSession::Leave() {
@@ -358,7 +364,7 @@ void StreamSession::CheckHoard() {
                                                 " s, although finished rows waited for it and other sessions needed "
                                                 "their memory; a stopped trainer that continues opens again"));
   Warn(status);
-  EndHere(status);
+  Reject(status);
 }
 
 // ---- Requests to the loader ----------------------------------------------------------------------------------------

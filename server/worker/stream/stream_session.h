@@ -152,6 +152,8 @@ class StreamSession final : public transport::StreamEvents,
   void Woken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CheckHoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void EndHere(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Ends the stream because of what its client does, and adds the client to the rejected callers.
+  void Reject(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   bool TakeSeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void TellOfBadRecord(const loader::RowResult& row);

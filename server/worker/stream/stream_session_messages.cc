@@ -35,18 +35,18 @@ loader::LoaderSessionOptions::Borrow BorrowFor(transport::MessageStream::SendsFr
 void StreamSession::Handle(const transport::SliceList& bytes) {
   if (over_) return;
   if (bytes.bytes() > shared_->message_bytes) {
-    EndHere(absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes.bytes(), " bytes; a worker takes ",
-                                                      shared_->message_bytes, " from a client at once")));
+    Reject(absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes.bytes(), " bytes; a worker takes ",
+                                                     shared_->message_bytes, " from a client at once")));
     return;
   }
   v1::ClientMessage message;
   if (!message.ParseFromString(bytes.Joined())) {
-    EndHere(absl::InvalidArgumentError("a message that is no penstock.v1.ClientMessage"));
+    Reject(absl::InvalidArgumentError("a message that is no penstock.v1.ClientMessage"));
     return;
   }
   if (message.has_open()) {
     if (!open_timer_.pending()) {
-      EndHere(absl::InvalidArgumentError("a second `open` on one stream"));
+      Reject(absl::InvalidArgumentError("a second `open` on one stream"));
       return;
     }
     open_timer_.Cancel();
@@ -54,8 +54,8 @@ void StreamSession::Handle(const transport::SliceList& bytes) {
     return;
   }
   if (absl::Status status = HandleOpened(message); !status.ok()) {
-    EndHere(std::move(status));
-    return;
+    if (!absl::IsUnavailable(status)) return Reject(status);
+    return EndHere(std::move(status));  // memory is short, which is not the client's fault
   }
   ReadOn();
 }

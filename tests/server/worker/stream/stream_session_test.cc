@@ -182,6 +182,7 @@ TEST_F(StreamSessionTest, HostileMessagesEndTheStream) {
   EXPECT_EQ(ends_with({OpenMessage(), OpenMessage()}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ends_with({OpenMessage(), GrantMessage(0, 0, 8)}), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ends_with({OpenMessage(), ViewMessage(), GrantMessage(0, 0, 1000)}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(shared_.rejections->Get()[static_cast<size_t>(server::RejectionReason::kOther)], 5u);
 }
 
 TEST_F(StreamSessionTest, SaysThatTheWorkerDrainsAlsoToThoseWhoComeLater) {

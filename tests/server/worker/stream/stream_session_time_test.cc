@@ -149,6 +149,7 @@ TEST_F(SessionOnVirtualTime, WhoReadsNothingWhileOthersNeedTheMemoryIsClosedWith
   ASSERT_TRUE(client.stream->finished());
   EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("read nothing for 10 s"));
+  EXPECT_EQ(shared_.rejections->Get()[static_cast<size_t>(server::RejectionReason::kLimit)], 1u);
 }
 
 TEST_F(SessionOnVirtualTime, LogLinesNameTheSessionByItsLabelAndItsPeer) {
