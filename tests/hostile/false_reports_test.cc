@@ -1,49 +1,22 @@
 // Callers with valid tokens and false reports: about workers, about records, and in the name of another caller.
 #include <gmock/gmock.h>
-#include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "net/call_token.h"
-#include "net/channel.h"
-#include "net/grpc_status.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "tests/hostile/besieged_cluster.h"
+#include "tests/hostile/caller.h"
 
 namespace penstock::hostile {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A caller of the coordinator with the token of a name.
-class Caller {
- public:
-  Caller(BesiegedCluster& cluster, const std::string& name)
-      : address_(cluster.processes().address()),
-        security_(cluster.SecurityOf(name)),
-        stub_(v1::Coordinator::NewStub(net::MakeChannel(address_, net::ChannelUse::kCalls, security_))) {}
-
-  // Calls an RPC, such as &v1::Coordinator::Stub::OpenSession.
-  template <typename Method, typename Request, typename Reply>
-  absl::Status Call(Method method, const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    net::PrepareCall(&context, absl::Seconds(10));
-    net::AddToken(&context, security_.TokenFor(address_).value_or(""));
-    return net::FromGrpc((stub_.get()->*method)(&context, request, reply), address_);
-  }
-
- private:
-  const std::string address_;
-  const net::ClientSecurity security_;
-  const std::unique_ptr<v1::Coordinator::Stub> stub_;
-};
 
 class FalseReports : public ::testing::Test {
  protected:

@@ -1,6 +1,5 @@
 // Frames of HTTP/2 as fast as they can be sent: calls that are reset at once, headers without an end, settings, pings.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <functional>
@@ -19,30 +18,26 @@ namespace {
 // Returns the next bytes of a connection. `n` counts them from 0.
 using NextBytes = std::function<std::string(uint32_t n)>;
 
-// The attackers share the processors with their victims here, which attackers elsewhere do not.
-void RunInBackground() { setpriority(PRIO_PROCESS, 0, 10); }
-
 class Http2Flood : public ::testing::TestWithParam<bool> {
  protected:
   static BesiegedCluster::Security Wire() {
     return GetParam() ? BesiegedCluster::Security::kTls : BesiegedCluster::Security::kPlaintext;
   }
   // Sends the bytes to both daemons without a pause, by a thread each, and connects again when a connection is closed.
-  // For `named_by` see Besiege.
+  // For `named` see Besiege.
   void Flood(BesiegedCluster& cluster, const std::string& name, const NextBytes& next,
-             const std::vector<std::string>& named_by = {}) {
+             const std::vector<BesiegedCluster::Naming>& named = {}) {
     const std::vector<uint16_t> ports = {cluster.coordinator_port(), cluster.worker_port()};
     const auto attack = [&](const std::atomic<bool>& over) {
       std::vector<std::thread> threads;
       for (const uint16_t port : ports) {
         threads.emplace_back([&, port] {
-          RunInBackground();
           while (!over) FloodOnce(port, over, next);
         });
       }
       for (std::thread& thread : threads) thread.join();
     };
-    cluster.Besiege(name, attack, named_by);
+    cluster.Besiege(name, attack, named);
     EXPECT_GT(sent_.load(), 100u);
     std::printf("%s: %llu pieces sent over %llu connections\n", name.c_str(),
                 static_cast<unsigned long long>(sent_.load()), static_cast<unsigned long long>(connections_.load()));
@@ -76,7 +71,7 @@ TEST_P(Http2Flood, RapidResets) {
     }
     return bytes;
   };
-  Flood(cluster, "rapid resets", next, {"worker"});
+  Flood(cluster, "rapid resets", next, {{.by = "worker"}});
   // gRPC ends a reset unary call before its handler can count it. So the coordinator names the host that fills its
   // memory. While it keeps up, it rejects no caller.
   if (cluster.processes().coordinator().Memory() > 2 * kMemoryBytes) cluster.ExpectNamed("coordinator", "limit");
@@ -91,7 +86,7 @@ TEST_P(Http2Flood, HeadersWithoutAnEnd) {
     for (int i = 0; i < 64; ++i) headers += header;
     return Frame(FrameType::kContinuation, 0, 1, headers);
   };
-  Flood(cluster, "endless headers", next, {"coordinator", "worker"});
+  Flood(cluster, "endless headers", next, {{.by = "coordinator"}, {.by = "worker"}});
 }
 
 TEST_P(Http2Flood, Settings) {

@@ -7,10 +7,10 @@
 
 namespace penstock::support {
 
-std::shared_ptr<DeafClient> DeafClient::Connect(transport::Transport* transport, const std::string& address,
+std::shared_ptr<DeafClient> DeafClient::Connect(transport::Transport* transport, const transport::WorkerAddress& worker,
                                                 std::vector<v1::ClientMessage> messages) {
   const std::shared_ptr<DeafClient> client(new DeafClient(std::move(messages)));
-  std::shared_ptr<transport::MessageStream> stream = transport->Connect(address, client);
+  std::shared_ptr<transport::MessageStream> stream = transport->Connect(worker, client);
   {
     MutexLock lock(&client->mutex_);
     if (!client->ended_.has_value()) client->stream_ = std::move(stream);

@@ -19,8 +19,8 @@ namespace penstock::support {
 // Thread-safe.
 class DeafClient final : public transport::StreamEvents {
  public:
-  // Opens a stream to `address` and writes the messages. Each waits until the worker has accepted its predecessor.
-  static std::shared_ptr<DeafClient> Connect(transport::Transport* transport, const std::string& address,
+  // Opens a stream to `worker` and writes the messages. Each waits until the worker has accepted its predecessor.
+  static std::shared_ptr<DeafClient> Connect(transport::Transport* transport, const transport::WorkerAddress& worker,
                                              std::vector<v1::ClientMessage> messages);
 
   void Close();
