@@ -30,11 +30,7 @@ std::string BytesText(const v1::PurgedBytes& bytes) {
 }
 
 std::string BytesJson(const v1::PurgedBytes& bytes) {
-  return Json()
-      .Field("indexes", bytes.indexes())
-      .Field("memory", bytes.memory())
-      .Field("disk", bytes.disk())
-      .Object();
+  return Json().Field("indexes", bytes.indexes()).Field("memory", bytes.memory()).Field("disk", bytes.disk()).Object();
 }
 
 std::string WhyNotDone(const v1::PurgePart& part) {
@@ -88,11 +84,11 @@ absl::Status PurgeResult(const std::string& job, const v1::PurgeReply& reply) {
     if (part.state() != v1::PurgePart::DONE) left.push_back(absl::StrCat(part.name(), " (", WhyNotDone(part), ")"));
   }
   if (left.empty()) left.push_back("the deletion of the job");
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the purge of job ", job, " lacks ", absl::StrJoin(left, "; "),
-      ". The job has ended, and stays in the list of jobs. Repeat `penstock delete ", job,
-      " --purge` when the worker is back. Or give up: `penstock delete ", job,
-      "`, and `penstock cache clear FOLDER` on the worker's host for its disk cache"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the purge of job ", job, " lacks ", absl::StrJoin(left, "; "),
+                   ". The job has ended, and stays in the list of jobs. Repeat `penstock delete ", job,
+                   " --purge` when the worker is back. Or give up: `penstock delete ", job,
+                   "`, and `penstock cache clear FOLDER` on the worker's host for its disk cache"));
 }
 
 }  // namespace penstock::cli

@@ -126,7 +126,8 @@ class PurgeTest : public ::testing::Test {
       kept = Now();
       return kept.disk_records == 2 * kRecordsOfJob && kept.disk == kept.disk_files && kept.sessions == 0 &&
              kept.rows >= 2 * kRecordsOfJob && kept.index_files == 9;
-    })) << kept.disk_records << " " << kept.disk << " " << kept.disk_files << " " << kept.index_files;
+    })) << kept.disk_records
+        << " " << kept.disk << " " << kept.disk_files << " " << kept.index_files;
     return kept;
   }
 
@@ -165,7 +166,8 @@ TEST_F(PurgeTest, FreesWhatOnlyTheJobUsesAndReportsTheBytes) {
   EXPECT_TRUE(support::WaitUntil([&] {  // heartbeats follow
     after = Now();
     return after.memory == before.memory - Number(done.out, "memory") && after.disk == after.disk_files;
-  })) << after.memory << " of " << before.memory << " " << done.out;
+  })) << after.memory
+      << " of " << before.memory << " " << done.out;
   EXPECT_GT(Number(done.out, "memory"), 0u);
   EXPECT_EQ(after.disk_records, kRecordsOfJob);
   EXPECT_EQ(before.disk_files - after.disk_files, Number(done.out, "disk"));

@@ -176,7 +176,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
   const Check check_;
   CallDone<HttpResponse> done_;
   const Nanos begun_;
-  Nanos sent_at_ = 0;  // of the current try; 0: it was not sent
+  Nanos sent_at_ = 0;  // time of the current try; 0: it was not sent
   int tries_ = 0, renewals_ = 0;
   bool reported_ = false;  // its errors were recorded
 };

@@ -1,5 +1,5 @@
-// Purges of jobs: a job is cancelled, all processes free what they keep of its files, and then it is deleted. Until then
-// the job stays in the store, so a purge that is interrupted can be repeated.
+// Purges of jobs: a job is cancelled, all processes free what they keep of its files, and then it is deleted. Until
+// then the job stays in the store, so a purge that is interrupted can be repeated.
 #include <functional>
 #include <optional>
 #include <set>
@@ -83,7 +83,7 @@ PurgePlan CoordinatorState::PlanPurge(const JobEntry& entry) const {
 std::vector<PurgeWorker> CoordinatorState::PurgeWorkers(Nanos now) const {
   std::vector<PurgeWorker> workers;
   for (const auto& [id, worker] : workers_.all()) {
-    if (worker.state == v1::WorkerStatus::LEFT) continue;  // its memory is free; docs/owners.md says what of its disk
+    if (worker.state == v1::WorkerStatus::LEFT) continue;  // its process, and so its memory, is gone
     std::string lost;
     if (!worker.Beats()) {
       lost = workers_.WhyLost(now, worker);
@@ -159,7 +159,8 @@ void CoordinatorState::AddPurges(Nanos now, const WorkerEntry& worker,
     const auto found = jobs_.find(job);
     return found != jobs_.end() && found->second.job.uid() == uid;
   };
-  purges_.AddTasks(now, worker.info.id(), exists, [this] { return board_.NewId(); }, tasks);
+  purges_.AddTasks(
+      now, worker.info.id(), exists, [this] { return board_.NewId(); }, tasks);
 }
 
 }  // namespace penstock::coordinator

@@ -53,7 +53,7 @@ struct WorkerSnapshot {
   uint64_t tuning_changes = 0;
   uint64_t memory_budget_bytes = 0, rings_bytes = 0;
   uint64_t busy_read_threads = 0, queued_calls = 0;
-  // Of this process: its requests to object storage, and the bytes of objects.
+  // The requests of the process to object storage, and the bytes of objects that it received.
   std::vector<storage::ObjectSchemeCounts> objects;
   uint64_t object_bytes = 0;
   uint64_t indexes_from_sidecars = 0, indexes_from_coordinator = 0, indexes_built = 0;
