@@ -30,8 +30,10 @@ absl::Status ErrorOfCommand(const absl::Status& error, const std::string& addres
     return absl::Status(error.code(), absl::StrCat("--coordinator ", address, ": ", error.message()));
   }
   if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) return error;
-  const char* const why =
-      absl::StrContains(error.message(), "HTTP/2") ? "another program listens there" : "is it running?";
+  const char* const why = absl::StrContains(error.message(), "HTTP/2") ? "another program listens there"
+                          : absl::StrContains(error.message(), "SETTINGS")
+                              ? "it accepts connections and does not answer: does its process hang?"
+                              : "is it running?";
   return absl::Status(error.code(),
                       absl::StrCat("the coordinator at ", address, " cannot be reached (", error.message(), "); ", why,
                                    " --coordinator HOST:PORT names another"));

@@ -53,8 +53,9 @@ const std::string& NameOf(const v1::WorkerStatus& worker) {
 std::string JobNote(const v1::StatusReply::JobStatus& job) {
   switch (job.state()) {
     case v1::PREPARING:
-      return job.waiting().empty() ? absl::StrFormat("%d of %d shards indexed", job.shards_indexed(), job.shards())
-                                   : absl::StrCat("waits: ", job.waiting());
+      if (!job.waiting().empty()) return absl::StrCat("waits: ", job.waiting());
+      if (job.shards() == 0) return "workers list its files";
+      return absl::StrFormat("%d of %d shards indexed", job.shards_indexed(), job.shards());
     case v1::FAILED:
       return "see below";
     default: {

@@ -29,8 +29,8 @@ void Decrement(PeerCountsState::Counts& counts, const std::string& key) {
 }
 
 absl::Status Full(const std::string& who, uint32_t limit, const char* setting) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat(who, " has ", limit, " open sessions, the most that ", setting, " allows; close some first"));
+  return absl::ResourceExhaustedError(absl::StrCat(who, " has ", limit, limit == 1 ? " open session" : " open sessions",
+                                                   ", the most that ", setting, " allows; close some first"));
 }
 
 }  // namespace

@@ -89,8 +89,12 @@ void AddState(const v1::WorkerStatus& worker, const WorkerProbe& probe, CheckLin
                        ? absl::StrCat(note, ", although ", worker.address(),
                                       " answers. Its log has the reason: check its --coordinator, --token-file and "
                                       "--tls-ca")
+                   : absl::StrContains(probe.network.message(), "Connection refused")
+                       ? absl::StrCat(note, ", and nothing listens at ", worker.address(),
+                                      ". Start it again; otherwise it is forgotten within an hour")
                        : absl::StrCat(note, ", and ", worker.address(),
-                                      " does not answer. Start it again; otherwise it is forgotten within an hour"));
+                                      " does not answer. If its process hangs, kill it and start it again; otherwise "
+                                      "check its host and the network"));
       return;
     case v1::WorkerStatus::SUSPECT:
       return lines->Fault("state", absl::StrCat(note, ". Check its log, and the network between it and the trainers"));

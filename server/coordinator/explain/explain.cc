@@ -374,7 +374,8 @@ class Explainer {
     }
     const double needed = std::ceil(demand / each - 0.05);
     out_.set_workers_needed(static_cast<uint32_t>(std::max(needed, static_cast<double>(live_.size()))));
-    Say(absl::StrCat("About ", Rate(demand), " would keep it busy: ", out_.workers_needed(), " workers like ",
+    Say(absl::StrCat("About ", Rate(demand), " would keep it busy: ", out_.workers_needed(),
+                     out_.workers_needed() == 1 ? " worker like " : " workers like ",
                      all.workers.size() == 1 ? "this one" : "these", "."));
   }
 

@@ -269,6 +269,8 @@ class CoordinatorState {
 
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // without silent ones
+  // For each of the job's sessions: the steps by which it lags behind the first rank of its run.
+  std::vector<uint64_t> StepsBehind(const JobEntry& entry, const std::vector<const SessionEntry*>& sessions) const;
   // Returns a job that is READY and has a reader. Otherwise the error states why not; its text contains `so`, the
   // consequence of having no reader.
   absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;

@@ -117,8 +117,10 @@ std::string WhyNotReady(const v1::Job& job) {
     case v1::CANCELLED:
       return absl::StrCat("was cancelled", job.error().empty() ? "" : absl::StrCat(": ", job.error()));
     default:
-      return absl::StrCat("is being prepared, ", job.shards_indexed(), " of ", job.shards_total(),
-                          " shards are indexed",
+      return absl::StrCat("is being prepared, ",
+                          job.shards_total() == 0
+                              ? "workers list its files"
+                              : absl::StrCat(job.shards_indexed(), " of ", job.shards_total(), " shards are indexed"),
                           job.waiting().empty() ? "" : absl::StrCat("; it waits: ", job.waiting()));
   }
 }

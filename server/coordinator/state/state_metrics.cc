@@ -15,29 +15,39 @@ constexpr double kMostBehind = 1e15;  // steps
 
 }  // namespace
 
+std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
+                                                    const std::vector<const SessionEntry*>& sessions) const {
+  const uint64_t repeats = std::max<uint64_t>(entry.job.spec().order().repeats(), 1);
+  const auto epoch_rows = static_cast<double>(entry.frozen.records() * repeats);
+  const auto rows_of = [epoch_rows](const SessionEntry& session) {
+    return static_cast<double>(session.last.epoch()) * epoch_rows + static_cast<double>(session.last.position());
+  };
+  std::map<std::pair<std::string, uint32_t>, double> first;  // rank of each run, by group and world size
+  for (const SessionEntry* session : sessions) {
+    double& rows = first[{session->open.group(), session->open.world_size()}];
+    rows = std::max(rows, rows_of(*session));
+  }
+  std::vector<uint64_t> steps;
+  for (const SessionEntry* session : sessions) {
+    const uint32_t own = session->open.batch_size();
+    const double batch = std::max<double>(own > 0 ? own : entry.job.spec().batch().size(), 1);
+    const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
+    // Readers without other ranks are runs of their own, also if they share a group.
+    const bool compared = session->reports > 0 && session->open.world_size() > 1;
+    steps.push_back(compared ? static_cast<uint64_t>(std::clamp(behind / batch, 0.0, kMostBehind)) : 0);
+  }
+  return steps;
+}
+
 std::vector<TrainerProgress> CoordinatorState::Trainers(Nanos now) const {
   std::vector<TrainerProgress> trainers;
   for (const auto& [name, entry] : jobs_) {
     if (!entry.ready()) continue;
-    const uint64_t repeats = std::max<uint64_t>(entry.job.spec().order().repeats(), 1);
-    const auto epoch_rows = static_cast<double>(entry.frozen.records() * repeats);
-    const auto rows_of = [epoch_rows](const SessionEntry& session) {
-      return static_cast<double>(session.last.epoch()) * epoch_rows + static_cast<double>(session.last.position());
-    };
-    std::map<std::pair<std::string, uint32_t>, double> first;  // rank of each run, by group and world size
     const std::vector<const SessionEntry*> sessions = sessions_.OfJob(name);
-    for (const SessionEntry* session : sessions) {
-      double& rows = first[{session->open.group(), session->open.world_size()}];
-      rows = std::max(rows, rows_of(*session));
-    }
-    for (const SessionEntry* session : sessions) {
-      const uint32_t own = session->open.batch_size();
-      const double batch = std::max<double>(own > 0 ? own : entry.job.spec().batch().size(), 1);
-      const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
-      trainers.push_back(
-          {name, session->open.rank(), session->open.world_size(),
-           session->reports == 0 ? 0 : static_cast<uint64_t>(std::clamp(behind / batch, 0.0, kMostBehind)),
-           std::max<Nanos>(now - session->last_report, 0)});
+    const std::vector<uint64_t> behind = StepsBehind(entry, sessions);
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      trainers.push_back({name, sessions[i]->open.rank(), sessions[i]->open.world_size(), behind[i],
+                          std::max<Nanos>(now - sessions[i]->last_report, 0)});
     }
   }
   return trainers;

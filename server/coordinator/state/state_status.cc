@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -14,6 +15,9 @@
 
 namespace penstock::coordinator {
 namespace {
+
+// Steps. Alerts have the same limit (PenstockRankLags in deploy/monitoring/alerts.yml).
+constexpr uint64_t kNotableLag = 20;
 
 struct Owned {
   uint64_t records = 0;
@@ -69,7 +73,10 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_bad_records(entry.quarantine.size());
     for (v1::ReasonCount& count : entry.quarantine.Reasons()) *status->add_bad_reasons() = std::move(count);
     const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
-    for (const SessionEntry* session : sessions_.OfJob(name)) {
+    const std::vector<const SessionEntry*> sessions = sessions_.OfJob(name);
+    const std::vector<uint64_t> behind = StepsBehind(entry, sessions);
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      const SessionEntry* const session = sessions[i];
       v1::StatusReply::SessionStatus* out = status->add_sessions();
       out->set_id(net::SessionLabel(session->id));
       out->set_rank(session->open.rank());
@@ -84,6 +91,9 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
       out->set_rows(session->last.rows());
       out->set_waiting_for(session->last.waiting_for());
       out->set_note(sessions_.NoteOf(*session, now));
+      if (out->note().empty() && behind[i] > kNotableLag) {
+        out->set_note(absl::StrCat("it lags the first rank of its run by ", behind[i], " steps"));
+      }
       out->set_carriers(session->last.carriers());
       if (status->waiting().empty() && !out->waiting_for().empty()) {
         status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));

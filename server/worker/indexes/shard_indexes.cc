@@ -84,9 +84,7 @@ void ShardIndexes::Stop() {
 
 absl::Status ShardIndexes::Refuse(const sources::SnapshotShard& shard, const std::string& path, const FileInfo& file,
                                   const std::string& what) {
-  absl::Status status =
-      absl::FailedPreconditionError(absl::StrCat(path, ": the file is not the one that the job was submitted with (",
-                                                 what, "); put it back, or submit the job again with --replace"));
+  absl::Status status = absl::FailedPreconditionError(what);  // the loader names the file and the remedy
   MutexLock lock(&mutex_);
   if (refused_.size() >= kMostRefused) refused_.erase(refused_.begin());
   refused_[path] = {file, shard.content_hash, status};

@@ -164,7 +164,7 @@ TEST_F(DoctorLines, LostWorkersAreFaultsAndOnesThatLeftAreNot) {
   EXPECT_THAT(lines.Text(), HasSubstr("FAULT  worker w1    state: lost 12 s ago: no heartbeat since then, although "
                                       "w1:7071 answers. Its log has the reason"));
   probe_.network = absl::UnavailableError("connection refused");
-  EXPECT_THAT(Diagnose().Text(), HasSubstr("and w1:7071 does not answer. Start it again"));
+  EXPECT_THAT(Diagnose().Text(), HasSubstr("and w1:7071 does not answer. If its process hangs, kill it"));
   worker().set_state(v1::WorkerStatus::LEFT);
   EXPECT_THAT(Diagnose().Text(), Not(HasSubstr("worker w1")));
 }
