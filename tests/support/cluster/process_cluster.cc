@@ -114,8 +114,9 @@ void ProcessCluster::StartCoordinator(const std::string& listen) {
                                     " dead_after_ms: ", options_.dead_after_ms, " }\n", options_.coordinator_config))
                .ok());
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
-  std::vector<std::string> arguments = {PENSTOCKD, "coordinator", "--config",        config,        "--listen",
-                                        listen,    "--state-dir", coordinator_dir(), "--port-file", port_file};
+  std::vector<std::string> arguments = options_.coordinator_prefix;
+  arguments.insert(arguments.end(), {PENSTOCKD, "coordinator", "--config", config, "--listen", listen, "--state-dir",
+                                     coordinator_dir(), "--port-file", port_file});
   arguments.insert(arguments.end(), options_.coordinator_flags.begin(), options_.coordinator_flags.end());
   coordinator_ = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)));
   ++starts_;

@@ -42,7 +42,8 @@ struct ProcessClusterOptions {
   std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
   // The start of each worker's command line, such as a shell that sets a limit.
   std::vector<std::string> worker_prefix = {};
-  bool shared_memory = true;  // for clients on this host, which all clients are
+  std::vector<std::string> coordinator_prefix = {};  // the same for the coordinator
+  bool shared_memory = true;                         // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
   std::string coordinator_config = {};  // further fields of the coordinator's configuration file
