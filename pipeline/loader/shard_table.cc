@@ -354,6 +354,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
   if (!index.ok()) {
     // The shard was intact when the job was submitted.
     if (absl::IsDataLoss(index.status())) return Changed(number, index.status().message());
+    if (absl::IsFailedPrecondition(index.status())) return index.status();  // names the file and the remedy
     return Unreadable(number, index.status());
   }
   if ((*index)->record_count() != frozen.record_count || (*index)->content_hash != frozen.content_hash) {
