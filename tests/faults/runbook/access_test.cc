@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "tests/faults/runbook/testing.h"
 #include "tests/support/certificates/certificates.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
@@ -158,7 +157,7 @@ TEST_F(RunbookAccessTest, ACallerExceedsALimit) {
   UseFiles(folder_.File("coordinator"), "alice");
   support::Process& first = Read({"--pace", "20"});
   UseFiles(folder_.File("coordinator"), "ops");
-  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 1"); }));
+  WaitForReader();
   UseFiles(folder_.File("coordinator"), "alice");
   Read({"--pace", "20"});
   UseFiles(folder_.File("coordinator"), "ops");

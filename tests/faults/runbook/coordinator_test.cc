@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "tests/faults/runbook/testing.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
@@ -17,7 +16,7 @@ class RunbookCoordinatorTest : public RunbookTest {
     Start(1, std::move(options));
     Submit();
     Read({"--pace", "20"});
-    ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 1"); }));
+    WaitForReader();
   }
 };
 

@@ -13,7 +13,6 @@
 #include "tests/support/hanging_files/hanging_files.h"
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {

@@ -19,7 +19,7 @@ namespace penstock::faults {
 namespace {
 
 // For a busy machine: words about a period of some seconds appear when it has passed.
-constexpr std::chrono::seconds kDeadline(90);
+constexpr std::chrono::seconds kDeadline(180);
 
 const std::vector<Situation>& Runbook() {
   static const std::vector<Situation>* const situations = [] {
@@ -88,6 +88,11 @@ support::Process& RunbookTest::Read(const std::vector<std::string>& flags) {
   const std::string log = folder_.File(absl::StrCat("trainer-", trainers_.size()));
   trainers_.push_back(std::make_unique<support::Process>(arguments, log, environment_));
   return *trainers_.back();
+}
+
+void RunbookTest::WaitForReader() {
+  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of "); }, kDeadline))
+      << cluster_->Logs() << TrainerLogs();
 }
 
 void RunbookTest::RestartWorker(size_t i, const std::vector<std::string>& flags, std::vector<std::string> environment) {

@@ -42,6 +42,8 @@ class RunbookTest : public ::testing::Test {
   void WriteJob();
   // Starts a trainer that reads the job without end.
   support::Process& Read(const std::vector<std::string>& flags = {});
+  // Waits until the status has a reader of rank 0.
+  void WaitForReader();
   // Kills worker i and starts it as the same worker, with other flags or another environment.
   void RestartWorker(size_t i, const std::vector<std::string>& flags, std::vector<std::string> environment = {});
 

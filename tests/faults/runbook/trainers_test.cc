@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "tests/faults/runbook/testing.h"
 #include "tests/support/cluster/free_port.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
@@ -147,7 +146,7 @@ TEST_F(RunbookTrainersTest, ARankHasAnotherReader) {
   Start(1);
   Submit();
   support::Process& first = Read({"--pace", "20", "--rank", "0", "--world-size", "2"});
-  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 2"); }));
+  WaitForReader();
   Read({"--pace", "20", "--rank", "0", "--world-size", "2"});
   ExpectSymptoms();
   first.Signal(SIGKILL);
@@ -171,7 +170,7 @@ TEST_F(RunbookTrainersTest, AJobHasTooManyReaders) {
   Start(1);
   Submit();
   support::Process& first = Read({"--pace", "20", "--group", "first"});
-  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 1"); }));
+  WaitForReader();
   Read({"--group", "second"});
   ExpectSymptoms();
   first.Signal(SIGTERM);

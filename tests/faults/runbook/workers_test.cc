@@ -12,7 +12,6 @@
 #include "tests/faults/runbook/testing.h"
 #include "tests/support/cluster/control_group.h"
 #include "tests/support/cluster/status_server.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
@@ -40,7 +39,7 @@ TEST_F(RunbookWorkersTest, NoWorkerIsLive) {
   Start(1);
   Submit();
   Read({"--pace", "20"});
-  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 1"); }));
+  WaitForReader();
   cluster().worker(0).process->Signal(SIGKILL);
   ExpectSymptoms();
   RestartWorker(0, {});
@@ -91,7 +90,7 @@ TEST_F(RunbookWorkersTest, AWorkerDoesNotFinishDraining) {
   cluster().AddWorker({"--memory-budget", "64MiB", "--name", "w1", "--config", folder_.File("worker.textproto")});
   Submit();
   support::Process& trainer = Read({"--pace", "20"});
-  ASSERT_TRUE(support::WaitUntil([&] { return Prints(Run("penstock status").text, "train/... 0 of 1"); }));
+  WaitForReader();
   trainer.Signal(SIGSTOP);
   ASSERT_TRUE(cluster().control().Drain(cluster().worker(0).id).ok());
   ExpectSymptoms();
