@@ -12,11 +12,13 @@ namespace {
 
 class RunbookCoordinatorTest : public RunbookTest {
  protected:
-  void StartReading(support::ProcessClusterOptions options = Workers(0)) {
+  // Returns the trainer.
+  support::Process& StartReading(support::ProcessClusterOptions options = Workers(0)) {
     Start(1, std::move(options));
     Submit();
-    Read({"--pace", "20"});
+    support::Process& trainer = Read({"--pace", "20"});
     WaitForReader();
+    return trainer;
   }
 };
 
@@ -55,12 +57,14 @@ TEST_F(RunbookCoordinatorTest, TheCoordinatorsDiskIsFull) {
 }
 
 TEST_F(RunbookCoordinatorTest, TheCoordinatorLostItsState) {
-  StartReading();
+  support::Process& trainer = StartReading();
   cluster().coordinator().Signal(SIGKILL);
   cluster().coordinator().WaitForExit();
   std::filesystem::remove_all(cluster().coordinator_dir());
   cluster().RestartCoordinator();
   ExpectSymptoms();
+  trainer.Signal(SIGKILL);
+  trainer.WaitForExit();
   Act();
   Read({"--pace", "20", "--rank", "0"});
   ExpectConfirmed();
