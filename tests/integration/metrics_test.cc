@@ -46,7 +46,7 @@ TEST_F(MetricsTest, CountWhatWasServed) {
     for (const char* request : {"grant", "fetch"}) {
       sent_rows += text.Value(absl::StrCat("penstock_worker_sent_rows_total{request=\"", request, "\"}"));
     }
-    for (const char* carrier : {"shared_memory", "grpc", "grpc_zstd", "other"}) {
+    for (const char* carrier : {"shared_memory", "grpc", "grpc_zstd"}) {
       sent_bytes += text.Value(absl::StrCat("penstock_worker_sent_bytes_total{carrier=\"", carrier, "\"}"));
     }
     for (const char* source : {"sidecar", "coordinator", "built"}) {
