@@ -227,7 +227,7 @@ class CoordinatorState {
                                          Consequences* out);
   void SetPausedBy(const JobEntry& entry, const std::string& by, Consequences* out);
   // Returns ResourceExhausted, with the numbers, if another reader would exceed the job's caps.sessions.
-  absl::Status CheckSessionCap(const JobEntry& entry, const v1::OpenSessionRequest& request) const;
+  absl::Status CheckSessionCap(const JobEntry& entry, const v1::OpenSessionRequest& request, Nanos now) const;
   // Notes which jobs have readers, and cancels READY jobs that had none for JobSpec.idle_expiry_seconds.
   void CancelIdleJobs(Nanos now, Consequences* out);
 

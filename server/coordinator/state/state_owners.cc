@@ -80,15 +80,21 @@ void CoordinatorState::SetPausedBy(const JobEntry& entry, const std::string& by,
   BeginChange({entry.job.name()}, false, std::move(change), out);
 }
 
-absl::Status CoordinatorState::CheckSessionCap(const JobEntry& entry, const v1::OpenSessionRequest& request) const {
+absl::Status CoordinatorState::CheckSessionCap(const JobEntry& entry, const v1::OpenSessionRequest& request,
+                                               Nanos now) const {
   const v1::Job& job = entry.job;
   const uint32_t most = job.spec().caps().sessions();
   if (most == 0) return absl::OkStatus();
-  const std::vector<const SessionEntry*> readers = sessions_.OfJob(job.name());
-  // A reader of the same rank replaces the earlier one.
-  const auto others = std::count_if(readers.begin(), readers.end(), [&](const SessionEntry* reader) {
-    return reader->open.rank() != request.rank() || reader->open.group() != request.group();
+  const std::vector<const SessionEntry*> readers = ReadersOf(entry, now);
+  // The new reader may replace one of its rank. Readers of all rows have no ranks: each is a run of its own, and only
+  // the process that opened one opens it again.
+  const bool replaces = std::any_of(readers.begin(), readers.end(), [&request](const SessionEntry* reader) {
+    const v1::OpenSessionRequest& open = reader->open;
+    return open.rank() == request.rank() && open.group() == request.group() &&
+           open.world_size() == request.world_size() &&
+           (request.world_size() > 1 || (request.process() != 0 && open.process() == request.process()));
   });
+  const size_t others = readers.size() - (replaces ? 1 : 0);
   if (others < most) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("job ", job.name(), " has ", others, others == 1 ? " reader" : " readers", ", and caps.sessions is ",

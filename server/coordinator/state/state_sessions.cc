@@ -60,7 +60,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ", whose epochs have ", positions,
                                                    " positions: does the state belong to another job?"));
   }
-  PS_RETURN_IF_ERROR(CheckSessionCap(found->second, request));
+  PS_RETURN_IF_ERROR(CheckSessionCap(found->second, request, now));
   const int64_t ticket_issued = tickets_.issues() ? tickets_.now() : 0;
   PS_ASSIGN_OR_RETURN(SessionTable::Opening opening,
                       sessions_.Open(now, id, request, caller, job.uid(), ReadersBackBy(job), ticket_issued));

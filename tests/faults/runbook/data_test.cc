@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "tests/support/hanging_files/hanging_files.h"
 #include "tests/support/http_server/fake_s3.h"
 #include "tests/support/http_server/http_server.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock::faults {
 namespace {
@@ -54,6 +56,8 @@ TEST_F(RunbookDataTest, FilesOfAJobChange) {
   std::filesystem::copy(dataset_.files[1], file, std::filesystem::copy_options::overwrite_existing);
   ExpectSymptoms();
   std::filesystem::copy(backup, file, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(
+      support::WaitUntil([this] { return Run("penstock read JOB --epochs 1").code == 0; }, std::chrono::minutes(3)));
   Read({"--pace", "20"});
   ExpectConfirmed();
 }

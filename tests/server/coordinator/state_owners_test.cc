@@ -173,6 +173,22 @@ TEST_F(StateOwnersTest, AJobHasAtMostItsReaders) {
   EXPECT_FALSE(h.Do<v1::OpenSessionReply>(again).session_id().empty());
 }
 
+TEST_F(StateOwnersTest, ReadersOfAllRowsCountEach) {
+  v1::JobSpec spec = SimpleSpec("train");
+  spec.mutable_caps()->set_sessions(1);
+  Prepare(spec);
+  v1::OpenSessionRequest open = SessionOn("train");
+  open.set_process(1);
+  EXPECT_FALSE(h.Do<v1::OpenSessionReply>(open).session_id().empty());
+  v1::OpenSessionRequest other = SessionOn("train");
+  other.set_process(2);
+  EXPECT_THAT(Text(h.StatusOf(other)), HasSubstr("has 1 reader, and caps.sessions is 1"));
+  EXPECT_FALSE(h.Do<v1::OpenSessionReply>(open).session_id().empty()) << "its process opens it again";
+  EXPECT_THAT(Text(h.StatusOf(open)), HasSubstr("has 1 reader, and")) << "but not without end";
+  h.Pass(11 * kSecond, {"a"});
+  EXPECT_FALSE(h.Do<v1::OpenSessionReply>(other).session_id().empty()) << "readers that died do not count";
+}
+
 TEST_F(StateOwnersTest, AnIdleJobEndsWithTheReason) {
   v1::JobSpec spec = SimpleSpec("train");
   spec.set_idle_expiry_seconds(60);

@@ -1,5 +1,6 @@
 #include "tests/support/cluster/control.h"
 
+#include <chrono>
 #include <set>
 
 #include "base/status_macros.h"
@@ -9,6 +10,12 @@
 #include "net/job_mirror.h"
 
 namespace penstock::support {
+namespace {
+
+// A disk that other processes write to may take many seconds to store a change.
+constexpr absl::Duration kStoreTimeout = absl::Seconds(60);
+
+}  // namespace
 
 Control::Control(const std::string& address, const net::ClientSecurity& security)
     : address_(address),
@@ -48,7 +55,7 @@ absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace)
   *request.mutable_spec() = job;
   request.set_replace(replace);
   grpc::ClientContext context;
-  Prepare(&context, absl::Seconds(5));
+  Prepare(&context, kStoreTimeout);
   v1::SubmitReply reply;
   const grpc::Status status = stub_->Submit(&context, request, &reply);
   if (!status.ok()) return net::FromGrpc(status, address_);
@@ -58,20 +65,22 @@ absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace)
 absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
   PS_ASSIGN_OR_RETURN(const uint64_t uid, Register(job, replace));
   absl::Status result = absl::DeadlineExceededError("the job is not prepared");
-  WaitUntil([&] {
-    const auto now = GetJob(job.name());
-    if (!now.ok()) {
-      result = now.status();
-      return false;
-    }
-    if (now->uid() != uid) return false;  // still the submission to be replaced
-    if (now->state() == v1::FAILED) {
-      result = absl::FailedPreconditionError(now->error());
-      return true;
-    }
-    if (now->state() == v1::READY) result = absl::OkStatus();
-    return now->state() == v1::READY;
-  });
+  WaitUntil(
+      [&] {
+        const auto now = GetJob(job.name());
+        if (!now.ok()) {
+          result = now.status();
+          return false;
+        }
+        if (now->uid() != uid) return false;  // still the submission to be replaced
+        if (now->state() == v1::FAILED) {
+          result = absl::FailedPreconditionError(now->error());
+          return true;
+        }
+        if (now->state() == v1::READY) result = absl::OkStatus();
+        return now->state() == v1::READY;
+      },
+      std::chrono::minutes(2));
   return result;
 }
 
