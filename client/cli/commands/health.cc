@@ -64,9 +64,11 @@ class Health final : public Command {
           absl::StrCat(address->ToString(), " did not answer within ", kTimeout.count(), " s"));
     }
     if (!answer.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat(address->ToString(), ": ", answer.status().message(),
-                                                        "; name the address of the daemon's --http, not of its "
-                                                        "--listen"));
+      const bool tls = !net::WithEnvironment(tls_).ca.empty();
+      return absl::FailedPreconditionError(
+          absl::StrCat(address->ToString(), ": ", answer.status().message(),
+                       "; name the address of the daemon's --http, not of its --listen, and with ",
+                       tls ? "--tls-name the name in its certificate" : "--tls-ca its authority, if it serves HTTPS"));
     }
     if (answer->status == 200) {
       std::printf("%s\n", Printable(answer->body).c_str());

@@ -185,6 +185,7 @@ TEST_F(StateOwnersTest, ReadersOfAllRowsCountEach) {
   EXPECT_THAT(Text(h.StatusOf(other)), HasSubstr("has 1 reader, and caps.sessions is 1"));
   EXPECT_FALSE(h.Do<v1::OpenSessionReply>(open).session_id().empty()) << "its process opens it again";
   EXPECT_THAT(Text(h.StatusOf(open)), HasSubstr("has 1 reader, and")) << "but not without end";
+  h.caller = worker;
   h.Pass(11 * kSecond, {"a"});
   EXPECT_FALSE(h.Do<v1::OpenSessionReply>(other).session_id().empty()) << "readers that died do not count";
 }
