@@ -86,8 +86,8 @@ absl::Status TicketGate::Admit(std::string_view ticket, transport::Peer* peer) c
   }
   if (keys.empty()) {
     return absl::UnauthenticatedError(
-        "this worker accepts only callers with a ticket, and its coordinator has issued none yet: start the "
-        "coordinator with --tokens");
+        "this worker accepts only callers with a ticket, and has no key of its coordinator to verify one: it has not "
+        "registered yet, or the coordinator runs without --tokens");
   }
   if (ticket.empty()) return NoTicket();
   PS_ASSIGN_OR_RETURN(v1::TicketClaims claims, VerifyTicket(ticket, keys));

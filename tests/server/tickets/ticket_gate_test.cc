@@ -54,7 +54,7 @@ TEST_F(TicketGateTest, WithoutKeysEveryStreamIsAccepted) {
 TEST_F(TicketGateTest, AWorkerWithTokensAcceptsNoneWithoutKeys) {
   TicketGate gate(true, [this] { return now_; });
   EXPECT_EQ(Admit(gate, Ticket()).code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(Admit(gate, "").message()), HasSubstr("start the coordinator with --tokens"));
+  EXPECT_THAT(std::string(Admit(gate, "").message()), HasSubstr("the coordinator runs without --tokens"));
   gate.Update(Rules());
   EXPECT_TRUE(Admit(gate, Ticket()).ok());
 }
