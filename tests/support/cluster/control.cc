@@ -86,7 +86,7 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
 
 absl::Status Control::Drain(const std::string& worker) {
   grpc::ClientContext context;
-  Prepare(&context, absl::Seconds(5));
+  Prepare(&context, kStoreTimeout);
   v1::DrainRequest request;
   request.set_worker(worker);
   v1::DrainReply reply;
@@ -95,7 +95,7 @@ absl::Status Control::Drain(const std::string& worker) {
 
 absl::Status Control::Cancel(const std::string& job) {
   grpc::ClientContext context;
-  Prepare(&context, absl::Seconds(5));
+  Prepare(&context, kStoreTimeout);
   v1::CancelRequest request;
   request.set_job(job);
   v1::CancelReply reply;
