@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/purge.pb.h"
 
 namespace penstock::cli {
 

@@ -20,7 +20,7 @@ namespace penstock::client {
 class WorkerLinks {
  public:
   // A stream counts as broken if the worker sends nothing for this long: the address drops packets, or another program
-  // listens there. Each further stream to the worker waits twice as long as the one before, up to the second limit: a
+  // listens there. The time doubles with each further stream to a worker that did not answer, up to kLongestAnswer: a
   // new stream resolves the worker's name again, which takes seconds if a DNS server is down.
   static constexpr Nanos kAnswerWithin = 3 * kSecond;
   static constexpr Nanos kLongestAnswer = 48 * kSecond;

@@ -96,9 +96,7 @@ std::string ShardTable::PathOf(uint32_t number) const {
 }
 
 absl::Status ShardTable::Changed(uint32_t number, absl::string_view why) const {
-  return absl::FailedPreconditionError(
-      absl::StrCat(PathOf(number), ": this is not the file that the job was submitted with: ", why,
-                   "; put the old file back (the job then continues by itself), or submit the job with --replace"));
+  return sources::ChangedFile(PathOf(number), why);
 }
 
 absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status) const {

@@ -88,4 +88,10 @@ uint64_t Snapshot::Fingerprint() const {
   return print.value();
 }
 
+absl::Status ChangedFile(absl::string_view path, absl::string_view why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": this is not the file that the job was submitted with: ", why,
+                   "; put the old file back (the job then continues by itself), or submit the job with --replace"));
+}
+
 }  // namespace penstock::sources

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock::sources {
@@ -70,6 +72,10 @@ class Snapshot {
   int shift_ = 0;
   uint64_t data_bytes_ = 0;
 };
+
+// Returns FailedPrecondition: the file at `path` is not the one of the snapshot. `why` is the difference. The message
+// has the remedy.
+absl::Status ChangedFile(absl::string_view path, absl::string_view why);
 
 }  // namespace penstock::sources
 

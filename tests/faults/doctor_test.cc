@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "net/protocols_proto.h"
 #include "penstock/v1/control.pb.h"
+#include "tests/faults/secure_files.h"
 #include "tests/support/certificates/certificates.h"
 #include "tests/support/cluster/control_group.h"
 #include "tests/support/cluster/process_cluster.h"
@@ -211,47 +212,20 @@ TEST_F(DoctorTest, AWorkerWithALowLimitOfOpenFiles) {
 // A cluster with TLS and tokens.
 class SecureDoctorTest : public DoctorTest {
  protected:
-  SecureDoctorTest() {
-    for (const std::string side : {"coordinator", "worker"}) Issue(side, absl::FromUnixSeconds(4'102'444'800));
-    NewToken("ops", "operator");
-    NewToken("nodes", "worker");
-    NewToken("alice", "trainer");
-  }
-
-  void Issue(const std::string& side, absl::Time ends) {
-    std::filesystem::create_directories(folder_.File(side));
-    WriteCertificates(
-        folder_.File(side), authority_,
-        authority_.Issue({.names = {"DNS:localhost", "IP:127.0.0.1", "DNS:workers.example"}, .ends = ends}));
-  }
-  void NewToken(const std::string& name, const std::string& role) {
-    const std::string command =
-        absl::StrCat("'", PENSTOCK, "' token ", name, " --role ", role, role == "trainer" ? " --jobs '*'" : "",
-                     " --file '", folder_.File("tokens"), "' >'", folder_.File(name + ".token"), "'");
-    ASSERT_EQ(std::system(command.c_str()), 0);
-  }
-  std::vector<std::string> Flags(const std::string& side, std::vector<std::string> flags = {}) const {
-    for (const std::string name : {"cert", "key", "ca"}) {
-      flags.insert(flags.end(), {"--tls-" + name, absl::StrCat(folder_.File(side), "/", name, ".pem")});
-    }
-    flags.insert(flags.end(), {"--tokens", folder_.File("tokens")});
-    return flags;
-  }
   support::ProcessClusterOptions Options() const {
     support::ProcessClusterOptions options;
-    options.coordinator_flags = Flags("coordinator");
-    options.worker_flags = Flags("worker", {"--memory-budget", "64MiB", "--name", "w1", "--tls-name", "workers.example",
-                                            "--token-file", folder_.File("nodes.token")});
-    options.tls.ca = Ca();
-    options.token_file = folder_.File("ops.token");
+    options.coordinator_flags = files_.Flags("coordinator");
+    options.worker_flags = files_.Flags("worker", {"--memory-budget", "64MiB", "--name", "w1", "--tls-name",
+                                                   "workers.example", "--token-file", files_.TokenOf("nodes")});
+    options.tls.ca = files_.Ca();
+    options.token_file = files_.TokenOf("ops");
     return options;
   }
-  std::string Ca() const { return folder_.File("coordinator") + "/ca.pem"; }
   std::string As(const std::string& name) const {
-    return absl::StrCat("PENSTOCK_TLS_CA='", Ca(), "' PENSTOCK_TOKEN_FILE='", folder_.File(name + ".token"), "'");
+    return absl::StrCat("PENSTOCK_TLS_CA='", files_.Ca(), "' PENSTOCK_TOKEN_FILE='", files_.TokenOf(name), "'");
   }
 
-  support::TestAuthority authority_;
+  SecureFiles files_{folder_.path()};
 };
 
 TEST_F(SecureDoctorTest, AHealthyClusterHasNoFaultAndRejectsNoProbe) {
@@ -284,30 +258,24 @@ TEST_F(SecureDoctorTest, FaultsOfTheCaller) {
   UntilFault(cluster.address(), "coordinator address:", "not signed by the CA in ",
              absl::StrCat("PENSTOCK_TLS_CA='", other.File("ca.pem"), "'"));
   UntilFault(cluster.address(), "coordinator caller:", "name the token's file with --token-file",
-             absl::StrCat("PENSTOCK_TLS_CA='", Ca(), "'"));
+             absl::StrCat("PENSTOCK_TLS_CA='", files_.Ca(), "'"));
   UntilFault(cluster.address(), "coordinator caller:", "needs the role ", As("nodes"));
 }
 
 TEST_F(SecureDoctorTest, FaultsOfCertificatesAndTokensInUse) {
   support::ProcessCluster cluster(Options(), dataset_.roots);
   const std::string& at = cluster.address();
-  ASSERT_TRUE(WriteFileAtomically(folder_.File("coordinator") + "/key.pem", authority_.Issue().key).ok());
+  files_.ReplaceKey("coordinator");
   UntilFault(at, "coordinator certificate:", "New connections use the pair from before, which expires on 2100-01-01",
              As("ops"));
-  Issue("worker", absl::Now() + absl::Hours(72));
+  files_.Issue("worker", absl::Now() + absl::Hours(72));
   UntilFault(at, "worker w1 certificate:", "Put a new certificate", As("ops"));
   // The worker's token is no longer known. The old operator still is.
-  std::string lines;
-  for (const absl::string_view line : absl::StrSplit(*ReadWholeFile(folder_.File("tokens")), '\n')) {
-    if (!absl::StartsWith(line, "nodes ")) absl::StrAppend(&lines, line, "\n");
-  }
-  ASSERT_TRUE(WriteFileAtomically(folder_.File("tokens"), lines).ok());
-  std::filesystem::permissions(folder_.File("tokens"), std::filesystem::perms::owner_read);
+  files_.RemoveTokensOf("nodes");
   UntilFault(at, "coordinator callers:", "does not know the caller's token", As("ops"));
   UntilFault(at, "worker w1 state:", "answers. Its log has the reason: check its --coordinator, --token-file",
              As("ops"));
-  ASSERT_TRUE(WriteFileAtomically(folder_.File("tokens"), "ops emperor *\n").ok());
-  std::filesystem::permissions(folder_.File("tokens"), std::filesystem::perms::owner_read);
+  files_.WriteTokens("ops emperor *\n");
   const Outcome outcome = UntilFault(at, "coordinator tokens file:", "The content from before stays in use", As("ops"));
   EXPECT_THAT(outcome.text, Not(HasSubstr("pst_")));
 }

@@ -29,11 +29,10 @@ class Delete final : public Command {
   std::string description() const override {
     return "Removes the job and its quarantine. Data, indexes, caches and saved states stay. The same job may be\n"
            "submitted again. A job that is ready or being prepared needs --running; its readers then get an error.\n\n"
-           "With --purge, the coordinator and all workers first free what they keep of the job's files and no other "
-           "job\n"
-           "uses: indexes, and cached records, images and rows, in memory and on disk. Indexes beside the data stay.\n"
-           "The command waits, and prints the bytes of each process. If a worker does not answer, it is named, the\n"
-           "exit code is 1, and the job is cancelled but stays in the list, so that the command can be repeated.\n\n"
+           "With --purge, the coordinator and all workers first free what they keep of the job's files, unless\n"
+           "another job uses it: indexes, and cached records, images and rows, in memory and on disk. Indexes beside\n"
+           "the data stay. The command waits, and prints the bytes of each process. If a worker does not answer, the\n"
+           "command names it and exits with 1. The job then stays in the list as cancelled: repeat the command.\n\n"
            "  penstock delete train\n"
            "  penstock delete --ended\n"
            "  penstock delete train --running --purge";

@@ -82,8 +82,7 @@ struct Event {
   transport::Peer caller = {};  // the process that sent the request
 };
 
-// The reply to a Request of the same kind; monostate for Tick, EndIndexTurn, EndOwnPurge and
-// NoteRejection.
+// The reply to a Request of the same kind; monostate for Tick, EndIndexTurn, EndOwnPurge and NoteRejection.
 using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, PurgeAnswer,
                            v1::PauseReply, v1::ResumeReply, v1::DrainReply, v1::RevokeReply, v1::RegisterWorkerReply,
                            v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply, v1::OpenSessionReply,

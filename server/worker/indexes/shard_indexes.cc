@@ -84,9 +84,7 @@ void ShardIndexes::Stop() {
 
 absl::Status ShardIndexes::Refuse(const sources::SnapshotShard& shard, const std::string& path, const FileInfo& file,
                                   const std::string& what) {
-  absl::Status status = absl::FailedPreconditionError(
-      absl::StrCat(path, ": this is not the file that the job was submitted with: ", what,
-                   "; put the old file back (the job then continues by itself), or submit the job with --replace"));
+  absl::Status status = sources::ChangedFile(path, what);
   MutexLock lock(&mutex_);
   if (refused_.size() >= kMostRefused) refused_.erase(refused_.begin());
   refused_[path] = {file, shard.content_hash, status};
