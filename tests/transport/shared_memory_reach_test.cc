@@ -159,6 +159,87 @@ TEST_F(OtherWay, ASilentWorkerIsReachedOverTheNetworkAndNotTriedAgainSoon) {
   EXPECT_EQ(asked, 1);
 }
 
+// A worker whose queue of connections is full.
+class FullQueue : public OtherWay {
+ protected:
+  // Runs the transport's timers, and counts them.
+  class CountedTimers final : public Executor {
+   public:
+    explicit CountedTimers(Executor* executor) : executor_(executor) {}
+    void Post(Task task) override { executor_->Post(std::move(task)); }
+    TimerId PostAt(Nanos when, Task task) override {
+      ++count;
+      return executor_->PostAt(when, std::move(task));
+    }
+    bool Cancel(TimerId timer) override { return executor_->Cancel(timer); }
+    Clock* clock() const override { return executor_->clock(); }
+    std::atomic<int> count{0};
+
+   private:
+    Executor* const executor_;
+  };
+
+  void SetUp() override {
+    OtherWay::SetUp();
+    auto listening = ListenAt(path());
+    ASSERT_TRUE(listening.ok()) << listening.status();
+    listening_ = *std::move(listening);
+    absl::StatusOr<OwnedFd> caller = ConnectTo(path());
+    for (; caller.ok(); caller = ConnectTo(path())) callers_.push_back(*std::move(caller));
+    ASSERT_EQ(caller.status().code(), absl::StatusCode::kResourceExhausted) << caller.status();
+    ASSERT_GE(callers_.size(), 128u);
+  }
+  void Connect(SharedMemoryTransport* transport) {
+    client_ = std::make_shared<RecordedEnd>();
+    client_->SetStream(stream_ = transport->Connect({"network", Local(path())}, client_));
+    client_->Write("hello");
+  }
+  void TearDown() override {
+    if (client_ != nullptr) client_->SetStream(nullptr);
+    OtherWay::TearDown();
+  }
+
+  OwnedFd listening_;
+  std::vector<OwnedFd> callers_;
+  CountedTimers timers_{&pool_};
+  std::shared_ptr<RecordedEnd> client_;
+  std::shared_ptr<MessageStream> stream_;
+};
+
+TEST_F(FullQueue, IsWaitedFor) {
+  SharedMemoryTransport transport(&elsewhere_, &timers_, {.welcome_within = 60 * kSecond});
+  Connect(&transport);
+  EXPECT_TRUE(AwaitRealTime([&] { return timers_.count > 1; }));
+  EXPECT_EQ(client_->written(), 0u);
+  Start({});  // the socket's path leads to a queue with room
+  EXPECT_TRUE(AwaitRealTime([&] { return client_->written() == 1; }));
+  EXPECT_EQ(stream_->carrier(), "shared memory");
+  client_->Close(absl::OkStatus());
+  EXPECT_TRUE(AwaitRealTime([&] { return client_->closed(); }));
+}
+
+TEST_F(FullQueue, ThatStaysFullLeadsToTheNetwork) {
+  EXPECT_EQ(CarrierTo(Local(path()), {.welcome_within = 20 * kMillisecond}), "in-process");
+  EXPECT_THAT(note_, HasSubstr(path() + ": the worker has not yet accepted 128 connections of other processes"));
+}
+
+TEST_F(FullQueue, IsLeftByAClosedStream) {
+  SharedMemoryTransport transport(&elsewhere_, &timers_, {.welcome_within = 60 * kSecond});
+  Connect(&transport);
+  EXPECT_TRUE(AwaitRealTime([&] { return timers_.count > 1; }));
+  client_->Close(absl::OkStatus());
+  EXPECT_TRUE(AwaitRealTime([&] { return client_->closed(); }));
+}
+
+TEST_F(FullQueue, IsLeftWhenTheTransportEnds) {
+  {
+    SharedMemoryTransport transport(&elsewhere_, &timers_, {.welcome_within = 60 * kSecond});
+    Connect(&transport);
+    EXPECT_TRUE(AwaitRealTime([&] { return timers_.count > 1; }));
+  }
+  EXPECT_TRUE(client_->closed());
+}
+
 TEST_F(OtherWay, AnUntrustedRingIsNotMapped) {
   const std::string welcome = WelcomeBytes({kSharedMemoryVersion, kRing, "w1"});
   const auto memory = [](unsigned seals, uint64_t bytes) {

@@ -165,6 +165,10 @@ absl::StatusOr<OwnedFd> ConnectTo(const std::string& path) {
   PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == EAGAIN) {
+      return absl::ResourceExhaustedError(absl::StrCat(path, ": the worker has not yet accepted ", kBacklog,
+                                                       " connections of other processes to this socket"));
+    }
     const bool forbidden = errno == EACCES || errno == EPERM;
     return absl::Status(forbidden ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kUnavailable,
                         absl::StrCat(path, ": ", strerror(errno)));

@@ -52,8 +52,9 @@ absl::StatusOr<OwnedFd> ListenAt(const std::string& path, const SocketUsers& use
 // Removes the sockets NAME.sock in `dir` on which no process listens: those of killed workers. Other files stay.
 void RemoveDeadSockets(const std::string& dir);
 
-// Connects without blocking. Returns PermissionDenied if the system forbids it, InvalidArgument for a path that is too
-// long, Unavailable if no process listens there or its queue is full, and the errors of socket().
+// Connects without blocking. Returns ResourceExhausted if the listening process has not accepted earlier connections
+// yet, PermissionDenied if the system forbids it, InvalidArgument for a path that is too long, Unavailable if no process
+// listens there, and the errors of socket().
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
 // Sets the socket's send buffer to 1 MiB, as far as the system allows, for messages that go through the socket.

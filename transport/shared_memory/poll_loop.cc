@@ -75,6 +75,11 @@ uint64_t PollLoop::Watch(int fd, uint32_t events, std::shared_ptr<Watcher> watch
   return next_++;
 }
 
+uint64_t PollLoop::WatchEnd(std::shared_ptr<Watcher> watcher) {
+  watched_.emplace(next_, Watched{-1, std::move(watcher)});
+  return next_++;
+}
+
 void PollLoop::Change(uint64_t number, uint32_t events) {
   const auto found = watched_.find(number);
   if (found == watched_.end()) return;
@@ -87,7 +92,7 @@ void PollLoop::Change(uint64_t number, uint32_t events) {
 void PollLoop::Forget(uint64_t number) {
   const auto found = watched_.find(number);
   if (found == watched_.end()) return;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.fd, nullptr);
+  if (found->second.fd >= 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.fd, nullptr);
   const std::shared_ptr<Watcher> last = std::move(found->second.watcher);  // release it after its removal from watched_
   watched_.erase(found);
 }

@@ -50,6 +50,9 @@ class ABSL_LOCKABLE PollLoop {
   // Reports `events` of `fd` to `watcher`. The loop holds `watcher` until Forget, and until a call in progress returns.
   // Returns the watch's number, or 0 if the system has no room for it.
   uint64_t Watch(int fd, uint32_t events, std::shared_ptr<Watcher> watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
+  // Reports only the end of the loop to `watcher`, like Watch. Returns the watch's number.
+  uint64_t WatchEnd(std::shared_ptr<Watcher> watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
+  // Requires a watch of a descriptor.
   void Change(uint64_t number, uint32_t events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
   // Ends the watch; no further event follows. Must be called before the descriptor is closed.
   void Forget(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
@@ -60,7 +63,7 @@ class ABSL_LOCKABLE PollLoop {
 
  private:
   struct Watched {
-    int fd;
+    int fd;  // -1: from WatchEnd
     std::shared_ptr<Watcher> watcher;
   };
   PollLoop(OwnedFd epoll, OwnedFd wake);

@@ -22,6 +22,7 @@ namespace penstock::transport {
 namespace {
 
 constexpr size_t kMostAvoided = 1024;
+constexpr Nanos kBetweenCalls = 5 * kMillisecond;
 
 // Trusts this process's user, root, and the owner of the socket's folder.
 bool Believes(const Peer& peer, const std::string& path) {
@@ -91,18 +92,9 @@ class ChoosingStream final : public MessageStream,
   // Connects. Called once, on the loop's thread.
   void Begin() {
     loop_->AssertHere();
-    if (absl::Status status = Call(); !status.ok()) {
-      TakeOther(status);
-      return;
-    }
-    timers_->PostAt(timers_->clock()->Now() + options_.welcome_within, [weak = weak_from_this()] {
-      const std::shared_ptr<ChoosingStream> late = weak.lock();
-      if (late == nullptr) return;
-      late->loop_->Post([late] {
-        late->loop_->AssertHere();
-        late->SaidNothing();
-      });
-    });
+    give_up_at_ = timers_->clock()->Now() + options_.welcome_within;
+    Call();
+    if (events_ != nullptr) At(give_up_at_, &ChoosingStream::SaidNothing);
   }
 
   void StartRead() override {
@@ -169,7 +161,33 @@ class ChoosingStream final : public MessageStream,
   }
 
  private:
-  absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
+  // Calls `then` on the loop's thread, unless this stream is gone by then.
+  void At(Nanos time, void (ChoosingStream::*then)()) {
+    timers_->PostAt(time, [weak = weak_from_this(), then] {
+      const std::shared_ptr<ChoosingStream> self = weak.lock();
+      if (self == nullptr) return;
+      self->loop_->Post([self, then] {
+        self->loop_->AssertHere();
+        (self.get()->*then)();
+      });
+    });
+  }
+
+  // Connects, and tries again if other processes fill the socket's queue: one that floods it, or a hundred readers that
+  // start at once.
+  void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
+    if (events_ == nullptr) return;  // abandoned
+    Drop();
+    const absl::Status status = Connect();
+    if (absl::IsResourceExhausted(status) && timers_->clock()->Now() < give_up_at_) {
+      watch_ = loop_->WatchEnd(shared_from_this());
+      At(timers_->clock()->Now() + kBetweenCalls, &ChoosingStream::Call);
+    } else if (!status.ok()) {
+      TakeOther(status);
+    }
+  }
+
+  absl::Status Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     PS_ASSIGN_OR_RETURN(socket_, ConnectToWorker(local_, &connected_to_));
     const std::string ticket = worker_.ticket == nullptr ? "" : worker_.ticket();
     if (!ticket.empty()) PS_RETURN_IF_ERROR(socket_->Send(TicketBytes(ticket), false));
@@ -262,6 +280,7 @@ class ChoosingStream final : public MessageStream,
   const WorkerAddress worker_;
   const LocalAddress local_;
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // while the worker's WELCOME is outstanding
+  Nanos give_up_at_ ABSL_GUARDED_BY(loop_) = 0;
   Peer connected_to_ ABSL_GUARDED_BY(loop_);                   // process at the other end of socket_
   uint64_t watch_ ABSL_GUARDED_BY(loop_) = 0;
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);  // until a carrier is chosen
