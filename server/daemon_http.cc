@@ -110,10 +110,12 @@ PageSources SourcesOf(coordinator::Coordinator* part, const std::string& adverti
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHttp>> DaemonHttp::Start(HttpOptions options, const DaemonParts& parts) {
-  options.on_rejected = [rejections = parts.coordinator != nullptr ? parts.coordinator->rejections()
-                                                                   : parts.worker->rejections()](
-                            const std::string& host, const absl::Status& why) {
-    rejections->Add({ReasonOf(why), host, "", std::string(why.message())});
+  options.on_rejected = [record = parts.record_call, rejections = parts.coordinator != nullptr
+                                                                      ? parts.coordinator->rejections()
+                                                                      : parts.worker->rejections()](
+                            const transport::Peer& peer, std::string_view path, const absl::Status& why) {
+    rejections->Add(RejectionOf(peer, why));
+    if (record != nullptr) record(peer, "HTTP", path, why);
   };
   auto pages = std::make_shared<ThreadPool>(1, "ps-pages");
   HttpRoutes routes;

@@ -19,7 +19,8 @@ namespace penstock::server {
 struct DaemonParts {
   coordinator::Coordinator* coordinator = nullptr;
   worker::Worker* worker = nullptr;
-  std::string advertise = {};  // address of the coordinator for the page's commands; "": the listening address
+  std::string advertise = {};        // address of the coordinator for the page's commands; "": the listening address
+  RecordCall record_call = nullptr;  // called for rejected requests; may be null
   std::function<bool()> tokens_fault = nullptr;  // returns whether the file of --tokens has a fault; unset: no file
 };
 

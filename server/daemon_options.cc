@@ -58,8 +58,9 @@ void AddFlags(Given* given, config::Flags* flags) {
   flags->AddString("tls-ca", &given->tls_ca, "FILE",
                    "the authorities, in PEM, that sign the certificates of the coordinator and of clients; system: "
                    "those that this host trusts");
-  flags->AddString("tls-clients", &given->tls_clients, "auto|certificate|any",
-                   "whether clients need a certificate; auto: if --tls-ca is a file (auto)");
+  flags->AddString(
+      "tls-clients", &given->tls_clients, "auto|certificate|any",
+      "whether clients need a certificate; auto: if --tls-ca is a file, and tokens or tickets do not name them (auto)");
   flags->AddString("tls-name", &given->tls_name, "NAME",
                    "worker: the name in its certificate, which clients verify (the host of --advertise)");
   flags->AddString(

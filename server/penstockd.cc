@@ -178,8 +178,10 @@ RpcRule CertificateRuleOf(const v1::TlsConfig& tls, const Shared& shared) {
   return unnamed ? RequireCertificate() : nullptr;
 }
 
-RpcRule Audited(RpcRule rule, const Shared& shared) {
-  return shared.audit == nullptr ? rule : shared.audit->Audited(std::move(rule));
+RecordCall RecordCallOf(const Shared& shared) {
+  if (shared.audit == nullptr) return nullptr;
+  return [audit = shared.audit](const transport::Peer& peer, std::string_view call, std::string_view object,
+                                const absl::Status& outcome) { audit->Record(peer, call, object, outcome); };
 }
 
 coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options, const Shared& shared,
@@ -187,12 +189,12 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   coordinator::CoordinatorOptions out;
   out.certificates = shared.certificates;
   out.checks = shared.checks;
-  RpcRule rule = CertificateRuleOf(options.config.tls(), shared);
+  out.rule = CertificateRuleOf(options.config.tls(), shared);
   if (shared.access != nullptr) {
-    rule = Both(std::move(rule), RequireRole(shared.access));
+    out.rule = Both(std::move(out.rule), RequireRole(shared.access));
     out.is_known = [list = shared.access](const std::string& name) { return list->current()->HasName(name); };
   }
-  out.rule = Audited(std::move(rule), shared);
+  out.record_call = RecordCallOf(shared);
   out.limits = PeerLimitsOf(options.config.limits());
   out.configuration = ConfigurationForSupport(options);
   out.tokens = shared.access != nullptr;
@@ -202,12 +204,6 @@ coordinator::CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& option
   out.insecure = options.config.insecure();
   out.heartbeat_ms = options.config.coordinator_settings().heartbeat_ms();
   out.dead_after_ms = options.config.coordinator_settings().dead_after_ms();
-  if (shared.audit != nullptr) {
-    out.record_call = [audit = shared.audit](const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
-                                             const absl::Status& outcome) {
-      audit->Record(peer, rpc, object, outcome);
-    };
-  }
   out.on_superseded = [ending](const absl::Status& why) {
     ending->Fail(absl::AbortedError(absl::StrCat("another coordinator has taken over: ", std::string(why.message()))));
   };
@@ -243,7 +239,11 @@ absl::StatusOr<worker::WorkerOptions> WorkerOptionsOf(const DaemonOptions& optio
   out.certificates = shared.certificates;
   out.tls_name = options.config.tls().worker_name();
   out.tickets = std::make_shared<TicketGate>(shared.access != nullptr);
-  out.rule = Audited(Both(CertificateRuleOf(options.config.tls(), shared), RequireTicket(out.tickets)), shared);
+  RpcRule certificate = CertificateRuleOf(options.config.tls(), shared);
+  out.rule = options.config.tls().clients() == v1::TLS_CLIENTS_CERTIFICATE
+                 ? Both(std::move(certificate), RequireTicket(out.tickets))
+                 : RequireTicket(out.tickets, std::move(certificate));
+  out.record_call = RecordCallOf(shared);
   out.limits = PeerLimitsOf(options.config.limits());
   out.configuration = ConfigurationForSupport(options);
   out.tokens = shared.access != nullptr;
@@ -300,6 +300,7 @@ absl::StatusOr<std::unique_ptr<DaemonHttp>> StartHttp(const DaemonOptions& optio
   http.insecure = options.config.insecure();
   http.certificates = shared.certificates;
   parts.advertise = options.config.advertise();
+  parts.record_call = RecordCallOf(shared);
   if (shared.access != nullptr) {
     http.admit = RequireViewer(shared.access);
     parts.tokens_fault = [list = shared.access] { return !list->fault().ok(); };

@@ -25,12 +25,12 @@ std::string Peer::Host() const {
   return HostKey(host);
 }
 
-absl::Status Peer::MayRead(std::string_view job) const {
+absl::Status Peer::MayAccess(std::string_view job) const {
   const auto matches = [job](const std::string& glob) { return MatchesGlob(glob, job); };
   if (jobs.empty() || std::any_of(jobs.begin(), jobs.end(), matches)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "'", name, "' may not read ", job.empty() ? "all jobs" : absl::StrCat("job '", std::string(job), "'"), ", only ",
-      absl::StrJoin(jobs, ", "), "; an operator changes that in the file of --tokens"));
+      "'", name, "' may not access ", job.empty() ? "all jobs" : absl::StrCat("job '", std::string(job), "'"),
+      ", only ", absl::StrJoin(jobs, ", "), "; an operator changes that in the file of --tokens"));
 }
 
 std::string Peer::ToString() const {

@@ -40,7 +40,7 @@ struct Peer {
   std::string Host() const;
   // Returns OK if one of the globs in `jobs` matches the job ("": all jobs, which only "*" matches), or if `jobs` is
   // empty. Otherwise returns PermissionDenied, which has the peer's name and the remedy.
-  absl::Status MayRead(std::string_view job) const;
+  absl::Status MayAccess(std::string_view job) const;
   bool operator==(const Peer&) const = default;
 
   Kind kind = Kind::kUnknown;

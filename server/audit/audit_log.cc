@@ -23,14 +23,9 @@ namespace {
 constexpr size_t kMostWaiting = 4096;
 constexpr size_t kMostTextBytes = 512;  // limit of an object or a message, which clients choose
 
-std::string MethodOf(const RpcLine& rpc) {
-  const std::string method(rpc.method);
-  return method.substr(method.rfind('.') + 1);
-}
-
 }  // namespace
 
-std::string AuditLines::LineOf(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+std::string AuditLines::LineOf(const transport::Peer& peer, std::string_view call, std::string_view object,
                                const absl::Status& outcome, Nanos now, absl::Time time) {
   uint64_t left_out = 0;
   {
@@ -50,7 +45,7 @@ std::string AuditLines::LineOf(const transport::Peer& peer, const RpcLine& rpc, 
   }
   Json json;
   json.Field("time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()));
-  json.Field("rpc", MethodOf(rpc)).Field("peer", peer.ToString());
+  json.Field("rpc", std::string(call.substr(call.rfind('.') + 1))).Field("peer", peer.ToString());
   if (!peer.name.empty()) {
     json.Field("name", peer.name);
   } else if (!peer.certificate_names.empty()) {
@@ -83,23 +78,14 @@ void AuditLog::Flush(std::chrono::nanoseconds within) {
   done->get_future().wait_for(within);
 }
 
-void AuditLog::Record(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+void AuditLog::Record(const transport::Peer& peer, std::string_view call, std::string_view object,
                       const absl::Status& outcome) {
-  std::string line = lines_.LineOf(peer, rpc, object, outcome, Clock::Real()->Now(), absl::Now());
+  std::string line = lines_.LineOf(peer, call, object, outcome, Clock::Real()->Now(), absl::Now());
   if (line.empty()) return;
   if (writer_.TryPost([this, line = std::move(line)] { Write(line); }, kMostWaiting)) return;
   MutexLock lock(&failed_mutex_);
   if (std::exchange(failed_, "full") != "full")
     spdlog::error("audit log {}: the disk is too slow; lines are lost", path_);
-}
-
-RpcRule AuditLog::Audited(RpcRule rule) {
-  if (rule == nullptr) return nullptr;
-  return [this, rule = std::move(rule)](const RpcLine& rpc, std::string_view token, transport::Peer* peer) {
-    absl::Status status = rule(rpc, token, peer);
-    if (!status.ok()) Record(*peer, rpc, "", status);
-    return status;
-  };
 }
 
 void AuditLog::Write(const std::string& line) {

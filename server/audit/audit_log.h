@@ -16,7 +16,6 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
-#include "server/common/rpc_gate.h"
 #include "transport/peer.h"
 
 namespace penstock::server {
@@ -31,13 +30,14 @@ class AuditLines {
   static constexpr double kBurst = 60, kPerSecond = 5;
   static constexpr size_t kMostPeers = 1024;
 
-  // Returns the line of a call, without a line break, or "" if the peer has used up its limit:
+  // Returns the line of a call, without a line break, or "" if the peer has used up its limit. `call` is the method
+  // of an RPC (server/common/rpc_gate.h) or "HTTP".
   //   {"time": "2026-11-27T00:39:07.536Z", "rpc": "Coordinator/Cancel", "peer": "10.0.0.7:5123", "name": "trainer-7",
   //    "object": "imagenet", "outcome": "OK"}
-  // `name` is the peer's authenticated name, otherwise the first name in its certificate, and `object` a job or worker;
-  // both may be absent. A call that failed has "message", and "left_out" counts lines. `now` is monotonic, and `time`
-  // is for display.
-  std::string LineOf(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+  // `name` is the peer's authenticated name, otherwise the first name in its certificate, and `object` a job, a worker,
+  // a revoked name or the path of a page; both may be absent. A call that failed has "message", and "left_out" counts
+  // lines. `now` is monotonic, and `time` is for display.
+  std::string LineOf(const transport::Peer& peer, std::string_view call, std::string_view object,
                      const absl::Status& outcome, Nanos now, absl::Time time);
 
  private:
@@ -65,11 +65,7 @@ class AuditLog {
   void Flush(std::chrono::nanoseconds within);
 
   // Adds the line of a call. Drops it if 4096 lines wait, as on a disk that hangs, and then logs an error.
-  void Record(const transport::Peer& peer, const RpcLine& rpc, std::string_view object, const absl::Status& outcome);
-
-  // Returns `rule` with a line for each call that it rejects. An unset rule rejects none. The log must outlive the
-  // rule.
-  RpcRule Audited(RpcRule rule);
+  void Record(const transport::Peer& peer, std::string_view call, std::string_view object, const absl::Status& outcome);
 
  private:
   AuditLog(std::string path, int fd);

@@ -60,37 +60,11 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 
-void AddTo(Rejections* rejections, RejectionReason reason, const transport::Peer& peer, const absl::Status& status) {
-  if (rejections != nullptr) rejections->Add({reason, peer.Host(), peer.name, std::string(status.message())});
-}
-
 // A flood of commands, such as a script that asks for the status without a pause, takes no calls of the workers and
 // trainers on its host.
 std::string_view KindOf(const RpcLine& rpc) {
   if (rpc.callers == kByWorker) return "worker";
   return (rpc.callers & kByTrainer) != 0 ? "trainer" : "command";
-}
-
-// Applies limits and rule. Adds a rejection to `rejections`.
-absl::Status Admit(const RpcRule& rule, CallLimits* limits, Rejections* rejections, const RpcLine& rpc,
-                   std::string_view credential, transport::Peer* peer) {
-  if (rule != nullptr) {
-    absl::Status status = rule(rpc, credential, peer);
-    if (!status.ok()) {
-      AddTo(rejections, ReasonOf(status), *peer, status);
-      return status;
-    }
-  }
-  absl::Status status = limits == nullptr ? absl::OkStatus() : limits->AdmitName(*peer, KindOf(rpc));
-  if (!status.ok()) AddTo(rejections, RejectionReason::kLimit, *peer, status);
-  return status;
-}
-
-// Checks the limit of the host, before anything else takes time.
-absl::Status AdmitHost(CallLimits* limits, Rejections* rejections, const RpcLine& rpc, const transport::Peer& peer) {
-  absl::Status status = limits == nullptr ? absl::OkStatus() : limits->AdmitHost(peer, KindOf(rpc));
-  if (!status.ok()) AddTo(rejections, RejectionReason::kLimit, peer, status);
-  return status;
 }
 
 }  // namespace
@@ -99,17 +73,36 @@ std::span<const RpcLine> RpcTable() { return kRpcTable; }
 
 std::string_view DaemonOf(const RpcLine& rpc) { return rpc.rpc == Rpc::kStream ? "this worker" : "this coordinator"; }
 
-absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context, transport::Peer* peer) const {
+absl::Status RpcGate::Reject(const RpcLine& rpc, RejectionReason reason, std::string_view object,
+                             const transport::Peer& peer, absl::Status why) const {
+  if (rejections_ != nullptr) rejections_->Add({reason, peer.Host(), peer.name, std::string(why.message())});
+  if (record_ != nullptr) record_(peer, rpc.method, object, why);
+  return why;
+}
+
+absl::Status RpcGate::AdmitHost(const RpcLine& rpc, std::string_view object, const transport::Peer& peer) const {
+  absl::Status status = limits_ == nullptr ? absl::OkStatus() : limits_->AdmitHost(peer, KindOf(rpc));
+  return status.ok() ? status : Reject(rpc, RejectionReason::kLimit, object, peer, std::move(status));
+}
+
+absl::Status RpcGate::AdmitName(const RpcLine& rpc, std::string_view credential, std::string_view object,
+                                transport::Peer* peer) const {
+  absl::Status status = rule_ == nullptr ? absl::OkStatus() : rule_(rpc, credential, peer);
+  if (!status.ok()) return Reject(rpc, ReasonOf(status), object, *peer, status);
+  if (limits_ != nullptr) status = limits_->AdmitName(*peer, KindOf(rpc));
+  return status.ok() ? status : Reject(rpc, RejectionReason::kLimit, object, *peer, std::move(status));
+}
+
+absl::Status RpcGate::Check(Rpc rpc, const grpc::CallbackServerContext& context, std::string_view object,
+                            transport::Peer* peer) const {
+  const RpcLine& line = LineOf(rpc);
   *peer = transport::PeerOf(context);
-  PS_RETURN_IF_ERROR(AdmitHost(limits_.get(), rejections_.get(), LineOf(rpc), *peer));
+  PS_RETURN_IF_ERROR(AdmitHost(line, object, *peer));
   absl::Status status = CommonProtocol(absl::StrCat("the caller at ", peer->ToString()),
                                        net::ReleaseIn(context.client_metadata()), "the coordinator")
                             .status();
-  if (!status.ok()) {
-    AddTo(rejections_.get(), RejectionReason::kProtocol, *peer, status);
-    return status;
-  }
-  return Admit(rule_, limits_.get(), rejections_.get(), LineOf(rpc), net::TokenIn(context.client_metadata()), peer);
+  if (!status.ok()) return Reject(line, RejectionReason::kProtocol, object, *peer, std::move(status));
+  return AdmitName(line, net::TokenIn(context.client_metadata()), object, peer);
 }
 
 RpcRule RequireCertificate() {
@@ -123,10 +116,9 @@ RpcRule RequireCertificate() {
 }
 
 transport::AdmitPeer RpcGate::ForStreams(Rpc rpc) const {
-  return [rule = rule_, limits = limits_, rejections = rejections_, line = LineOf(rpc)](
-             std::string_view ticket, transport::Peer* peer) -> absl::Status {
-    PS_RETURN_IF_ERROR(AdmitHost(limits.get(), rejections.get(), line, *peer));
-    return Admit(rule, limits.get(), rejections.get(), line, ticket, peer);
+  return [gate = *this, line = LineOf(rpc)](std::string_view ticket, transport::Peer* peer) -> absl::Status {
+    PS_RETURN_IF_ERROR(gate.AdmitHost(line, "", *peer));
+    return gate.AdmitName(line, ticket, "", peer);
   };
 }
 

@@ -78,9 +78,10 @@ std::string_view DaemonOf(const RpcLine& rpc);
 // thread. Must not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view credential, transport::Peer* peer)>;
 
-// Called when a control call (Submit, Cancel, Delete, Purge, StartTrace, Drain, Revoke) has ended, and when a caller is
-// denied a job. `object` is the job or the worker. Called on any thread. Must not block.
-using RecordCall = std::function<void(const transport::Peer& peer, const RpcLine& rpc, std::string_view object,
+// Called when a control call (Submit, Cancel, Delete, Purge, StartTrace, Drain, Revoke) has ended, and when a call is
+// rejected. `call` is RpcLine::method, or "HTTP". `object` is the job, the worker, the name or the path of the page
+// that the call is about; "": none, or it is not known. Called on any thread. Must not block.
+using RecordCall = std::function<void(const transport::Peer& peer, std::string_view call, std::string_view object,
                                       const absl::Status& outcome)>;
 
 // Returns a rule that ends each call over the network with Unauthenticated unless its peer has shown a certificate.
@@ -91,19 +92,24 @@ RpcRule RequireCertificate();
 // protocols of its caller (v1::Open), because shared memory carries no metadata.
 class RpcGate {
  public:
-  // Adds rejected calls to `rejections`, and limits calls by `limits`, unless these are null.
+  // Adds rejected calls to `rejections`, limits calls by `limits`, and tells `record` about rejected calls, unless
+  // these are null.
   explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr,
-                   std::shared_ptr<CallLimits> limits = nullptr)
-      : rule_(std::move(rule)), rejections_(std::move(rejections)), limits_(std::move(limits)) {}
+                   std::shared_ptr<CallLimits> limits = nullptr, RecordCall record = nullptr)
+      : rule_(std::move(rule)),
+        rejections_(std::move(rejections)),
+        limits_(std::move(limits)),
+        record_(std::move(record)) {}
 
-  // Checks a unary call. Every handler of a unary RPC starts with it. Calls handler(peer), where `peer` is the caller
-  // with its name, and returns the reactor that it returns. Ends a rejected call: with FailedPrecondition without a
-  // common protocol, else with the status of the limit or of the rule.
+  // Checks a unary call. Every handler of a unary RPC starts with it. `object` is that of RecordCall. Calls
+  // handler(peer), where `peer` is the caller with its name, and returns the reactor that it returns. Ends a rejected
+  // call: with FailedPrecondition without a common protocol, else with the status of the limit or of the rule.
   template <typename Handler>
-  grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, Handler handler) const {
+  grpc::ServerUnaryReactor* Enter(Rpc rpc, grpc::CallbackServerContext* context, std::string_view object,
+                                  Handler handler) const {
     net::AddRelease(context);
     transport::Peer peer;
-    const absl::Status status = Check(rpc, *context, &peer);
+    const absl::Status status = Check(rpc, *context, object, &peer);
     if (status.ok()) return handler(peer);
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(net::ToGrpc(status));
@@ -114,12 +120,22 @@ class RpcGate {
   transport::AdmitPeer ForStreams(Rpc rpc) const;
 
  private:
-  absl::Status Check(Rpc rpc, const grpc::CallbackServerContext& context, transport::Peer* peer) const;
+  absl::Status Check(Rpc rpc, const grpc::CallbackServerContext& context, std::string_view object,
+                     transport::Peer* peer) const;
+  // Checks the limit of the host, before anything else takes time.
+  absl::Status AdmitHost(const RpcLine& rpc, std::string_view object, const transport::Peer& peer) const;
+  // Applies the rule, and checks the limit of the name.
+  absl::Status AdmitName(const RpcLine& rpc, std::string_view credential, std::string_view object,
+                         transport::Peer* peer) const;
+  // Counts and records a rejected call. Returns `why`.
+  absl::Status Reject(const RpcLine& rpc, RejectionReason reason, std::string_view object, const transport::Peer& peer,
+                      absl::Status why) const;
   static const RpcLine& LineOf(Rpc rpc) { return RpcTable()[static_cast<size_t>(rpc)]; }
 
   const RpcRule rule_;
   const std::shared_ptr<Rejections> rejections_;
   const std::shared_ptr<CallLimits> limits_;
+  const RecordCall record_;
 };
 
 }  // namespace penstock::server

@@ -20,6 +20,12 @@ absl::Status CheckRole(const net::Principal& principal, unsigned roles, const st
                                                   " needs the role ", net::RoleNames(needed), ": use a token with it"));
 }
 
+// Also for the logs of a rejected call.
+void SetName(const net::Principal& principal, transport::Peer* peer) {
+  peer->name = principal.name;
+  peer->role = std::string(net::RoleName(principal.role));
+}
+
 std::string MethodOf(const RpcLine& rpc) { return std::string(rpc.method.substr(rpc.method.rfind('/') + 1)); }
 
 }  // namespace
@@ -49,8 +55,7 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list) {
   return [list = std::move(list)](const RpcLine& rpc, std::string_view token, transport::Peer* peer) -> absl::Status {
     if (peer->kind != transport::Peer::Kind::kNetwork) return absl::OkStatus();
     PS_ASSIGN_OR_RETURN(net::Principal principal, PrincipalOf(*list->current(), token, *peer, DaemonOf(rpc)));
-    peer->name = principal.name;  // also for the log of a rejected call
-    peer->role = std::string(net::RoleName(principal.role));
+    SetName(principal, peer);
     PS_RETURN_IF_ERROR(CheckRole(principal, rpc.roles, MethodOf(rpc)));
     peer->only_own = principal.role == net::Role::kSubmitter;
     if (principal.role == net::Role::kTrainer || peer->only_own) peer->jobs = std::move(principal.jobs);
@@ -58,22 +63,22 @@ RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list) {
   };
 }
 
-RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate) {
-  return [gate = std::move(gate)](const RpcLine&, std::string_view ticket, transport::Peer* peer) {
+RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate, RpcRule otherwise) {
+  return [gate = std::move(gate), otherwise = std::move(otherwise)](const RpcLine& rpc, std::string_view ticket,
+                                                                    transport::Peer* peer) {
+    if (otherwise != nullptr && !gate->Needs(*peer)) return otherwise(rpc, ticket, peer);
     return gate->Admit(ticket, peer);
   };
 }
 
-std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> RequireViewer(
+std::function<absl::Status(std::string_view token, transport::Peer* client)> RequireViewer(
     std::shared_ptr<const LiveAccessList> list) {
-  return [list = std::move(list)](std::string_view token, const net::ShownCertificate& certificate) -> absl::Status {
-    if (token.empty() && !certificate.shown) {
+  return [list = std::move(list)](std::string_view token, transport::Peer* client) -> absl::Status {
+    if (token.empty() && !client->has_certificate) {
       return absl::UnauthenticatedError("this page needs a token of a viewer in the field Authorization: Bearer TOKEN");
     }
-    transport::Peer peer;
-    peer.has_certificate = certificate.shown;
-    peer.certificate_names = certificate.names;
-    PS_ASSIGN_OR_RETURN(const net::Principal principal, PrincipalOf(*list->current(), token, peer, "this daemon"));
+    PS_ASSIGN_OR_RETURN(const net::Principal principal, PrincipalOf(*list->current(), token, *client, "this daemon"));
+    SetName(principal, client);
     return CheckRole(principal, static_cast<unsigned>(net::Role::kViewer), "this page");
   };
 }

@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/followed_file.h"
 #include "net/access/access_list.h"
-#include "net/tls/ssl_context.h"
 #include "server/common/rpc_gate.h"
 #include "server/tickets/ticket_gate.h"
 #include "transport/peer.h"
@@ -34,11 +33,12 @@ absl::StatusOr<net::Principal> PrincipalOf(const net::AccessList& list, std::str
 RpcRule RequireRole(std::shared_ptr<const LiveAccessList> list);
 
 // Returns a rule for the streams to a worker, whose credential is a ticket. Its errors are those of TicketGate::Admit.
-RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate);
+// Applies `otherwise`, unless it is unset, to peers that need no ticket.
+RpcRule RequireTicket(std::shared_ptr<const TicketGate> gate, RpcRule otherwise = nullptr);
 
-// Returns a rule for HTTP requests with a token or a client certificate: viewers and operators may read all pages. Its
-// errors are those of RequireRole.
-std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> RequireViewer(
+// Returns a rule for HTTP requests with a token or a client certificate: viewers and operators may read all pages. It
+// sets the client's name and role. Its errors are those of RequireRole.
+std::function<absl::Status(std::string_view token, transport::Peer* client)> RequireViewer(
     std::shared_ptr<const LiveAccessList> list);
 
 }  // namespace penstock::server

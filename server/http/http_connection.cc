@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/host_key.h"
+#include "net/address.h"
 #include "net/call_token.h"
 #include "net/tls/handshake_fault.h"
 
@@ -63,10 +63,11 @@ bool SplitTarget(std::string target, HttpRequest* request) {
 }
 
 // Returns the host at the other end, or "" if the connection has closed.
-std::string HostOf(const tcp::socket& socket) {
+transport::Peer ClientOf(const tcp::socket& socket) {
   error_code error;
   const tcp::endpoint end = socket.remote_endpoint(error);
-  return error ? "" : HostKey(end.address().to_string());
+  if (error) return transport::Peer();
+  return transport::Peer::Network(net::Address{end.address().to_string(), end.port()}.ToString());
 }
 
 // Returns whether the value of a field Host is `name`, a name of this host in any network, or an IP address.
@@ -83,7 +84,7 @@ bool IsOwnHost(const std::string& field, const std::string& name) {
 
 HttpConnection::HttpConnection(HttpShared* shared, tcp::socket socket)
     : shared_(shared),
-      host_(HostOf(socket)),
+      client_(ClientOf(socket)),
       wire_(std::move(socket), shared->tls->Current()),
       timer_(*shared->io),
       since_(SteadyNow()) {}
@@ -185,9 +186,13 @@ void HttpConnection::Handle() {
     return Send(TextAnswer(421, "the field Host has a name that is not of this host; use localhost or an IP address"));
   }
   if (shared_->admit != nullptr && !route_->open) {
-    const absl::Status may = shared_->admit(request.token, wire_.shown());
+    transport::Peer client = client_;
+    const net::ShownCertificate shown = wire_.shown();
+    client.has_certificate = shown.shown;
+    client.certificate_names = shown.names;
+    const absl::Status may = shared_->admit(request.token, &client);
     if (!may.ok()) {
-      if (shared_->on_rejected != nullptr) shared_->on_rejected(host_, may);
+      if (shared_->on_rejected != nullptr) shared_->on_rejected(client, request.path, may);
       return Send(TextAnswer(absl::IsUnauthenticated(may) ? 401 : 403, std::string(may.message())));
     }
   }

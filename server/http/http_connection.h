@@ -35,8 +35,8 @@ class HttpConnection;
 struct HttpShared {
   HttpLimits limits;
   HttpRoutes routes;
-  std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit;
-  std::function<void(const std::string&, const absl::Status&)> on_rejected;
+  std::function<absl::Status(std::string_view, transport::Peer*)> admit;
+  std::function<void(const transport::Peer&, std::string_view, const absl::Status&)> on_rejected;
   std::shared_ptr<const HttpSessions> sessions;  // null: none
   std::optional<HttpTls> tls;                    // set at the start
   // Not empty: the server trusts its host. Then it rejects requests whose field Host has another name than this one. A
@@ -61,7 +61,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   // Closes the socket, and ends all operations. A second call does nothing.
   void Close();
   State state() const { return state_; }
-  const std::string& host() const { return host_; }
+  const transport::Peer& client() const { return client_; }
   // Returns the time since which the connection waits for a request, a handler or its client.
   SteadyTime since() const { return since_; }
 
@@ -89,7 +89,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void Drop();
 
   HttpShared* const shared_;
-  const std::string host_;
+  const transport::Peer client_;  // without its certificate
   HttpWire wire_;
   boost::asio::steady_timer timer_;
   State state_ = State::kReading;

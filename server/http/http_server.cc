@@ -124,11 +124,12 @@ struct HttpServer::Parts {
   void Admit(tcp::socket socket) {
     CloseOnExec(&socket);
     if (shared.open.size() >= shared.limits.connections) {
-      const std::string closed = CloseOne();
-      if (shared.on_rejected != nullptr) {
-        shared.on_rejected(closed, absl::ResourceExhaustedError(absl::StrCat(
-                                       "HTTP has ", shared.limits.connections,
-                                       " connections, the most that it keeps, and this one has waited longest")));
+      const std::optional<transport::Peer> closed = CloseOne();
+      if (shared.on_rejected != nullptr && closed.has_value()) {
+        shared.on_rejected(*closed, "",
+                           absl::ResourceExhaustedError(
+                               absl::StrCat("HTTP has ", shared.limits.connections,
+                                            " connections, the most that it keeps, and this one has waited longest")));
       }
       if (logged == SteadyTime::min() || SteadyNow() - logged > kLogPause) {
         logged = SteadyNow();
@@ -141,16 +142,16 @@ struct HttpServer::Parts {
     connection->Begin();
   }
 
-  // Closes the connection that has waited longest. Returns its host.
-  std::string CloseOne() {
+  // Closes the connection that has waited longest. Returns its client.
+  std::optional<transport::Peer> CloseOne() {
     const auto rank = [](const std::shared_ptr<HttpConnection>& one) { return std::tuple(one->state(), one->since()); };
     const auto first =
         std::min_element(shared.open.begin(), shared.open.end(),
                          [&rank](const auto& one, const auto& other) { return rank(one) < rank(other); });
-    if (first == shared.open.end()) return "";
+    if (first == shared.open.end()) return std::nullopt;
     const std::shared_ptr<HttpConnection> longest = *first;
     longest->Close();
-    return longest->host();
+    return longest->client();
   }
 
   // Ends everything that the server's thread waits for.

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "net/tls/live_certificates.h"
-#include "net/tls/ssl_context.h"
 #include "server/http/http_message.h"
 #include "server/http/http_sessions.h"
+#include "transport/peer.h"
 
 namespace penstock::server {
 
@@ -36,15 +36,16 @@ struct HttpOptions {
   bool insecure = false;  // allow plaintext on addresses other than loopback
   // Certificate and key of the server, which then serves only TLS. Null: plaintext.
   std::shared_ptr<const net::LiveCertificates> certificates = nullptr;
-  // Decides about a request with this token ("": none) and client certificate to a route that is not open: OK,
-  // Unauthenticated, which becomes 401, or another error, which becomes 403. Runs on the server's thread and must not
-  // block. Unset: every client may.
-  std::function<absl::Status(std::string_view token, const net::ShownCertificate& certificate)> admit = nullptr;
+  // Decides about a request with this token ("": none) of a client with its address and certificate to a route that is
+  // not open: OK, Unauthenticated, which becomes 401, or another error, which becomes 403. May set the client's name.
+  // Runs on the server's thread and must not block. Unset: every client may.
+  std::function<absl::Status(std::string_view token, transport::Peer* client)> admit = nullptr;
   // Sessions that stand for tokens in cookies. Null: the server ignores cookies.
   std::shared_ptr<const HttpSessions> sessions = nullptr;
-  // Called on the server's thread, unless it is unset, with the host (base/host_key.h) of a rejected request or of a
-  // connection that is closed in favor of others. Must not block.
-  std::function<void(const std::string& host, const absl::Status& why)> on_rejected = nullptr;
+  // Called on the server's thread, unless it is unset, with the client and the path of a rejected request, or with the
+  // client of a connection that is closed in favor of others, and "". Must not block.
+  std::function<void(const transport::Peer& client, std::string_view path, const absl::Status& why)> on_rejected =
+      nullptr;
   HttpLimits limits = {};
 };
 

@@ -379,7 +379,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
-  parts->admit = server::RpcGate(options.rule, parts->shared.rejections, calls).ForStreams(server::Rpc::kStream);
+  parts->admit = server::RpcGate(options.rule, parts->shared.rejections, calls, options.record_call)
+                     .ForStreams(server::Rpc::kStream);
   parts->service = transport::MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(),
                                                     LanesOf(options, parts->shared.rejections), parts->admit);
   net::ServerOptions server;

@@ -53,7 +53,8 @@ struct WorkerOptions {
   uint32_t wire_connections = 0;  // for each stream to another host; 0: as many as increase the rate, up to a few
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
-  server::RpcRule rule = nullptr;  // decides about each stream
+  server::RpcRule rule = nullptr;            // decides about each stream
+  server::RecordCall record_call = nullptr;  // called for each rejected stream
   server::PeerLimits limits;
   std::string configuration;  // as text without secrets, for support files
   // Receives the coordinator's rules for tickets; `rule` applies it. Null: streams show no tickets.

@@ -5,15 +5,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "client/cli/http_probe.h"
+#include "net/address.h"
 #include "tests/faults/roles_testing.h"
 #include "tests/support/wait_until.h"
 
@@ -45,7 +50,7 @@ TEST_F(RolesTest, EachCommandNeedsItsRole) {
       const Outcome outcome = Run(c.command, name, cluster.address());
       const bool may = name == "ops" || std::find(c.may.begin(), c.may.end(), name) != c.may.end();
       const bool rejected = outcome.code == 1 && (absl::StrContains(outcome.text, "needs the role ") ||
-                                                  absl::StrContains(outcome.text, "may not read job "));
+                                                  absl::StrContains(outcome.text, "may not access job "));
       EXPECT_EQ(rejected, !may) << name << ": " << c.command << ": " << outcome.text << cluster.Logs();
       if (rejected) {
         EXPECT_EQ(outcome.code, 1) << outcome.text;
@@ -59,6 +64,55 @@ TEST_F(RolesTest, EachCommandNeedsItsRole) {
     EXPECT_THAT(unknown.text, HasSubstr("accepts only callers with a token or a certificate")) << c.command;
   }
   EXPECT_FALSE(absl::StrContains(cluster.Logs(), "pst_"));
+}
+
+TEST_F(RolesTest, TheAuditLogAndTheStatusNameTheCallersOfRejectedCallsAndPages) {
+  support::ProcessClusterOptions options = Options(0);
+  const std::string audit = folder_.File("audit.json");
+  std::ofstream(Tokens(), std::ios::app) << "san:spiffe://example/trainer trainer *\n";
+  options.coordinator_flags.insert(options.coordinator_flags.end(), {"--audit", audit, "--http", "127.0.0.1:0"});
+  support::ProcessCluster cluster(options, dataset_.roots);
+  EXPECT_THAT(Run("revoke alcie", "ops", cluster.address()).text, HasSubstr("check the name"));
+  EXPECT_EQ(Run("cancel imagenet", "alice", cluster.address()).code, 1);
+  const absl::StatusOr<net::Address> http = net::ParseAddress(cluster.HttpsAddress());
+  ASSERT_TRUE(http.ok()) << http.status();
+  const auto get = [&](cli::ProbeTls probe) {
+    probe.certificates.ca = authority_.pem();
+    const auto answer = cli::ProbeHttp(*http, "/metrics", std::chrono::seconds(20), &probe);
+    return answer.ok() ? answer->status : 0;
+  };
+  EXPECT_EQ(get({}), 401);
+  const auto trainer = authority_.Issue({.names = {"URI:spiffe://example/trainer"}});
+  cli::ProbeTls named;
+  named.certificates.cert = trainer.cert;
+  named.certificates.key = trainer.key;
+  EXPECT_EQ(get(named), 403);
+  const auto status = Run("status --json", "ops", cluster.address());
+  EXPECT_THAT(status.text, HasSubstr(R"("name": "alice")"));
+  EXPECT_THAT(status.text, HasSubstr(R"("name": "san:spiffe://example/trainer")"));
+  cluster.coordinator().Signal(SIGTERM);
+  EXPECT_EQ(cluster.coordinator().WaitForExit(), 0) << cluster.Logs();
+  const std::string text = ReadWholeFile(audit).value_or("");
+  EXPECT_THAT(
+      text,
+      ::testing::ContainsRegex(
+          R"("rpc": "Coordinator/Cancel".*"name": "alice", "object": "imagenet", "outcome": "PERMISSION_DENIED")"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(R"("rpc": "HTTP".*"object": "/metrics", "outcome": "UNAUTHENTICATED")"));
+  EXPECT_THAT(
+      text, ::testing::ContainsRegex(R"("rpc": "HTTP".*"name": "san:spiffe://example/trainer", "object": "/metrics", )"
+                                     R"("outcome": "PERMISSION_DENIED")"));
+}
+
+// Tickets name its trainers, so that they need no certificate: the worker's CA is for its own call to the coordinator.
+TEST_F(RolesTest, AWorkerWithoutTokensServesTrainersThatHaveOnlyATicket) {
+  support::ProcessClusterOptions options = Options(1);
+  const auto tokens = std::find(options.worker_flags.begin(), options.worker_flags.end(), "--tokens");
+  ASSERT_NE(tokens, options.worker_flags.end());
+  options.worker_flags.erase(tokens, tokens + 2);
+  support::ProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan("alice"));
+  EXPECT_TRUE(result.status.ok()) << result.status << cluster.Logs();
 }
 
 TEST_F(RolesTest, TheStatusOfATrainerHidesOtherJobs) {

@@ -78,12 +78,6 @@ class TlsClusterTest : public ::testing::Test {
     plan.connect.tls_key = File("trainer", "key");
     return plan;
   }
-  static std::string HttpAddress(const support::ProcessCluster& cluster) {
-    const std::string logs = cluster.Logs(), listens = "HTTPS listens on ";
-    EXPECT_THAT(logs, HasSubstr(listens));
-    const std::string address = logs.substr(logs.find(listens) + listens.size());
-    return address.substr(0, address.find('\n'));
-  }
   // Returns the digest of `steps` steps without TLS.
   std::string PlainDigest(size_t steps) {
     support::ProcessCluster plain({}, dataset_.roots);
@@ -168,7 +162,7 @@ TEST_F(TlsClusterTest, HealthChecksByHttpsNeedNoClientCertificate) {
   support::ProcessClusterOptions options = Options(0);
   options.coordinator_flags.insert(options.coordinator_flags.end(), {"--http", "127.0.0.1:0"});
   support::ProcessCluster cluster(options, dataset_.roots);
-  const std::string address = HttpAddress(cluster);
+  const std::string address = cluster.HttpsAddress();
   const auto health = [&](const std::string& flags) {
     const int status = std::system(
         absl::StrCat("'", PENSTOCK, "' health ", address, " ", flags, " >'", folder_.File("health"), "' 2>&1").c_str());
@@ -247,7 +241,7 @@ TEST_F(TlsClusterTest, EachSideWithoutTlsIsToldWhatIsMissing) {
   ASSERT_TRUE(certificates.ok()) << certificates.status();
   const cli::ProbeTls tls{*certificates, "localhost"};
   const auto metrics =
-      cli::ProbeHttp(*net::ParseAddress(HttpAddress(cluster)), "/metrics", std::chrono::seconds(20), &tls);
+      cli::ProbeHttp(*net::ParseAddress(cluster.HttpsAddress()), "/metrics", std::chrono::seconds(20), &tls);
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_THAT(metrics->body, ::testing::ContainsRegex("\npenstock_tls_failed_handshakes_total [1-9]"));
 }

@@ -52,7 +52,7 @@ def test_loaders_of_one_process_have_their_own_tokens(cluster, tokens):
         penstock.Loader("small", coordinator=cluster, token_file=tokens / f"{name}.token") for name in ("alice", "bob")
     )
     assert digest(first)[0] == len(first)
-    with pytest.raises(penstock.ConfigurationError, match="'bob' may not read job 'small', only other"):
+    with pytest.raises(penstock.ConfigurationError, match="'bob' may not access job 'small', only other"):
         next(iter(denied))
 
 

@@ -70,12 +70,12 @@ TEST(OwnershipTest, ActsOnAnotherIdAreInvalidArguments) {
 
 TEST(PeerTest, MayReadTheJobsThatItsGlobsMatch) {
   Peer peer = Peer::Network("10.0.0.7:5123");
-  EXPECT_TRUE(peer.MayRead("any").ok());
+  EXPECT_TRUE(peer.MayAccess("any").ok());
   peer.jobs = {"imagenet-*", "coco"};
-  EXPECT_TRUE(peer.MayRead("imagenet-1k").ok());
-  EXPECT_TRUE(peer.MayRead("coco").ok());
-  EXPECT_FALSE(peer.MayRead("coco-eval").ok());
-  EXPECT_FALSE(peer.MayRead("").ok());
+  EXPECT_TRUE(peer.MayAccess("imagenet-1k").ok());
+  EXPECT_TRUE(peer.MayAccess("coco").ok());
+  EXPECT_FALSE(peer.MayAccess("coco-eval").ok());
+  EXPECT_FALSE(peer.MayAccess("").ok());
 }
 
 TEST(OwnershipTest, ErrorsNameTheThingTheReasonAndTheRemedy) {

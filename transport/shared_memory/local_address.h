@@ -53,8 +53,8 @@ absl::StatusOr<OwnedFd> ListenAt(const std::string& path, const SocketUsers& use
 void RemoveDeadSockets(const std::string& dir);
 
 // Connects without blocking. Returns ResourceExhausted if the listening process has not accepted earlier connections
-// yet, PermissionDenied if the system forbids it, InvalidArgument for a path that is too long, Unavailable if no process
-// listens there, and the errors of socket().
+// yet, PermissionDenied if the system forbids it, InvalidArgument for a path that is too long, Unavailable if no
+// process listens there, and the errors of socket().
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
 // Sets the socket's send buffer to 1 MiB, as far as the system allows, for messages that go through the socket.

@@ -281,7 +281,7 @@ class ChoosingStream final : public MessageStream,
   const LocalAddress local_;
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // while the worker's WELCOME is outstanding
   Nanos give_up_at_ ABSL_GUARDED_BY(loop_) = 0;
-  Peer connected_to_ ABSL_GUARDED_BY(loop_);                   // process at the other end of socket_
+  Peer connected_to_ ABSL_GUARDED_BY(loop_);  // process at the other end of socket_
   uint64_t watch_ ABSL_GUARDED_BY(loop_) = 0;
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);  // until a carrier is chosen
 

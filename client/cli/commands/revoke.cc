@@ -45,6 +45,10 @@ class Revoke final : public Command {
     }
     std::printf("%u %s of '%s' ended, and its tickets are void\n", reply.sessions(),
                 reply.sessions() == 1 ? "session" : "sessions", request.name().c_str());
+    if (reply.sessions() == 0 && !reply.may_return()) {
+      std::printf("'%s' has no line in the coordinator's file of --tokens: check the name if you have not removed it\n",
+                  request.name().c_str());
+    }
     if (reply.may_return()) {
       std::printf("'%s' is still in the coordinator's file of --tokens, so it can open new sessions\n",
                   request.name().c_str());

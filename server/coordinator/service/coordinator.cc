@@ -206,10 +206,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                               parts->control.get(), loop_options);
   parts->files = std::make_unique<ThreadPool>(1, "index-files");
   const auto calls = std::make_shared<server::CallLimits>(options.limits.calls_per_second);
-  parts->service =
-      std::make_unique<CoordinatorService>(parts->loop.get(), parts->control->clock(), parts->blobs.get(),
-                                           parts->files.get(), server::RpcGate(options.rule, parts->rejections, calls),
-                                           options.record_call, parts->rejections, parts->StatusCompleter());
+  parts->service = std::make_unique<CoordinatorService>(
+      parts->loop.get(), parts->control->clock(), parts->blobs.get(), parts->files.get(),
+      server::RpcGate(options.rule, parts->rejections, calls, options.record_call), options.record_call,
+      parts->rejections, parts->StatusCompleter());
   parts->service->SetCollectFiles(
       [loop = parts->loop.get(), files = parts->files.get(),
        configuration = options.configuration](std::function<void(v1::PutSupportRequest)> done) {

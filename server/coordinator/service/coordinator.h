@@ -37,9 +37,9 @@ struct CoordinatorOptions {
   std::function<bool(const std::string& name)> is_known = [](const std::string&) { return true; };
   uint32_t ticket_hours = 24;  // lifetime of a ticket
   server::PeerLimits limits;
-  std::vector<server::SelfCheck> checks;                    // checks of the process; the coordinator adds its own
-  std::string configuration;                                // as text without secrets, for support files
-  server::RecordCall record_call = nullptr;                 // called for each control call, such as by the audit log
+  std::vector<server::SelfCheck> checks;     // checks of the process; the coordinator adds its own
+  std::string configuration;                 // as text without secrets, for support files
+  server::RecordCall record_call = nullptr;  // called for control calls and rejected calls, such as by the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
   // all calls, and the owner must shut it down. Must not block or call the coordinator.

@@ -46,6 +46,21 @@ template <typename Request>
 constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
                            std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
 
+// Returns the job, worker or name that a request is about, for the audit log, or "".
+template <typename Request>
+std::string_view ObjectOf(const Request& request) {
+  if constexpr (requires { request.job(); }) {
+    return request.job();
+  } else if constexpr (requires { request.worker(); }) {
+    return request.worker();
+  } else if constexpr (requires { request.name(); }) {
+    return request.name();
+  } else {
+    return "";
+  }
+}
+std::string_view ObjectOf(const v1::SubmitRequest& request) { return request.spec().name(); }
+
 // Removes the jobs that the caller may not read, the other callers, and the findings, which name folders of others.
 void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {
   if (caller.jobs.empty()) return;
@@ -57,7 +72,7 @@ void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {
   }
   auto* const jobs = status->mutable_jobs();
   jobs->erase(std::remove_if(jobs->begin(), jobs->end(),
-                             [&](const v1::StatusReply::JobStatus& job) { return !caller.MayRead(job.name()).ok(); }),
+                             [&](const v1::StatusReply::JobStatus& job) { return !caller.MayAccess(job.name()).ok(); }),
               jobs->end());
 }
 
@@ -89,9 +104,10 @@ Nanos CoordinatorService::DeadlineOf(const Context& context) const {
   return clock_->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
 }
 
-void CoordinatorService::Record(server::Rpc rpc, const transport::Peer& caller, const std::string& object,
+void CoordinatorService::Record(server::Rpc rpc, const transport::Peer& caller, std::string_view object,
                                 const absl::Status& outcome) const {
-  if (record_call_ != nullptr) record_call_(caller, server::RpcTable()[static_cast<size_t>(rpc)], object, outcome);
+  if (record_call_ != nullptr)
+    record_call_(caller, server::RpcTable()[static_cast<size_t>(rpc)].method, object, outcome);
 }
 
 void CoordinatorService::Note(const transport::Peer& caller, const absl::Status& status) const {
@@ -103,7 +119,7 @@ template <typename Request>
 absl::Status CoordinatorService::CheckJob(server::Rpc rpc, const transport::Peer& caller,
                                           const Request& request) const {
   if constexpr (kNamesJob<Request>) {
-    absl::Status may = caller.MayRead(request.job());
+    absl::Status may = caller.MayAccess(request.job());
     if (!may.ok()) Record(rpc, caller, request.job(), may);
     Note(caller, may);
     return may;
@@ -116,7 +132,7 @@ absl::Status CoordinatorService::CheckJob(server::Rpc rpc, const transport::Peer
 template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Context* context, const Req* request,
                                                            Rep* reply) {
-  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
+  return gate_.Enter(rpc, context, ObjectOf(*request), [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     if (const absl::Status may = CheckJob(rpc, caller, *request); !may.ok()) {
       reactor->Finish(net::ToGrpc(may));
@@ -133,11 +149,12 @@ grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(server::Rpc rpc, Cont
 }
 
 template <typename Req, typename Rep>
-grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply,
-                                                      const std::string& object) {
-  return gate_.Enter(rpc, context, [&](const transport::Peer& peer) {
+grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* context, const Req* request,
+                                                      Rep* reply) {
+  return gate_.Enter(rpc, context, ObjectOf(*request), [&](const transport::Peer& peer) {
     Reactor* reactor = context->DefaultReactor();
-    const auto done = [this, reactor, reply, rpc, peer, object](const absl::Status& status, Reply* made) {
+    const auto done = [this, reactor, reply, rpc, peer, object = std::string(ObjectOf(*request))](
+                          const absl::Status& status, Reply* made) {
       if (status.ok()) *reply = std::move(std::get<Rep>(*made));
       Record(rpc, peer, object, status);
       reactor->Finish(net::ToGrpc(status));
@@ -147,9 +164,10 @@ grpc::ServerUnaryReactor* CoordinatorService::Control(server::Rpc rpc, Context* 
   });
 }
 
-template <typename Ask>
-grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context* context, Ask ask) {
-  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
+template <typename Req, typename Ask>
+grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context* context, const Req* request,
+                                                        Ask ask) {
+  return gate_.Enter(rpc, context, ObjectOf(*request), [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     const bool queued = loop_->Read([reactor, ask, caller](const CoordinatorState& state, Nanos now) {
       reactor->Finish(net::ToGrpc(ask(state, now, caller)));
@@ -161,7 +179,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ReadState(server::Rpc rpc, Context
 
 template <typename Work>
 grpc::ServerUnaryReactor* CoordinatorService::WithFiles(server::Rpc rpc, Context* context, Work work) {
-  return gate_.Enter(rpc, context, [&](const transport::Peer& caller) {
+  return gate_.Enter(rpc, context, "", [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     auto call = std::make_shared<FileCall>(reactor, DeadlineOf(*context), caller);
     files_->TryPost([call = std::move(call), work]() mutable { work(std::move(call)); }, kMaxWaitingFileWork);
@@ -171,23 +189,23 @@ grpc::ServerUnaryReactor* CoordinatorService::WithFiles(server::Rpc rpc, Context
 
 grpc::ServerUnaryReactor* CoordinatorService::Submit(Context* context, const v1::SubmitRequest* request,
                                                      v1::SubmitReply* reply) {
-  return Control(server::Rpc::kSubmit, context, request, reply, request->spec().name());
+  return Control(server::Rpc::kSubmit, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1::CancelRequest* request,
                                                      v1::CancelReply* reply) {
-  return Control(server::Rpc::kCancel, context, request, reply, request->job());
+  return Control(server::Rpc::kCancel, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
                                                      v1::DeleteReply* reply) {
-  return Control(server::Rpc::kDelete, context, request, reply, request->job());
+  return Control(server::Rpc::kDelete, context, request, reply);
 }
 
 // The audit log has the request that starts the purge, and requests that are rejected.
 grpc::ServerUnaryReactor* CoordinatorService::Purge(Context* context, const v1::PurgeRequest* request,
                                                     v1::PurgeReply* reply) {
-  return gate_.Enter(server::Rpc::kPurge, context, [&](const transport::Peer& peer) {
+  return gate_.Enter(server::Rpc::kPurge, context, ObjectOf(*request), [&](const transport::Peer& peer) {
     Reactor* reactor = context->DefaultReactor();
     const auto done = [this, reactor, request, reply, peer](const absl::Status& status, Reply* made) {
       if (status.ok()) {
@@ -216,17 +234,17 @@ void CoordinatorService::PurgeBlobs(uint64_t job_uid, std::vector<uint64_t> blob
 
 grpc::ServerUnaryReactor* CoordinatorService::Pause(Context* context, const v1::PauseRequest* request,
                                                     v1::PauseReply* reply) {
-  return Control(server::Rpc::kPause, context, request, reply, request->job());
+  return Control(server::Rpc::kPause, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Resume(Context* context, const v1::ResumeRequest* request,
                                                      v1::ResumeReply* reply) {
-  return Control(server::Rpc::kResume, context, request, reply, request->job());
+  return Control(server::Rpc::kResume, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
-  return ReadState(server::Rpc::kGetStatus, context,
+  return ReadState(server::Rpc::kGetStatus, context, request,
                    [this, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      *reply = state.Status(now);
                      complete_status_(reply);
@@ -239,7 +257,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const 
 
 grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const v1::ListShardsRequest* request,
                                                          v1::ListShardsReply* reply) {
-  return ReadState(server::Rpc::kListShards, context,
+  return ReadState(server::Rpc::kListShards, context, request,
                    [request, reply](const CoordinatorState& state, Nanos, const transport::Peer&) {
                      absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
                      if (shards.ok()) *reply = *std::move(shards);
@@ -249,7 +267,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, const v1::QuarantineRequest* request,
                                                             v1::QuarantineReply* reply) {
-  return ReadState(server::Rpc::kGetQuarantine, context,
+  return ReadState(server::Rpc::kGetQuarantine, context, request,
                    [request, reply](const CoordinatorState& state, Nanos, const transport::Peer&) {
                      absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
                      if (quarantine.ok()) *reply = *std::move(quarantine);
@@ -259,7 +277,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, co
 
 grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
                                                       v1::ExplainReply* reply) {
-  return ReadState(server::Rpc::kExplain, context,
+  return ReadState(server::Rpc::kExplain, context, request,
                    [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      PS_RETURN_IF_ERROR(CheckJob(server::Rpc::kExplain, caller, *request));
                      absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
@@ -270,7 +288,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
 
 grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
                                                          v1::StartTraceReply* reply) {
-  return Control(server::Rpc::kStartTrace, context, request, reply, request->job());
+  return Control(server::Rpc::kStartTrace, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
@@ -281,7 +299,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v
 // The times in the reply are those of receipt and sending, which include the time in the queue of the loop.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
-  return gate_.Enter(server::Rpc::kPutTrace, context, [&](const transport::Peer& caller) {
+  return gate_.Enter(server::Rpc::kPutTrace, context, ObjectOf(*request), [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     const Nanos received = clock_->Now();
     const auto done = [this, reactor, reply, received](const absl::Status& status, Reply*) {
@@ -296,17 +314,17 @@ grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v
 
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
-  return Control(server::Rpc::kDrain, context, request, reply, request->worker());
+  return Control(server::Rpc::kDrain, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Revoke(Context* context, const v1::RevokeRequest* request,
                                                      v1::RevokeReply* reply) {
-  return Control(server::Rpc::kRevoke, context, request, reply, request->name());
+  return Control(server::Rpc::kRevoke, context, request, reply);
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::StartSupport(Context* context, const v1::StartSupportRequest* request,
                                                            v1::StartSupportReply* reply) {
-  return gate_.Enter(server::Rpc::kStartSupport, context, [&](const transport::Peer& peer) {
+  return gate_.Enter(server::Rpc::kStartSupport, context, ObjectOf(*request), [&](const transport::Peer& peer) {
     Reactor* reactor = context->DefaultReactor();
     const auto done = [this, reactor, reply, peer](const absl::Status& status, Reply* made) {
       if (status.ok()) {
@@ -337,7 +355,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetSupport(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::PutSupport(Context* context, const v1::PutSupportRequest* request,
                                                          v1::PutSupportReply* reply) {
-  return gate_.Enter(server::Rpc::kPutSupport, context, [&](const transport::Peer& caller) {
+  return gate_.Enter(server::Rpc::kPutSupport, context, ObjectOf(*request), [&](const transport::Peer& caller) {
     Reactor* reactor = context->DefaultReactor();
     if (request->worker_id().empty()) {  // that is this process
       reactor->Finish(net::ToGrpc(absl::InvalidArgumentError("PutSupport: worker_id is empty")));
@@ -354,7 +372,7 @@ grpc::ServerUnaryReactor* CoordinatorService::PutSupport(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::Describe(Context* context, const v1::DescribeRequest* request,
                                                        v1::DescribeReply* reply) {
-  return ReadState(server::Rpc::kDescribe, context,
+  return ReadState(server::Rpc::kDescribe, context, request,
                    [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      absl::StatusOr<v1::DescribeReply> described = state.Describe(*request, caller, now);
                      if (described.ok()) {
@@ -369,7 +387,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Describe(Context* context, const v
 
 grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* reply) {
-  return gate_.Enter(server::Rpc::kWatch, context, [&](const transport::Peer& caller) -> Reactor* {
+  return gate_.Enter(server::Rpc::kWatch, context, "", [&](const transport::Peer& caller) -> Reactor* {
     const uint64_t id = next_watch_.fetch_add(1);
     Reactor* reactor = new WatchReactor(loop_, id);
     v1::WatchRequest asked;

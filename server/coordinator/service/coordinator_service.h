@@ -83,20 +83,20 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   // Each handler starts in one of these functions, or in gate_.Enter itself.
   template <typename Req, typename Rep>
   Reactor* ApplyToState(server::Rpc rpc, Context* context, const Req* request, Rep* reply);
-  // As ApplyToState, for a control call about `object`.
+  // As ApplyToState, for a control call, which it records.
   template <typename Req, typename Rep>
-  Reactor* Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply, const std::string& object);
-  template <typename Ask>
-  Reactor* ReadState(server::Rpc rpc, Context* context, Ask ask);
-  // Runs `work` on the thread for files, and passes it the call, which `work` must finish.
+  Reactor* Control(server::Rpc rpc, Context* context, const Req* request, Rep* reply);
+  template <typename Req, typename Ask>
+  Reactor* ReadState(server::Rpc rpc, Context* context, const Req* request, Ask ask);
   // Records a control call or a denied job.
-  void Record(server::Rpc rpc, const transport::Peer& caller, const std::string& object,
+  void Record(server::Rpc rpc, const transport::Peer& caller, std::string_view object,
               const absl::Status& outcome) const;
   // Adds the caller to `rejections_` if the status rejects it.
   void Note(const transport::Peer& caller, const absl::Status& status) const;
   // Returns PermissionDenied, and records it, if the caller may not read the job that the request names.
   template <typename Request>
   absl::Status CheckJob(server::Rpc rpc, const transport::Peer& caller, const Request& request) const;
+  // Runs `work` on the thread for files, and passes it the call, which `work` must finish.
   template <typename Work>
   Reactor* WithFiles(server::Rpc rpc, Context* context, Work work);
   class FileCall;

@@ -133,7 +133,7 @@ absl::StatusOr<const WorkerEntry*> CoordinatorState::FindWorkerCalled(const std:
   }
   std::vector<std::string> jobs, workers, all;
   for (const auto& [job, entry] : jobs_) {
-    if (caller.MayRead(job).ok()) jobs.push_back(job);
+    if (caller.MayAccess(job).ok()) jobs.push_back(job);
   }
   for (const auto& [id, worker] : workers_.all()) workers.push_back(worker.name);
   all = jobs;

@@ -61,7 +61,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
                                                                         const transport::Peer& caller,
                                                                         Consequences* out) {
   const v1::JobSpec& spec = request.spec();
-  if (caller.only_own) PS_RETURN_IF_ERROR(caller.MayRead(spec.name()));
+  if (caller.only_own) PS_RETURN_IF_ERROR(caller.MayAccess(spec.name()));
   if (spec.ByteSizeLong() > options_.max_spec_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the job's description has ", spec.ByteSizeLong(),
                                                    " bytes; at most ", options_.max_spec_bytes, " are taken"));

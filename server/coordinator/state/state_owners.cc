@@ -23,7 +23,7 @@ std::string OwnerText(const v1::Job& job) {
 
 absl::Status CoordinatorState::CheckMayChange(const JobEntry& entry, const transport::Peer& caller) {
   if (!caller.only_own) return absl::OkStatus();
-  PS_RETURN_IF_ERROR(caller.MayRead(entry.job.name()));
+  PS_RETURN_IF_ERROR(caller.MayAccess(entry.job.name()));
   if (entry.job.owner() == caller.name) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("job ", entry.job.name(), " belongs to ", OwnerText(entry.job),
                                                   ", and '", caller.name,

@@ -170,7 +170,7 @@ absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeR
   v1::StatusReply status = Status(now);
   v1::DescribeReply reply;
   if (const auto found = jobs_.find(request.name()); found != jobs_.end()) {
-    PS_RETURN_IF_ERROR(caller.MayRead(request.name()));
+    PS_RETURN_IF_ERROR(caller.MayAccess(request.name()));
     const v1::Job& job = found->second.job;
     for (v1::StatusReply::JobStatus& entry : *status.mutable_jobs()) {
       if (entry.name() == request.name()) *reply.mutable_job() = std::move(entry);
@@ -194,7 +194,7 @@ absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeR
   if (!caller.jobs.empty()) reply.mutable_worker()->clear_rejected();
   *reply.mutable_registration() = worker->info;
   for (const auto& [name, entry] : jobs_) {
-    if (!entry.ready() || !entry.view || !caller.MayRead(name).ok()) continue;
+    if (!entry.ready() || !entry.view || !caller.MayAccess(name).ok()) continue;
     std::map<std::string, Owned> owned;
     AddOwned(entry, entry.frozen.records(), entry.frozen.data_bytes(), &owned);
     const auto mine = owned.find(id);

@@ -108,7 +108,7 @@ bool StreamSession::TakeSeat() {
 absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   PS_ASSIGN_OR_RETURN(const uint32_t protocol, ProtocolFor(open, shared_->worker_id));
   if (shared_->tickets != nullptr) PS_RETURN_IF_ERROR(shared_->tickets->CheckAdmitted(peer_));
-  PS_RETURN_IF_ERROR(peer_.MayRead(open.job()));
+  PS_RETURN_IF_ERROR(peer_.MayAccess(open.job()));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
   PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
   PS_ASSIGN_OR_RETURN(SessionCore core,

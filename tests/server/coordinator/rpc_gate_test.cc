@@ -69,16 +69,25 @@ class RpcGateTest : public ::testing::Test {
       EXPECT_EQ(peer->address.find("127.0.0.1:"), 0u) << peer->address;
       return rejects_ ? absl::PermissionDeniedError("no call is allowed") : absl::OkStatus();
     };
+    const auto record = [this](const transport::Peer& peer, std::string_view call, std::string_view object,
+                               const absl::Status& outcome) {
+      EXPECT_EQ(peer.Host(), "127.0.0.1");
+      MutexLock lock(&mutex_);
+      recorded_.push_back(
+          absl::StrCat(std::string(call), " ", std::string(object), " ", absl::StatusCodeToString(outcome.code())));
+    };
     state_dir_ = (std::filesystem::path(::testing::TempDir()) / absl::StrCat("rpc_gate_", getpid())).string();
     CoordinatorOptions options;
     options.listen = "127.0.0.1:0";
     options.state_dir = state_dir_;
     options.rule = rule;
+    options.record_call = record;
     absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);
     EXPECT_TRUE(coordinator.ok()) << coordinator.status();
     coordinator_ = *std::move(coordinator);
-    service_ = transport::MakeGrpcStreamService(&acceptor_, &executor_, {},
-                                                server::RpcGate(rule, rejections_).ForStreams(server::Rpc::kStream));
+    service_ = transport::MakeGrpcStreamService(
+        &acceptor_, &executor_, {},
+        server::RpcGate(rule, rejections_, nullptr, record).ForStreams(server::Rpc::kStream));
     net::ServerOptions rows;
     rows.use = net::ChannelUse::kRows;
     absl::StatusOr<net::RunningServer> worker = net::StartServer({"127.0.0.1", 0}, {service_.get()}, std::move(rows));
@@ -119,6 +128,7 @@ class RpcGateTest : public ::testing::Test {
   Mutex mutex_;
   bool rejects_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<std::string> seen_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> recorded_ ABSL_GUARDED_BY(mutex_);  // call, object and outcome
   std::string state_dir_;
   std::unique_ptr<Coordinator> coordinator_;
   ClosingAcceptor acceptor_;
@@ -154,6 +164,26 @@ TEST_F(RpcGateTest, EndsEachCallWithoutACommonProtocolAndNamesBothReleases) {
   }
   EXPECT_TRUE(TakeSeen().empty());
   EXPECT_TRUE(Call("penstock.v1.Coordinator/GetStatus", "", absl::StrCat(kProtocols.newest, "-1001")).ok());
+}
+
+TEST_F(RpcGateTest, RecordsRejectedCallsWithTheJobOrWorkerThatTheyAreAbout) {
+  v1::SubmitRequest submit;
+  submit.mutable_spec()->set_name("mine");
+  Call("penstock.v1.Coordinator/Submit", submit.SerializeAsString());
+  v1::CancelRequest cancel;
+  cancel.set_job("imagenet");
+  Call("penstock.v1.Coordinator/Cancel", cancel.SerializeAsString());
+  Call("penstock.v1.Coordinator/GetStatus", "", "1000-1001");
+  v1::DrainRequest drain;
+  drain.set_worker("w1");
+  Call("penstock.v1.Coordinator/Drain", drain.SerializeAsString());
+  Call("penstock.v1.Worker/Stream", "");
+  MutexLock lock(&mutex_);
+  EXPECT_THAT(recorded_, ::testing::ElementsAre("penstock.v1.Coordinator/Submit mine PERMISSION_DENIED",
+                                                "penstock.v1.Coordinator/Cancel imagenet PERMISSION_DENIED",
+                                                "penstock.v1.Coordinator/GetStatus  FAILED_PRECONDITION",
+                                                "penstock.v1.Coordinator/Drain w1 PERMISSION_DENIED",
+                                                "penstock.v1.Worker/Stream  PERMISSION_DENIED"));
 }
 
 TEST_F(RpcGateTest, CountsRejectedCallsByReason) {

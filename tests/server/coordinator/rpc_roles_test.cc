@@ -65,11 +65,11 @@ class RpcRolesTest : public ::testing::Test {
     options.state_dir = state_dir_;
     options.rule = server::RequireRole(list_);
     options.tokens = true;
-    options.record_call = [this](const transport::Peer& peer, const server::RpcLine& rpc, std::string_view object,
+    options.record_call = [this](const transport::Peer& peer, std::string_view call, std::string_view object,
                                  const absl::Status& outcome) {
       MutexLock lock(&mutex_);
       if (absl::IsPermissionDenied(outcome)) {
-        denied_.insert(absl::StrCat(peer.name, " ", std::string(rpc.method), " ", std::string(object)));
+        denied_.insert(absl::StrCat(peer.name, " ", std::string(call), " ", std::string(object)));
       }
     };
     absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = Coordinator::Start(options);

@@ -107,6 +107,10 @@ class HttpServerTest : public ::testing::Test {
     options.listen = "127.0.0.1:0";
     options.limits = limits;
     options.admit = admit_;
+    options.on_rejected = [this](const transport::Peer& client, std::string_view path, const absl::Status& why) {
+      rejected_.push_back(
+          absl::StrCat(client.name, "@", client.Host(), " ", std::string(path), ": ", std::string(why.message())));
+    };
     options.sessions = sessions_;
     auto server = HttpServer::Start(options, std::move(routes));
     ASSERT_TRUE(server.ok()) << server.status();
@@ -127,7 +131,8 @@ class HttpServerTest : public ::testing::Test {
 
   KeptReplies kept_;
   std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>("penstock-7072", false);
-  std::function<absl::Status(std::string_view, const net::ShownCertificate&)> admit_;
+  std::function<absl::Status(std::string_view, transport::Peer*)> admit_;
+  std::vector<std::string> rejected_;  // name, host, path and message, by the server's thread
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -138,8 +143,9 @@ HttpAnswer Text(std::string text) {
 }
 
 TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
-  admit_ = [](std::string_view token, const net::ShownCertificate&) {
+  admit_ = [](std::string_view token, transport::Peer* client) {
     if (token.empty()) return absl::UnauthenticatedError("no token");
+    client->name = "alice";
     return token == "good" ? absl::OkStatus() : absl::PermissionDeniedError("wrong token");
   };
   Start();
@@ -154,11 +160,14 @@ TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
   EXPECT_THAT(ask("/echo", "Authorization: Bearer bad\r\n"), StartsWith("HTTP/1.1 403 "));
   EXPECT_THAT(ask("/echo", "Authorization: Basic good\r\n"), StartsWith("HTTP/1.1 401 "));
   EXPECT_THAT(ask("/echo", "authorization: bearer good\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  server_->Stop();
+  EXPECT_THAT(rejected_, ::testing::ElementsAre("@127.0.0.1 /echo: no token", "alice@127.0.0.1 /echo: wrong token",
+                                                "@127.0.0.1 /echo: no token"));
 }
 
 TEST_F(HttpServerTest, ACookieStandsForTheTokenWhileTheServerAdmitsThatToken) {
   std::string admitted = "good";
-  admit_ = [&admitted](std::string_view token, const net::ShownCertificate&) {
+  admit_ = [&admitted](std::string_view token, transport::Peer*) {
     return token == admitted ? absl::OkStatus() : absl::UnauthenticatedError("no token");
   };
   Start();

@@ -65,8 +65,8 @@ TEST_F(TicketGateTest, ATicketSaysTheNameAndTheJob) {
   ASSERT_TRUE(Admit(gate_, Ticket()).ok());
   EXPECT_EQ(peer_.name, "alice");
   EXPECT_THAT(peer_.jobs, ElementsAre("imagenet-1k"));
-  EXPECT_TRUE(peer_.MayRead("imagenet-1k").ok());
-  EXPECT_EQ(peer_.MayRead("imagenet-1k2").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(peer_.MayAccess("imagenet-1k").ok());
+  EXPECT_EQ(peer_.MayAccess("imagenet-1k2").code(), absl::StatusCode::kPermissionDenied);
   EXPECT_TRUE(gate_.CheckAdmitted(peer_).ok());
   EXPECT_EQ(Admit(gate_, "").code(), absl::StatusCode::kUnauthenticated);
 }

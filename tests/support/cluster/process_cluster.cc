@@ -87,6 +87,15 @@ ProcessCluster::~ProcessCluster() {
   if (std::getenv("PENSTOCK_TEST_LOGS") != nullptr) std::fputs(Logs().c_str(), stderr);
 }
 
+std::string ProcessCluster::HttpsAddress() const {
+  const std::string logs = Logs(), listens = "HTTPS listens on ";
+  const size_t at = logs.find(listens);
+  EXPECT_NE(at, std::string::npos) << logs;
+  if (at == std::string::npos) return "";
+  const std::string address = logs.substr(at + listens.size());
+  return address.substr(0, address.find('\n'));
+}
+
 std::string ProcessCluster::Logs() const {
   std::string logs;
   for (int i = 0; i < starts_; ++i) {

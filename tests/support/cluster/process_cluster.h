@@ -87,6 +87,8 @@ class ProcessCluster {
 
   // All logs, for a failing test.
   std::string Logs() const;
+  // Returns the address of the first daemon that serves its HTTP port with TLS, or "", which is a failure.
+  std::string HttpsAddress() const;
 
  private:
   void StartCoordinator(const std::string& listen);
