@@ -92,7 +92,7 @@ RpcRule RequireCertificate();
 // protocols of its caller (v1::Open), because shared memory carries no metadata.
 class RpcGate {
  public:
-  // Adds rejected calls to `rejections`, limits calls by `limits`, and tells `record` about rejected calls, unless
+  // Adds rejected calls to `rejections`, limits calls by `limits`, and reports rejected calls to `record`, unless
   // these are null.
   explicit RpcGate(RpcRule rule = nullptr, std::shared_ptr<Rejections> rejections = nullptr,
                    std::shared_ptr<CallLimits> limits = nullptr, RecordCall record = nullptr)
