@@ -201,6 +201,15 @@ TEST_F(DoctorTest, FaultsOfWorkers) {
   EXPECT_THAT(outcome.text, Not(HasSubstr("hunter2")));
 }
 
+// Runs the command as another user, which needs root.
+TEST_F(DoctorTest, AnotherUserIsToldThatTheWorkersSocketDoesNotServeIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can run the command as another user";
+  support::ProcessCluster cluster({.workers = 1}, dataset_.roots);
+  const Outcome outcome = UntilFault(cluster.address(), "worker", "This process runs as user 65534; a worker serves",
+                                     "setpriv --reuid=65534 --regid=65534 --clear-groups");
+  EXPECT_THAT(outcome.text, HasSubstr("--socket-group or --socket-users any"));
+}
+
 TEST_F(DoctorTest, AWorkerWithALowLimitOfOpenFiles) {
   support::ProcessClusterOptions options;
   options.worker_prefix = support::AfterShell("ulimit -n 512");
