@@ -40,7 +40,7 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
                                             : "only one data set can be read; give several globs in its `files`"});
     if (job.dataset_size() == 0) return;
   }
-  const v1::Dataset& dataset = job.dataset(0);  // the only one, see above
+  const v1::Dataset& dataset = job.dataset(0);  // further ones are mistakes already
   if (dataset.files_size() == 0) {
     out->push_back({0, "dataset[0].files", "no files: give a glob, such as files: \"train-*\""});
   }
@@ -87,7 +87,7 @@ int CountOps(const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
   return count;
 }
 
-// Checks what the job may use of workers that it shares with other jobs.
+// Checks the caps and the idle expiry.
 void CheckShares(const v1::JobSpec& job, std::vector<Mistake>* out) {
   constexpr uint32_t kLeastExpiry = 60;
   const float share = job.caps().cpu_share();
@@ -95,7 +95,9 @@ void CheckShares(const v1::JobSpec& job, std::vector<Mistake>* out) {
     out->push_back({0, "caps.cpu_share", "a fraction of each worker's CPUs, above 0 and at most 1; 0 means no cap"});
   }
   if (job.idle_expiry_seconds() > 0 && job.idle_expiry_seconds() < kLeastExpiry) {
-    out->push_back({0, "idle_expiry_seconds", absl::StrCat("at least ", kLeastExpiry, "; 0 means that it never ends")});
+    out->push_back(
+        {0, "idle_expiry_seconds",
+         absl::StrCat("at least ", kLeastExpiry, "; with 0 the job is never cancelled for lack of readers")});
   }
 }
 
@@ -113,7 +115,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   }
   if (job.features_size() > kMaxFeatures) out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
   if (CountOps(job.ops()) > kMaxOps) {
-    out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps, ", those inside others counted")});
+    out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps, ", including ops inside other ops")});
   }
   CheckOrder(job.order(), &out);
   if (job.batch().size() == 0) {
@@ -133,8 +135,8 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   FieldLines lines;
   std::vector<Mistake> unread;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines, warnings == nullptr ? &unread : warnings);
-  if (!mistakes.empty() && lines.empty()) return mistakes;  // the parser read no field to which rules could apply
-  // A field that the parser rejected is missing from the message: do not report its absence too.
+  if (!mistakes.empty() && lines.empty()) return mistakes;  // the lines of the fields are unknown
+  // A field that the parser rejected is missing from the message: report no other mistake of a field with that name.
   const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {
     const size_t dot = field.rfind('.');
     const std::string last = dot == std::string::npos ? field : field.substr(dot + 1);
@@ -143,7 +145,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   };
   std::vector<Mistake> rules = CheckJobSpec(*job);
   if (check_name != nullptr) CheckFileNames(*job, check_name, &rules);
-  // Check features and ops only if all of them could be read.
+  // Check features and ops only if the whole text could be read.
   if (mistakes.empty() && check_pipeline != nullptr && job->features_size() > 0) {
     for (const std::string& problem : check_pipeline(*job)) {
       const size_t colon = problem.find(": ");

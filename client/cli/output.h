@@ -13,7 +13,7 @@ namespace penstock::cli {
 
 // Returns "1,281,167".
 std::string Count(uint64_t n);
-// Returns "1 shard", "1,000 shards". The plural of `noun` must end in s.
+// Returns "1 shard", "1,000 shards". The plural of `noun` must be `noun` + "s".
 std::string Count(uint64_t n, std::string_view noun);
 // Returns "350 ms", "12.3 s", "5 min", "2 h 05 min".
 std::string HumanSeconds(double seconds);

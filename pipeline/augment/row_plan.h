@@ -56,14 +56,14 @@ class RowPlan {
   // Returns image_column(). If that is -1, returns the first column of raw pixels, or -1 if the rows have no picture.
   int picture_column() const;
 
-  // The pixels that replace the image column's feature and prefix, or null.
+  // The image column's pixels after the prefix, from the cache of decoded images. Null: the record alone makes the row.
   using Decoded = const image::ImageView*;
 
   // Parses and reads all columns. Writes columns without ops to the slot.
   absl::Status Read(std::string_view record, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
-  // Runs the first `steps` steps of the picture column. The result points into record, scratch or slot. With `follow`,
+  // Runs the first `steps` steps of the picture column. The result points into record or scratch. With `follow`,
   // also moves its boxes and masks, which are then in scratch->followers.
   absl::StatusOr<image::ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
                                                 bool strict, bool follow, RowScratch::Impl* scratch) const;
@@ -79,10 +79,10 @@ class RowPlan {
   void Finish(std::vector<std::string>* errors);
   absl::Status Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
                      RowScratch::Impl* scratch) const;
-  // Runs the masks' decode_image, then starts the followers on the stored image.
+  // Runs the masks' decode_image, then starts the followers with the size and orientation of the encoded image.
   absl::Status StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const;
-  // Adds to *bytes the memory that a column's steps need, starting from its value in the record. Sets *value to the
-  // result of the steps.
+  // Adds to *bytes the memory that a column's steps need, starting from *value, the column's value in the record. Sets
+  // *value to the result of the steps.
   void MeasureColumn(size_t column, const records::ParsedExample& parsed, Followers* followers, Value* value,
                      size_t* bytes) const;
 

@@ -25,8 +25,8 @@ std::vector<std::string> CheckMixColumns(const v1::Mix& mix, const RowSchema& sc
 // the label after mixing. Returns InvalidArgument like MakeMixPlan.
 absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows);
 
-// Returns the plan. Returns InvalidArgument with the mistakes of CheckMixColumns, and for alphas or a group out of
-// their limits.
+// Returns the plan. Returns InvalidArgument with the mistakes of CheckMixColumns, and if an alpha is negative or NaN,
+// both are 0, or the group is below 2. config/mix_check.h has the upper limits.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 
 }  // namespace penstock::batch

@@ -15,8 +15,8 @@ inline bool SwapsSides(int orientation) { return orientation >= 5; }
 // Returns the part of the stored image (stored_width x stored_height) that becomes `upright` after rotation.
 Rect StoredRect(const Rect& upright, int orientation, int stored_width, int stored_height);
 
-// Writes `stored` in upright orientation, as dense rows at `stride` bytes. Width and height are exchanged if the
-// orientation requires it. `out` must not overlap `stored`.
+// Writes `stored` to `out` in upright orientation: rows of dense pixels, `stride` bytes from one row to the next. Width
+// and height are exchanged if the orientation requires it. `out` must not overlap `stored`.
 void TurnUpright(const ImageView& stored, int orientation, uint8_t* out, size_t stride);
 
 }  // namespace penstock::image

@@ -45,8 +45,8 @@ class MeanOfLate {
 // Not thread-safe.
 class RowCosts {
  public:
-  // Seconds that each cache has saved for this row. Negative if a hit took longer than the mean without the cache. 0
-  // while the alternative was never measured.
+  // Seconds that each cache has saved for this row. `record` is the mean time of a read. The others are negative if a
+  // hit took longer than the mean without the cache. 0 while the alternative was never measured.
   struct Saved {
     double record = 0, decoded = 0, row = 0;
   };
@@ -63,7 +63,7 @@ class RowCosts {
   const MeanOfLate& row_bytes() const { return row_bytes_; }
 
  private:
-  MeanOfLate read_, from_record_, filled_, from_decoded_, kept_, whole_;  // whole_: rows that were made, with reading
+  MeanOfLate read_, from_record_, filled_, from_decoded_, kept_, whole_;  // whole_: reading and computing a row
   // Sizes depend only on the data, so more samples are better.
   static constexpr uint64_t kMany = 1 << 14;
   MeanOfLate record_bytes_{kMany}, decoded_bytes_{kMany}, row_bytes_{kMany};

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The largest possible index of a readable shard: 2^32 records of 2 bytes.
+// Limit of a sidecar's size: enough for 2^32 records with 2 bytes of index each.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
 
 std::string AbsolutePath(const storage::Storage& storage, const std::string& path) {

@@ -8,9 +8,9 @@
 
 namespace penstock::server {
 
-// Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names (a
-// path, or '@' and a name in the abstract namespace). If the variable is unset, does nothing and returns OK: systemd
-// did not start the daemon.
+// Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that the environment
+// variable NOTIFY_SOCKET names (a path, or '@' and a name in the abstract namespace). If the variable is unset or
+// empty, no service manager waits for the state; then does nothing and returns OK.
 absl::Status SdNotify(const std::string& state);
 
 }  // namespace penstock::server

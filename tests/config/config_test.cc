@@ -230,7 +230,7 @@ TEST(JobFile, NestedOpsCountTowardTheLimit) {
   v1::JobSpec job;
   const std::string text =
       Replaced(kGoodJob, "ops { random_resized_crop", "ops { one_of {\n" + ops + "} }\nops { random_resized_crop");
-  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), ElementsAre(HasSubstr("those inside others counted")));
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), ElementsAre(HasSubstr("including ops inside other ops")));
 }
 
 TEST(JobFile, AValidJobHasNoMistakes) {

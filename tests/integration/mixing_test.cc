@@ -331,7 +331,7 @@ TEST_F(MixingTest, MaskedRowsKeepTheirGroupsUnmixed) {
   EXPECT_EQ(run.steps, expected);
 }
 
-TEST_F(MixingTest, ALabelThatIsNoClassIsReportedWithItsStep) {
+TEST_F(MixingTest, ALabelThatIsNoClassIsReported) {
   dataset_.job.mutable_mix()->set_classes(9);
   const auto cluster = Serve(1);
   const Reading run = ReadRows(cluster->address(), options_);

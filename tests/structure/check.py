@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks rules about the sources that no compiler checks; see README.md in this folder.
 
-Exit codes: 0 if the rules pass, 1 if one does not, 2 if the command line or a list is wrong.
+Exit codes: 0 if the rules pass, 1 if one does not, 2 if the command line, a list or a file is wrong; 0 with --show.
 """
 
 import argparse
@@ -53,11 +53,11 @@ def main(arguments):
     parser.add_argument("rules", nargs="+", metavar="RULE", choices=[*RULES, "all"], help=f"all, or any of {', '.join(RULES)}")
     parser.add_argument("--root", default=os.path.join(HERE, "..", ".."), help="the source tree")
     parser.add_argument("--lists", default=os.path.join(HERE, "lists"), help="folder of the accepted findings")
-    parser.add_argument("--targets", help="targets.json of a build folder; the rules includes and real_clock need it")
+    parser.add_argument("--targets", help="targets.json of a build folder, for the rules 'includes' and 'real_clock'")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--update", action="store_true", help="lower the counts in the lists to what is found")
     action.add_argument("--begin", action="store_true", help="write the list of a rule that has none")
-    action.add_argument("--show", action="store_true", help="print every finding, accepted ones too")
+    action.add_argument("--show", action="store_true", help="print every finding, also those whose number a list accepts")
     options = parser.parse_args(arguments)
 
     tree = Tree(os.path.abspath(options.root))

@@ -116,7 +116,7 @@ void* calloc(size_t n, size_t bytes) noexcept {
   return at;
 }
 void* realloc(void* old, size_t bytes) noexcept {
-  // Both blocks live during the copy. This counts too much if the C library grows a block in place.
+  // If the block moves, both blocks count, because both live during the copy. If it stays, only the new size counts.
   void* at = __libc_realloc(old, bytes);
   if (at != nullptr && at != old) penstock::support::counts.Allocated(at, bytes);
   if (at != nullptr || bytes == 0) penstock::support::counts.Freed(old);

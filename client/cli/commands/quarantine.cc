@@ -16,10 +16,10 @@ class Quarantine final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "the bad records of a job: file, record, offset and what is wrong"; }
   std::string description() const override {
-    return "Lists records whose rows were masked or substituted under the job's error policy, among those read so\n"
-           "far. Each record is listed once, for all epochs and ranks. The list survives the end of the job and a\n"
-           "restart of the coordinator. `penstock submit --replace` empties it. It holds the first 1,000 records; the\n"
-           "count includes all. `penstock verify` reads whole files and lists records with a wrong CRC.\n\n"
+    return "Lists the bad records of a job that readers have met so far. Each record is listed once, for all epochs\n"
+           "and ranks. The list survives the end of the job and a restart of the coordinator. `penstock submit\n"
+           "--replace` empties it. It holds the first 1,000 records; the number below it counts all. `penstock verify` "
+           "reads whole files and lists records with a wrong CRC.\n\n"
            "  penstock quarantine train\n"
            "  penstock quarantine train --json | jq -r '.entries[] | [.path, .record, .reason] | @tsv'";
   }

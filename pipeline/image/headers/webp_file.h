@@ -14,14 +14,14 @@ struct WebpFile {
   int orientation = 1;        // EXIF
   // The still picture, or the first frame of an animation. `stream` is empty if the picture is missing, truncated or
   // inconsistent with the header; `trouble` then names the reason.
-  std::string_view stream;  // the payload of its VP8 or VP8L chunk, without the alpha of a VP8
+  std::string_view stream;  // the payload of its VP8 or VP8L chunk; a lossy picture's alpha is in another chunk
   bool lossless = false;
   int x = 0, y = 0, frame_width = 0, frame_height = 0;  // within the canvas
   const char* trouble = "";
   bool cut_off = false;  // `trouble` is that the file ends too early
 };
 
-// Reads the headers. Allocates nothing except an error message. Returns InvalidArgument if the header is truncated.
+// Reads the headers. Returns InvalidArgument if the header is truncated or is not that of a WebP.
 absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes);
 
 }  // namespace penstock::image

@@ -60,10 +60,10 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
   const std::string what = OwnedRankOf(request);
   const absl::Status taken =
       absl::AlreadyExistsError(absl::StrCat(what, " has another reader that is alive: ", ReaderOf(*holder),
-                                            ". Both would train on the same rows, and no trainer on the rows of "
-                                            "another rank. Give each trainer its own rank, "
-                                            "another run another group, or end that reader"));
-  // The session was replaced while it was silent and reports again. The newer session keeps the rank.
+                                            ". Both would train on the same rows, and no trainer would get the rows "
+                                            "of another rank. Give each trainer its own rank, "
+                                            "give another run another group, or end that reader"));
+  // The session that the request resumes was silent, and the holder replaced it. The holder keeps the rank.
   if (!resumes.empty()) return taken;
   std::erase_if(holder->rivals, [&](const auto& rival) { return now - rival.second.asked > kAsks; });
   const bool many = holder->rivals.size() >= kMostRivals && !holder->rivals.contains(request.process());
@@ -95,7 +95,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   session.last.set_position(request.position());
   session.last_report = now;
   session.ticket_issued = ticket_issued;
-  // A reader in mid-run is alive: it has just received the answer to a report.
+  // A reader that resumes a session is alive: it has just received the answer to a report.
   session.reports = request.resumes().empty() ? 0 : 1;
 
   if (request.world_size() > 1) {
@@ -116,7 +116,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
     Group& group = groups_[KeyOf(session)];
     const bool again = group.members.contains(rank);
     if (!request.resumes().empty() || request.continues()) {
-      // In mid-run: this session neither begins a generation nor joins one at its own position.
+      // A session in mid-run does not set the generation's position, and its own position is not compared with it.
     } else if (again || !group.cursor) {
       group.members.clear();
       group.cursor = cursor;
@@ -133,7 +133,7 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
       holder->twin = id;
       session.twin = holder->id;
     } else if (holder != nullptr) {
-      AddEvent(v1::HistoryEvent::SESSION_CLOSED, *holder, ": another reader has opened its rank");
+      AddEvent(v1::HistoryEvent::SESSION_CLOSED, *holder, " closed: another reader has opened its rank");
       sessions_.erase(group.open.at(rank));
     }
     group.open[rank] = id;

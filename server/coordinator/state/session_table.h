@@ -60,7 +60,7 @@ struct SessionEntry {
 //
 // With a world size above 1, a rank has one reader. Two readers would train on the same rows, and the rows of another
 // rank would have no reader. A silent session does not block a restarted trainer. A session is silent if it has not
-// reported for 3 s, or not since it opened, unless it opened in mid-run:
+// reported for 3 s, or not since it opened, unless it resumes a session:
 //   the rank's session       another process asks for it     the reader of a closed session asks for it
 //   silent                   closed; the new one opens       the same
 //   reported recently        wait: within 3 s it is silent   AlreadyExists
@@ -140,7 +140,8 @@ class SessionTable {
   static GroupKey KeyOf(const SessionEntry& session) {
     return {session.job_uid, session.open.group(), session.open.world_size()};
   }
-  // Returns whether the session's reader has reported recently. Opening counts as a report only in mid-run.
+  // Returns whether the session's reader has reported recently. Opening counts as a report only if it resumes a
+  // session.
   static bool Reports(const SessionEntry& session, Nanos now) {
     return session.reports > 0 && now - session.last_report <= kSilent;
   }

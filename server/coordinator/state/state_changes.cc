@@ -28,8 +28,7 @@ JobEntry* CoordinatorState::FindSubmission(const std::string& job, uint64_t uid)
   return next != nullptr && next->job.uid() == uid ? next : nullptr;
 }
 
-// Records of a job that ends must not be stored after its end. Other requests change nothing that is stored about a
-// job.
+// The other requests change nothing that is stored about a job, or check IsChanging or IsEnding themselves.
 bool CoordinatorState::MustWait(const Request& request) const {
   if (changing_.empty()) return false;
   if (auto* submit = std::get_if<v1::SubmitRequest>(&request)) return IsChanging(submit->spec().name());
@@ -42,6 +41,7 @@ bool CoordinatorState::MustWait(const Request& request) const {
     const BoardTask* const task = board_.Find(report->task_id());
     return task != nullptr && IsChanging(task->task.job());
   }
+  // Bad records of a job must not be stored after its end.
   if (auto* records = std::get_if<v1::ReportRecordsRequest>(&request)) {
     return std::any_of(records->jobs().begin(), records->jobs().end(),
                        [this](const v1::JobRecords& of) { return IsEnding(of.job()); });
@@ -67,14 +67,14 @@ Effects CoordinatorState::End(Nanos now, Change change, const absl::Status& stor
     if (found == jobs_.end()) continue;
     JobEntry* const entry = &found->second;
     JobEntry* const next = entry->next.get();
-    // A failure that was found meanwhile.
+    // A failure that FailJob found while this change was in progress.
     if (!entry->failure.empty() && (entry->preparing() || entry->ready())) {
       StoreFailure(entry, &out);
     } else if (next != nullptr && !next->failure.empty() && next->preparing()) {
       StoreFailure(next, &out);
     }
   }
-  for (const std::string& job : ended) {  // its view stood still
+  for (const std::string& job : ended) {  // RefreshView left it out while it was changing
     const auto found = jobs_.find(job);
     if (found != jobs_.end() && found->second.ready()) RefreshView(&found->second, &out);
   }

@@ -69,6 +69,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
   PS_RETURN_IF_ERROR(config::MistakesToStatus(absl::StrCat("job ", spec.name()), config::CheckJobSpec(spec)));
   PS_RETURN_IF_ERROR(plan::CheckPlanOptions(plan::PlanOptionsOf(spec.order())));
 
+  v1::Job job = NewJob(NextId(), request, caller.name);
   uint64_t first_view_number = 1;
   auto found = jobs_.find(spec.name());
   if (found != jobs_.end()) {
@@ -84,6 +85,10 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
     }
     const bool joins = (there.preparing() || there.ready()) && !request.replace();
     if (!joins) PS_RETURN_IF_ERROR(CheckMayChange(there, caller));
+    if (there.preparing() || there.ready()) {  // its pause and its owner outlive a replacement
+      job.set_owner(there.job.owner());
+      job.set_paused_by(there.job.paused_by());
+    }
     if (joins) {
       if (!MessageDifferencer::Equals(there.job.spec(), spec)) {
         return absl::AlreadyExistsError(absl::StrCat("job ", spec.name(), " is there with another description (",
@@ -105,9 +110,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
       return std::nullopt;
     }
     if (there.ready()) {
-      v1::Job replacing = NewJob(NextId(), request, there.job.owner());
-      replacing.set_paused_by(there.job.paused_by());
-      SubmitInPlaceOf(there, std::move(replacing), out);
+      SubmitInPlaceOf(there, std::move(job), out);
       return std::nullopt;
     }
     first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
@@ -118,7 +121,7 @@ absl::StatusOr<std::optional<v1::SubmitReply>> CoordinatorState::Submit(const v1
   }
   JobEntry submitted;
   submitted.first_view_number = first_view_number;
-  submitted.job = NewJob(NextId(), request, caller.name);
+  submitted.job = std::move(job);
   Change change;
   std::vector<std::string> jobs = {spec.name()};
   if (!goes.empty()) change.facts.emplace_back().set_delete_job(goes);

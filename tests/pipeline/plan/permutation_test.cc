@@ -53,8 +53,9 @@ double Deviation(const std::map<uint64_t, int>& counts, double samples, double c
   return (chi - (cells - 1)) / std::sqrt(2 * (cells - 1));
 }
 
-// Over keys, the images of any three elements are equally likely triples. For n <= 4 that is the whole order. Whole
-// orders of more elements are not quite equally likely: a Feistel network is an even permutation of its domain.
+// Over random keys, all triples of distinct values are equally likely as the images of three elements. For n <= 4 these
+// images determine the whole order. Whole orders of more elements are not quite equally likely: a Feistel network whose
+// halves have at least two bits is an even permutation of its domain.
 TEST(Permutation, ImagesOfThreeElementsAreUniformForSmallN) {
   for (const uint64_t n : {2, 3, 4, 5, 6, 7, 8, 9, 15, 17, 20}) {
     std::map<uint64_t, int> counts;

@@ -130,6 +130,26 @@ TEST_F(StateOwnersTest, APauseOutlivesARestartAndAReplacement) {
   EXPECT_EQ(h.Do<v1::PauseReply>(PauseOf("train", "mallory")).paused_by(), "admin");
 }
 
+TEST_F(StateOwnersTest, AReplacementOfAJobThatIsBeingPreparedKeepsItsPauseAndItsOwner) {
+  h.caller = alice;
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("imagenet-1")));
+  EXPECT_EQ(h.Do<v1::PauseReply>(PauseOf("imagenet-1")).paused_by(), "alice");
+  h.caller = admin;
+  v1::JobSpec other = SimpleSpec("imagenet-1");
+  other.set_weight(7);
+  v1::SubmitRequest replace = SubmitOf(other);
+  replace.set_replace(true);
+  h.Do<v1::SubmitReply>(replace);
+  ASSERT_EQ(h.Job("imagenet-1").spec().weight(), 7u);
+  EXPECT_EQ(h.Job("imagenet-1").paused_by(), "alice");
+  EXPECT_EQ(h.Job("imagenet-1").owner(), "alice");
+  // A job that has ended is replaced by a new one.
+  EXPECT_TRUE(Cancel("imagenet-1").ok());
+  h.Do<v1::SubmitReply>(SubmitOf(other));
+  EXPECT_EQ(h.Job("imagenet-1").paused_by(), "");
+  EXPECT_EQ(h.Job("imagenet-1").owner(), "admin");
+}
+
 TEST_F(StateOwnersTest, WatchersLearnOfAPause) {
   Prepare(SimpleSpec("train"));
   v1::WatchRequest watch;

@@ -265,7 +265,8 @@ std::vector<uint8_t> Row(const Pipeline& pipeline, const std::vector<uint8_t>& p
 }
 
 TEST(AugMix, WeightsSumToOne) {
-  // With severity 1 only autocontrast and equalize could change a flat picture, and they leave it unchanged.
+  // With severity 1 no op changes this picture: moves are by 0, Posterize keeps 4 bits (128 stays 128), Solarize
+  // inverts only 255, and AutoContrast and Equalize leave a flat picture unchanged.
   const auto pipeline = BuildPipeline(PolicyJob("augmix { severity: 1 no_color_ops: true }"));
   const std::vector<uint8_t> flat(32 * 40 * 3, 128);
   for (uint64_t record = 0; record < 50; ++record) {
