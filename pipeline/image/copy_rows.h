@@ -10,8 +10,8 @@
 
 namespace penstock::image {
 
-// Copies `image` to rows at `stride` bytes, mirroring each left to right if `mirror` is set. A mirrored image has 1 or
-// 3 channels. The memory must not overlap.
+// Copies the rows of `image` to `out`, `stride` bytes apart. If `mirror` is set, mirrors each row left to right, which
+// requires 1 or 3 channels. The memory must not overlap.
 void CopyRows(const ImageView& image, bool mirror, uint8_t* out, size_t stride);
 
 // Copies the rows that it receives to `out`, one below the other, `stride` bytes apart.

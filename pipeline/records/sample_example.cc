@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
   ExampleBuilder example;
   example.Bytes("__key__", key);
   for (const FeatureInfo& member : members) {
-    // The numbers of an array are its own format.
+    // ListMembers() gives an npy array of integers the kind INT64. Here it stays BYTES: the whole .npy file.
     const bool is_integer = member.kind == FeatureKind::kInt64 && !member.key.ends_with("npy");
     if (is_integer) {
       example.Int64(member.key, member.least);

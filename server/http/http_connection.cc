@@ -62,7 +62,7 @@ bool SplitTarget(std::string target, HttpRequest* request) {
   return true;
 }
 
-// Returns the host at the other end, or "" if the connection has closed.
+// Returns the client at the other end, which is unknown if the connection has closed.
 transport::Peer ClientOf(const tcp::socket& socket) {
   error_code error;
   const tcp::endpoint end = socket.remote_endpoint(error);

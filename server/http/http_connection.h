@@ -39,10 +39,11 @@ struct HttpShared {
   std::function<void(const transport::Peer&, std::string_view, const absl::Status&)> on_rejected;
   std::shared_ptr<const HttpSessions> sessions;  // null: none
   std::optional<HttpTls> tls;                    // set at the start
-  // Not empty: the server trusts its host. Then it rejects requests whose field Host has another name than this one. A
-  // web site may give its own name the address of the host, and would read the pages in the browser of a user here.
+  // Not empty: the server listens on loopback and asks for no token. It then rejects requests, except for open routes,
+  // whose field Host has a name that is neither this one nor localhost. Otherwise a web site could give its own name
+  // the address 127.0.0.1, and its scripts could read the pages in the browser of a user of this machine.
   std::string only_host;
-  // Replies that outlive the server keep it alive.
+  // Shared with the replies, because a reply may outlive the server.
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   std::set<std::shared_ptr<HttpConnection>> open;
   size_t answer_bytes = 0;  // sum of the answers that are being sent
@@ -51,7 +52,7 @@ struct HttpShared {
 // One client. The server's thread runs all of it. Pending operations keep the object alive; Close() ends them.
 class HttpConnection final : public std::enable_shared_from_this<HttpConnection> {
  public:
-  // The connection may be closed in favor of others in this order.
+  // To admit another connection, the server closes one with the lowest state.
   enum class State { kReading, kWriting, kHandling };
 
   HttpConnection(HttpShared* shared, boost::asio::ip::tcp::socket socket);
@@ -74,7 +75,8 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void ReadHead();
   // Handles the request whose head is complete.
   void Handle();
-  // Returns the reply to the current request. It refers to the connection only in the server's thread.
+  // Returns the reply to the current request. Any thread may call it. It uses the connection only on the server's
+  // thread.
   HttpReply Reply();
   // Answers a request after which the connection cannot continue.
   void Reject(HttpAnswer answer);
@@ -82,10 +84,10 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void Sent(const boost::system::error_code& error);
   // Closes connections that send answers, the slowest first, until `bytes` more fit. Returns false if they cannot fit.
   bool MakeRoom(size_t bytes);
-  // Closes the connection after the client has read the answer. If the socket were closed with unread bytes, the
-  // client would get a reset and lose the answer.
+  // Closes the connection when the client has closed it, or after limits.linger. If the server closed the socket before
+  // it has read all bytes of the client, the client would get a reset and lose the answer.
   void Linger();
-  // Reads and drops bytes until the client closes.
+  // Reads and drops bytes until the client closes, up to a limit.
   void Drop();
 
   HttpShared* const shared_;
@@ -99,7 +101,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   std::optional<Parser> parser_;
   size_t head_parsed_ = 0;            // bytes of the current head that the parser has taken
   const HttpRoute* route_ = nullptr;  // route of the request that a handler has
-  uint64_t number_ = 0;               // changes when a reply is no longer welcome
+  uint64_t number_ = 0;               // of the awaited reply: replies with another one are ignored
   bool keep_alive_ = false;           // after the current answer
   bool head_only_ = false;            // the current request is HEAD
   std::string head_, body_;           // the answer that is being sent

@@ -1,4 +1,4 @@
-// The bytes of one HTTP connection, with or without TLS. Only http_server.cc includes it.
+// The bytes of one HTTP connection, with or without TLS. Only the server and its connections include it.
 #ifndef PENSTOCK_SERVER_HTTP_HTTP_WIRE_H_
 #define PENSTOCK_SERVER_HTTP_HTTP_WIRE_H_
 

@@ -9,13 +9,14 @@
 namespace penstock::image {
 namespace {
 
-// Rows per pass: a multiple of the rows that the horizontal pass takes, and few enough for the cache.
+// Rows that are filtered at a time: a multiple of the rows that the loop of the horizontal pass filters at once, and
+// few enough for the CPU's cache.
 constexpr int kStripRows = 16;
 constexpr size_t kRowsAhead = 8;
 
 // Returns whether the vertical pass runs first. The order decides the last bit, because the intermediate image has 8
-// bits. Follows Pillow 13 (its ImagingResampleInner): rows first if the height shrinks by more than twice as much as
-// the width. Pillow before 13 always filters the columns first.
+// bits. Follows Pillow 13 (its ImagingResampleInner): the vertical pass runs first if the height shrinks by more
+// than twice as many pixels as the width. Before version 13, Pillow always runs the horizontal pass first.
 bool RowsFirst(const ResizePlan& plan) {
   const int64_t shorter = int64_t{plan.box_height} - plan.out_height;
   const int64_t narrower = int64_t{plan.box_width} - plan.out_width;
@@ -67,7 +68,8 @@ void PilRows::StartRows() {
   kept_row_ = static_cast<size_t>(kept_width_) * static_cast<size_t>(channels_);
   quad_rows_ = quads_ && kept_row_ >= kQuadRowBytes && BuildQuadTable(rows_, &row_quads_);
   if (!quad_rows_) BuildPairTable(rows_, 1, &row_pairs_);
-  // The rows that an output needs, and two strips, so that rows move up only once in two strips.
+  // Room for the rows that one output needs and for two strips, so that MakeRoom() moves the kept rows to the front
+  // only for every second strip.
   capacity_ = std::min(rows_.taps, needed_.height) + 2 * kStripRows;
   Grow(&kept_, static_cast<size_t>(capacity_) * kept_row_);
   if (rows_first_) Grow(&half_, kStripRows * kept_row_);
@@ -114,8 +116,8 @@ void PilRows::Rows(const ImageView& rows) {
     FinishRows(rows, 0);  // all rows are available: none need be kept
     return;
   }
-  // More rows than a decoder passes at once are in memory. There the CPU prefetches the next bytes but not the next
-  // rows.
+  // More rows than a decoder passes at once come from an image in memory. The CPU prefetches its next bytes, but not
+  // its next rows.
   ahead_ = rows.height > kStripRows ? kRowsAhead * rows.stride : 0;
   for (int y = 0; y < rows.height; y += kStripRows) {
     TakeStrip(rows.Crop({0, y, rows.width, std::min(kStripRows, rows.height - y)}));

@@ -21,8 +21,8 @@ void CoordinatorState::KeepTicketKeys(Consequences* out) {
   change.facts = due;
   change.end = [due = std::move(due)](CoordinatorState& state, Nanos, const absl::Status& stored, Effects*,
                                       Consequences* wake) {
-    state.ticket_keys_change_ = false;  // the next tick tries again
-    if (!stored.ok()) return;
+    state.ticket_keys_change_ = false;
+    if (!stored.ok()) return;  // the next tick tries again
     state.ApplyTicketFacts(due);
     wake->wake_workers = true;
   };
@@ -47,9 +47,11 @@ absl::Status CoordinatorState::Revoke(const v1::RevokeRequest& request, Conseque
   change.end = [name, fact = change.facts[0]](CoordinatorState& state, Nanos, const absl::Status& stored,
                                               Effects* effects, Consequences* wake) {
     if (!stored.ok()) return;
+    // Tickets may have been issued while the revocation was stored.
     v1::StoreEvent applied = fact;
-    applied.mutable_put_revocation()->set_until(state.tickets_.now());  // also of tickets since the request
+    applied.mutable_put_revocation()->set_until(state.tickets_.now());
     state.ApplyTicketFacts({applied});
+    wake->hints.push_back(applied);
     v1::RevokeReply reply;
     reply.set_sessions(static_cast<uint32_t>(state.sessions_.CloseOf(name)));
     reply.set_may_return(state.tickets_.options().is_known(name));

@@ -49,13 +49,14 @@ class World {
   void At(Nanos when, std::function<void()> what) { events_.push({when, next_event_++, std::move(what)}); }
   void Kill(int worker);    // its streams break, and it refuses later ones
   void Hang(int worker);    // it becomes silent and keeps its streams
-  void Revive(int worker);  // undoes both
+  void Revive(int worker);  // it runs again; streams from before stay broken
   void Drain(int worker);
-  void Refuse(int worker, absl::Status why);  // ends its streams with `why`
+  void Refuse(int worker, absl::Status why);  // ends its streams, also later ones, with `why`
   // Publishes a new view of the workers with these numbers.
   void ChangeView(std::vector<int> workers);
 
-  // Runs until the trainer has all steps, or until `limit` of the world's time. Returns the first error, or "".
+  // Runs until the trainer has all steps, until `limit` of the world's time, or until an error, which it returns.
+  // Otherwise returns "".
   std::string Run(Nanos limit);
 
   DeliveryTracker& tracker() { return tracker_; }
@@ -63,7 +64,7 @@ class World {
   bool finished() const { return tracker_.finished(); }
   Nanos longest_wait() const { return longest_wait_; }
   int open_streams(int worker) const;
-  // The most fetched rows that one worker had not answered.
+  // Returns the largest number of fetched rows that were unanswered on one stream at a time.
   uint64_t most_fetched() const { return most_fetched_; }
   uint64_t rows_sent_by(int worker) const { return sent_[worker]; }
   uint64_t steps_taken() const { return taken_; }

@@ -129,6 +129,24 @@ TEST_F(StateTicketsTest, KeysAndRevocationsSurviveARestart) {
   EXPECT_EQ(keys_, 1);
 }
 
+// The disk may take seconds to store the revocation.
+TEST_F(StateTicketsTest, ATicketThatIsIssuedWhileTheRevocationIsStoredIsVoidAlsoAfterARestart) {
+  v1::RevokeRequest request;
+  request.set_name("alice");
+  Effects revoke = h_->state->Apply({h_->now, request, {}, h_->caller});
+  ASSERT_THAT(revoke.changes, SizeIs(1));
+  std::vector<v1::StoreEvent> facts = revoke.changes[0].facts;
+  now_ += 5'000'000;
+  const std::string ticket = Open().ticket();
+  EXPECT_EQ(Accepted(ticket), "alice");
+  const Effects ended = h_->state->End(h_->now, std::move(revoke.changes[0]), absl::OkStatus());
+  EXPECT_THAT(Accepted(ticket), ::testing::HasSubstr("has revoked"));
+  facts.insert(facts.end(), ended.hints.begin(), ended.hints.end());
+  EXPECT_EQ(support::CommitFacts(&h_->store, facts, h_->store.Load()->revision()).kind, CommitOutcome::kStored);
+  h_->Restart();
+  EXPECT_THAT(Accepted(ticket), ::testing::HasSubstr("has revoked"));
+}
+
 TEST_F(StateTicketsTest, ARevocationEndsWithTheLastTicketThatItVoids) {
   Open();
   Revoke("alice");
