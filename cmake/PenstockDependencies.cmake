@@ -30,6 +30,10 @@ if(PENSTOCK_BUILD_SERVER)
   penstock_pkg_config(PUGIXML pugixml)
   penstock_pkg_config(SPNG spng)
   penstock_pkg_config(HWY libhwy)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+    # The loops take the number of lanes as a constant, which SVE does not have. NEON has it.
+    target_compile_definitions(PkgConfig::HWY INTERFACE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  endif()
 
   # Boost.Asio and Boost.Beast: headers only.
   find_path(BOOST_INCLUDE_DIR boost/beast/http/parser.hpp REQUIRED)

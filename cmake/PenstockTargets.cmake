@@ -78,6 +78,9 @@ function(penstock_test name)
   if(PENSTOCK_SANITIZE)  # Sanitizers multiply the run time. The timeout only ends tests that hang.
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
+  if(CMAKE_CROSSCOMPILING)  # So does an emulator.
+    math(EXPR ARG_TIMEOUT "10 * ${ARG_TIMEOUT}")
+  endif()
   # ThreadSanitizer finds nothing in code that starts no thread and shares nothing.
   if(PENSTOCK_SINGLE_THREADED_TESTS AND PENSTOCK_SANITIZE MATCHES "thread")
     list(TRANSFORM ARG_LABELS REPLACE "^unit$" "single-threaded")

@@ -36,9 +36,10 @@ constexpr size_t kLanes = hn::MaxLanes(D16());
 // Returns sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
 HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
+  // As in resize_passes.cc, `sum` is added to products in order.
   V32 odd = hn::Zero(d32);
-  const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
-  return hn::RearrangeToOddPlusEven(even, odd);
+  const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, hn::Zero(d32), odd);
+  return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
 }
 
 // Returns weight a in even lanes and weight b in odd lanes.

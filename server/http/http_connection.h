@@ -101,7 +101,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   std::optional<Parser> parser_;
   size_t head_parsed_ = 0;            // bytes of the current head that the parser has taken
   const HttpRoute* route_ = nullptr;  // route of the request that a handler has
-  uint64_t number_ = 0;               // of the awaited reply: replies with another one are ignored
+  uint64_t number_ = 0;               // the awaited reply; replies with another number are ignored
   bool keep_alive_ = false;           // after the current answer
   bool head_only_ = false;            // the current request is HEAD
   std::string head_, body_;           // the answer that is being sent

@@ -8,10 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "opencv2/core.hpp"
 #include "opencv2/core/utils/logger.hpp"
 #include "opencv2/imgproc.hpp"
 #include "pipeline/image/copy_rows.h"
+#include "pipeline/image/resize/area_resize.h"
 #include "pipeline/image/resize/pil_rows.h"
 #include "pipeline/image/resize/tf_resize.h"
 
@@ -21,6 +23,21 @@ namespace {
 // Copies one pixel of 1 or 3 channels.
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
+}
+
+absl::Status ResizeWithOpencv(const ImageView& in, int out_width, int out_height, bool area, uint8_t* out,
+                              size_t stride) {
+  const int type = CV_MAKETYPE(CV_8U, in.channels);
+  try {
+    // OpenCV only reads the input, but cv::Mat has no const view.
+    const cv::Mat from(in.height, in.width, type, const_cast<uint8_t*>(in.data), in.stride);
+    cv::Mat resized(out_height, out_width, type, out, stride);
+    cv::resize(from, resized, resized.size(), 0, 0, area ? cv::INTER_AREA : cv::INTER_LINEAR);
+    PS_CHECK(resized.data == out);
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("cv::resize: ", e.what()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -113,7 +130,6 @@ absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& 
                                        size_t stride) {
   const Rect& window = plan.window;
   const size_t channels = static_cast<size_t>(source.channels);
-  const int type = CV_MAKETYPE(CV_8U, source.channels);
   const ImageView box = source.Crop({-at.x, -at.y, plan.box_width, plan.box_height});
   const bool direct = !plan.flip && window == Rect{0, 0, plan.out_width, plan.out_height};
   const size_t row_bytes = static_cast<size_t>(plan.out_width) * channels;
@@ -125,15 +141,11 @@ absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& 
     to = between.data();
     to_stride = row_bytes;
   }
-  try {
-    // OpenCV only reads the input, but cv::Mat has no const view.
-    const cv::Mat in(box.height, box.width, type, const_cast<uint8_t*>(box.data), box.stride);
-    cv::Mat resized(plan.out_height, plan.out_width, type, to, to_stride);
-    cv::resize(in, resized, resized.size(), 0, 0,
-               plan.method == ResizeMethod::kOpencvArea ? cv::INTER_AREA : cv::INTER_LINEAR);
-    PS_CHECK(resized.data == to);
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("cv::resize: ", e.what()));
+  const bool area = plan.method == ResizeMethod::kOpencvArea;
+  if (area && ShrinksByFraction(box.width, box.height, plan.out_width, plan.out_height)) {
+    ResizeArea(box, plan.out_width, plan.out_height, to, to_stride);
+  } else {
+    PS_RETURN_IF_ERROR(ResizeWithOpencv(box, plan.out_width, plan.out_height, area, to, to_stride));
   }
   if (direct) return absl::OkStatus();
   const ImageView result{to, plan.out_width, plan.out_height, source.channels, to_stride};

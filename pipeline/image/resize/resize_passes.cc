@@ -41,9 +41,10 @@ constexpr size_t kRows = kBytes / 16;
 // Returns sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
 HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
+  // Products are in the order of the CPU until RearrangeToOddPlusEven, so `sum` is added after it.
   V32 odd = hn::Zero(d32);
-  const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
-  return hn::RearrangeToOddPlusEven(even, odd);
+  const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, hn::Zero(d32), odd);
+  return hn::Add(sum, hn::RearrangeToOddPlusEven(even, odd));
 }
 
 HWY_API V16 Weights(int32_t pair) {
