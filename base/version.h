@@ -31,6 +31,9 @@ inline constexpr Protocols kProtocols = {1, 2};
 struct Release {
   std::string version;  // "0.3.0"; "" if it sends none
   Protocols protocols;
+
+  // Returns "penstock 0.3.0 with protocol 1".
+  std::string ToString() const;
 };
 
 // Returns the release of this program.

@@ -8,9 +8,11 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/status_mark.h"
+#include "base/version.h"
 #include "client/cli/output.h"
 #include "net/address.h"
 #include "net/job_mirror.h"
+#include "net/protocols_proto.h"
 #include "net/tls/client_security.h"
 #include "net/tls/handshake_fault.h"
 
@@ -72,14 +74,27 @@ ControlClient::ControlClient(const CoordinatorFlags& coordinator, absl::Duration
   const absl::StatusOr<net::ClientSecurity> security =
       net::OpenClientSecurity(coordinator.tls(), coordinator.token_file());
   unusable_ = security.status();
-  if (security.ok()) calls_.emplace(std::vector<std::string>{parsed->ToString()}, &ErrorOfCommand, *security);
+  address_ = parsed->ToString();
+  if (security.ok()) calls_.emplace(std::vector<std::string>{address_}, &ErrorOfCommand, *security);
 }
 
 template <typename Request, typename Reply>
 absl::StatusOr<Reply> ControlClient::Ask(net::CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
                                          absl::Duration timeout) {
   PS_RETURN_IF_ERROR(unusable_);
-  return calls_->Wait(rpc, request, timeout);
+  absl::StatusOr<Reply> reply = calls_->Wait(rpc, request, timeout);
+  if (absl::IsUnimplemented(reply.status())) return ErrorOfUnknownCall(reply.status());
+  return reply;
+}
+
+// The previous release lacks the RPCs that this one added.
+absl::Status ControlClient::ErrorOfUnknownCall(const absl::Status& error) {
+  const auto status = calls_->Wait(&net::CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
+  if (!status.ok() || status->protocols().newest() >= kProtocols.newest) return error;
+  const Release release{status->version(), net::ProtocolsOf(status->protocols())};
+  return absl::Status(error.code(), absl::StrCat("the coordinator at ", address_, " is ", release.ToString(),
+                                                 ", which lacks this call; this command is ", ThisRelease().ToString(),
+                                                 ": upgrade the coordinator (docs/upgrading.md). Nothing has changed"));
 }
 
 absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {

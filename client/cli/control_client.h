@@ -31,7 +31,8 @@ class CoordinatorFlags {
   std::string token_file_;
 };
 
-// Blocking calls. The errors Unavailable and DeadlineExceeded name the address and the remedy.
+// Blocking calls. The errors Unavailable and DeadlineExceeded name the address and the remedy. Unimplemented names the
+// coordinator's release if that is older than this one.
 class ControlClient {
  public:
   // If the address is not HOST or HOST:PORT, or a TLS file is unusable, every call returns the error. Each call ends
@@ -61,8 +62,10 @@ class ControlClient {
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Ask(net::CoordinatorCalls::Rpc<Request, Reply> rpc, const Request& request,
                             absl::Duration timeout);
+  absl::Status ErrorOfUnknownCall(const absl::Status& error);
 
   const absl::Duration call_timeout_;
+  std::string address_;
   absl::Status unusable_;  // error of the flags
   std::optional<net::CoordinatorCalls> calls_;
 };

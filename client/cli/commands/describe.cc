@@ -1,11 +1,9 @@
 // `penstock describe`.
 #include <cstdio>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "base/version.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/describe_text.h"
@@ -35,15 +33,9 @@ class Describe final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::DescribeRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_name(), OneArgument(arguments, "JOB|WORKER"));
-    const absl::StatusOr<v1::DescribeReply> reply = ControlClient(coordinator_).Describe(request);
-    if (absl::IsUnimplemented(reply.status())) {
-      return absl::UnimplementedError(absl::StrCat(reply.status().message(),
-                                                   "; the coordinator's release cannot describe; this is release ",
-                                                   std::string(Version())));
-    }
-    PS_RETURN_IF_ERROR(reply.status());
+    PS_ASSIGN_OR_RETURN(const v1::DescribeReply reply, ControlClient(coordinator_).Describe(request));
     const std::string text =
-        json_ ? net::MessageToJson(*reply) + "\n" : DescribeText(*reply, absl::Now(), absl::LocalTimeZone());
+        json_ ? net::MessageToJson(reply) + "\n" : DescribeText(reply, absl::Now(), absl::LocalTimeZone());
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
   }

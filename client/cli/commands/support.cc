@@ -87,11 +87,7 @@ class Support final : public Command {
     release_ = status->version();
     const absl::StatusOr<v1::StartSupportReply> started = client.StartSupport();
     if (!started.ok()) {
-      missing_.push_back(absl::IsUnimplemented(started.status())
-                             ? absl::StrCat("the files of coordinator and workers: the coordinator is penstock ",
-                                            status->version(), ", which has no support files; this is release ",
-                                            std::string(Version()))
-                             : absl::StrCat("the files of coordinator and workers: ", started.status().message()));
+      missing_.push_back(absl::StrCat("the files of coordinator and workers: ", started.status().message()));
     }
     if (const absl::StatusOr<v1::ExplainReply> explained = client.Explain(v1::ExplainRequest()); explained.ok()) {
       contents_["explain.json"] = net::MessageToJson(*explained);

@@ -105,21 +105,15 @@ class Trace final : public Command {
   // Starts the trace and waits until all parts have arrived.
   absl::StatusOr<TraceInput> Take(const v1::StartTraceRequest& request) {
     ControlClient client(coordinator_);
-    absl::StatusOr<v1::StartTraceReply> started = client.StartTrace(request);
-    if (absl::IsUnimplemented(started.status())) {
-      return absl::UnimplementedError(absl::StrCat(started.status().message(),
-                                                   "; the coordinator's release has no traces; this is release ",
-                                                   std::string(Version())));
-    }
-    PS_RETURN_IF_ERROR(started.status());
+    PS_ASSIGN_OR_RETURN(const v1::StartTraceReply started, client.StartTrace(request));
     TraceInput input;
     input.job = request.job();
     input.version = std::string(Version());
     ProgressBar bar(absl::StrCat("tracing ", request.job()));
-    const double length = static_cast<double>(started->begin_in_ms()) / 1000 + static_cast<double>(seconds_);
+    const double length = static_cast<double>(started.begin_in_ms()) / 1000 + static_cast<double>(seconds_);
     const Nanos begun = Clock::Real()->Now();
     v1::GetTraceRequest get;
-    get.set_trace(started->trace());
+    get.set_trace(started.trace());
     for (;;) {
       PS_ASSIGN_OR_RETURN(v1::GetTraceReply reply, client.GetTrace(get));
       for (v1::TracePart& part : *reply.mutable_parts()) input.parts.push_back(std::move(part));

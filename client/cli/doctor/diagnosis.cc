@@ -143,6 +143,10 @@ void AddAddress(const v1::WorkerStatus& worker, const WorkerProbe& probe, CheckL
 void AddTransport(const ReceivedStatus& received, const v1::WorkerStatus& worker, const WorkerProbe& probe,
                   const std::string& host, CheckLines* lines) {
   if (!probe.local.has_value()) {
+    if (worker.host() == host && received.status.unix_ms() == 0) {
+      return lines->Unchecked("transport", absl::StrCat("the coordinator of penstock ", received.status.version(),
+                                                        " does not name the sockets of workers"));
+    }
     return lines->Fine("transport",
                        absl::StrCat("trainers here read over the network, because the worker ",
                                     worker.host() == host && worker.local().empty() ? "has no socket for shared memory"

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "net/protocols_proto.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/state/event_log.h"
 
@@ -88,7 +90,8 @@ std::vector<PurgeWorker> CoordinatorState::PurgeWorkers(Nanos now) const {
     if (!worker.Beats()) {
       lost = workers_.WhyLost(now, worker);
     } else if (worker.info.protocols().newest() < kPurgeProtocol) {
-      lost = absl::StrCat("penstock ", worker.info.version(), " cannot purge");
+      const Release release{worker.info.version(), net::ProtocolsOf(worker.info.protocols())};
+      lost = absl::StrCat(release.ToString(), " cannot purge: upgrade it");
     }
     workers.push_back({id, absl::StrCat("worker ", worker.name), std::move(lost)});
   }

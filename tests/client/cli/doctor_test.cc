@@ -141,6 +141,9 @@ TEST_F(DoctorLines, APreviousReleaseSendsNothingAndThatIsNoFault) {
   EXPECT_THAT(lines.Text(), HasSubstr("?      coordinator  self-checks: penstock 0.3.0 makes none"));
   EXPECT_THAT(lines.Text(), HasSubstr("?      worker w1    self-checks: penstock 0.3.0 makes none"));
   EXPECT_THAT(lines.Text(), Not(HasSubstr("worker w1    clock")));
+  worker().set_host("here");
+  EXPECT_THAT(Diagnose().Text(),
+              HasSubstr("?      worker w1    transport: the coordinator of penstock 0.3.0 does not"));
 }
 
 TEST_F(DoctorLines, ACallerIsNamedWithItsRole) {

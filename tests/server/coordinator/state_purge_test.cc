@@ -237,7 +237,7 @@ TEST_F(StatePurgeTest, AnOldWorkerIsNamed) {
   Prepare("train", 8, 25);
   const PurgeAnswer answer = Purge();
   EXPECT_EQ(answer.reply.parts(2).state(), v1::PurgePart::FAILED);
-  EXPECT_THAT(answer.reply.parts(2).message(), HasSubstr("cannot purge"));
+  EXPECT_THAT(answer.reply.parts(2).message(), HasSubstr("cannot purge: upgrade it"));
 }
 
 TEST(PurgeDeskTest, ALargeJobIsPurgedInSeveralTasks) {
