@@ -166,7 +166,7 @@ std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConf
     v1::WorkerConfig* const worker = config->mutable_worker_settings();
     const int line = LineOf(lines, "worker_settings.no_record_cache");
     warnings->push_back({line, "",
-                         "'no_record_cache: true' is written 'record_cache_bytes: 0' since 0.3.0; 0.3 is the "
+                         "'no_record_cache: true' is written 'record_cache_bytes: 0' since 0.3.0; 0.4 is the "
                          "last release that reads the old name"});
     if (worker->record_cache_bytes() != 0) {
       mistakes.push_back({line, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});

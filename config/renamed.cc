@@ -9,13 +9,13 @@ namespace penstock::config {
 namespace {
 
 constexpr std::array<RenamedName, 7> kRenamed = {{
-    {"centre_crop", "center_crop", "0.2.0", "0.3"},
-    {"colour_jitter", "color_jitter", "0.2.0", "0.3"},
-    {"normalise", "normalize", "0.2.0", "0.3"},
-    {"no_colour_ops", "no_color_ops", "0.2.0", "0.3"},
-    {"COLOUR", "COLOR", "0.2.0", "0.3"},
-    {"RANGES", "BY_RECORD", "0.2.0", "0.3"},
-    {"RANKS", "BY_RANK", "0.2.0", "0.3"},
+    {"centre_crop", "center_crop", "0.2.0", "0.4"},
+    {"colour_jitter", "color_jitter", "0.2.0", "0.4"},
+    {"normalise", "normalize", "0.2.0", "0.4"},
+    {"no_colour_ops", "no_color_ops", "0.2.0", "0.4"},
+    {"COLOUR", "COLOR", "0.2.0", "0.4"},
+    {"RANGES", "BY_RECORD", "0.2.0", "0.4"},
+    {"RANKS", "BY_RANK", "0.2.0", "0.4"},
 }};
 
 }  // namespace

@@ -22,7 +22,7 @@ std::span<const RenamedName> RenamedNames();
 // Returns the entry of `word` if it is the old name of one of `names`, otherwise null.
 const RenamedName* FindRenamed(std::string_view word, const std::vector<std::string>& names);
 
-// Returns "'centre_crop' is called 'center_crop' since 0.2.0; 0.3 is the last release that reads the old name".
+// Returns "'centre_crop' is called 'center_crop' since 0.2.0; 0.4 is the last release that reads the old name".
 std::string RenamedWarning(const RenamedName& renamed);
 
 }  // namespace penstock::config
