@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 60
 READ_SECONDS = 300
-EPOCHS = 4
+EPOCHS = 2
 
 
 class Release:
@@ -93,14 +93,18 @@ class Cluster:
         for process in self.processes:
             process.kill()
 
-    def command(self, release, *arguments):
-        """Runs `penstock` of the release and returns its standard output."""
-        run = subprocess.run(
+    def run(self, release, *arguments):
+        """Runs `penstock` of the release."""
+        return subprocess.run(
             [release.bin / "penstock", *map(str, arguments), "--coordinator", self.address],
             capture_output=True,
             text=True,
             timeout=READ_SECONDS,
         )
+
+    def command(self, release, *arguments):
+        """Runs `penstock` of the release and returns its standard output."""
+        run = self.run(release, *arguments)
         assert run.returncode == 0, run.stderr + self.coordinator.log.read_text()[-2000:]
         return run.stdout
 

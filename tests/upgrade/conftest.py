@@ -18,7 +18,7 @@ ops { decode_image { channels: RGB } }
 ops { random_resized_crop { height: 96 width: 96 } }
 ops { random_horizontal_flip { probability: 0.5 } }
 order { seed: 17 }
-batch { size: 32 last: DROP }
+batch { size: 8 last: DROP }
 """
 
 

@@ -5,8 +5,8 @@ import time
 from cluster import EPOCHS, NEW, OLD, Cluster, Release
 
 LONGEST_WAIT_SECONDS = 2
-PACE_MS = 200
-STEPS = EPOCHS * 50  # at this pace the readers outlast the upgrade and the return
+PACE_MS = 200  # for steps of 8 rows: few, so that a busy machine makes them in time
+STEPS = EPOCHS * 200  # at this pace the readers outlast the upgrade and the return
 
 
 def wait_for(condition, what, seconds=60):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import time
+from pathlib import Path
 
 import penstock
 
@@ -29,7 +30,8 @@ with penstock.Loader(job, coordinator=coordinator, epochs=epochs) as loader:
         rows += len(batch["label"])
         steps += 1
         if progress:
-            with open(progress, "w") as file:
-                file.write(str(steps))
+            part = Path(f"{progress}.part")
+            part.write_text(str(steps))
+            part.replace(progress)
         time.sleep(pace)
 print(json.dumps({"rows": rows, "digest": digest.hexdigest(), "longest_wait_seconds": longest}))
