@@ -18,6 +18,16 @@ std::string UrlForShow(std::string_view url) {
                       std::string(url.substr(at)));
 }
 
+std::string GlobForShow(std::string_view glob) {
+  const size_t scheme = glob.find("://");
+  if (scheme == std::string_view::npos) return std::string(glob);
+  const bool web = absl::AsciiStrToLower(std::string(glob.substr(0, 4))) == "http";
+  const std::string_view place = glob.substr(scheme + 3);
+  const bool has_user = place.substr(0, place.find('/')).find_first_of("@:") != std::string_view::npos &&
+                        place.find('@') != std::string_view::npos;
+  return web || has_user ? UrlForShow(glob) : std::string(glob);
+}
+
 std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& schemes) {
   const size_t colon = path.find("://");
   if (colon == std::string_view::npos || colon == 0) return "";

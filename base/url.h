@@ -13,6 +13,10 @@ namespace penstock {
 // signature.
 std::string UrlForShow(std::string_view url);
 
+// Returns a job's glob without secrets: UrlForShow of a URL that begins with "http" or has a '@' before its path. Keeps
+// other globs, in which '?' stands for one character.
+std::string GlobForShow(std::string_view glob);
+
 // Returns why a URL cannot be read, with the remedy. `schemes` are the schemes of the caller's storages, such as "s3".
 // Returns "" if `path` is not a URL ("scheme://..."), has one of these schemes, or is "file://" and an absolute path.
 std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& schemes);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -15,7 +14,6 @@
 #include "base/host_facts.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
-#include "base/url.h"
 #include "base/version.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
@@ -113,14 +111,9 @@ class Support final : public Command {
       if (Clock::Real()->Now() > end_ - kFetch) break;
       v1::DescribeRequest request;
       request.set_name(name);
-      absl::StatusOr<v1::DescribeReply> reply = client.Describe(request);
+      const absl::StatusOr<v1::DescribeReply> reply = client.Describe(request);
       if (absl::IsUnimplemented(reply.status())) break;
       if (!reply.ok()) continue;
-      for (v1::Dataset& dataset : *reply->mutable_spec()->mutable_dataset()) {
-        for (std::string& files : *dataset.mutable_files()) {  // a signature may be part of a URL
-          if (absl::StartsWith(files, "http")) files = UrlForShow(files);
-        }
-      }
       contents_[path] = net::MessageToJson(*reply);
       ++described;
     }

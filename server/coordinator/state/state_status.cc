@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "base/version.h"
 #include "net/job_mirror.h"
 #include "net/protocols_proto.h"
@@ -176,6 +177,9 @@ absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeR
       if (entry.name() == request.name()) *reply.mutable_job() = std::move(entry);
     }
     *reply.mutable_spec() = job.spec();
+    for (v1::Dataset& dataset : *reply.mutable_spec()->mutable_dataset()) {
+      for (std::string& glob : *dataset.mutable_files()) glob = GlobForShow(glob);
+    }
     *reply.mutable_view() = job.view();
     *reply.mutable_columns() = job.columns();
     reply.set_order_fingerprint(job.order_fingerprint());

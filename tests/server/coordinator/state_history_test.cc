@@ -52,6 +52,19 @@ std::string Open(StateHarness* h, const std::string& job) {
   return h->Do<v1::OpenSessionReply>(SessionOn(job)).session_id();
 }
 
+// `penstock submit` rejects such globs. Another client may submit them: the job fails, and stays in the list.
+TEST(CoordinatorHistory, ADescriptionHasNoSecretsOfUrls) {
+  StateHarness h(AtNoon());
+  v1::JobSpec spec = SimpleSpec("train");
+  spec.mutable_dataset(0)->clear_files();
+  for (const char* glob : {"https://me:hunter2@host/train-*", "https://host/train-0?sig=hunter2", "train-0000?"}) {
+    spec.mutable_dataset(0)->add_files(glob);
+  }
+  h.Do<v1::SubmitReply>(SubmitOf(spec));
+  EXPECT_THAT(Described(h, "train").spec().dataset(0).files(),
+              ElementsAre("https://...@host/train-*", "https://host/train-0", "train-0000?"));
+}
+
 TEST(CoordinatorHistory, TheLifeOfAJobIsItsEventsWithTheCallersName) {
   StateHarness h(AtNoon());
   h.caller.name = "alice";
