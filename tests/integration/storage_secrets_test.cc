@@ -352,7 +352,8 @@ TEST_P(StorageSecrets, AppearNowhere) {
       std::getenv("PENSTOCK_HTTP_AUTHORIZATION_FILE") != nullptr) {
     EXPECT_EQ(Run("verify https://127.0.0.1:1/data-00000", &said), 1) << said;
   }
-  for (const char* command : {"status", "status --json", "workers --json", "jobs --json", "shards set-of-s3"}) {
+  for (const char* command : {"status", "status --json", "workers --json", "jobs --json", "shards set-of-s3",
+                              "describe denied-of-s3", "describe denied-of-az --json"}) {
     EXPECT_EQ(Run(command, &said), 0) << command << ": " << said;
   }
   // The support file has the log, which is at level trace, the configuration and the descriptions of all jobs.
