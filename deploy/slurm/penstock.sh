@@ -48,12 +48,13 @@ penstock_make_tokens() {
   done
 }
 
-# Prints the days until the time limit of this job, rounded up, or 365 if it has none.
+# Prints the days for which the job's certificate is valid: two weeks more than the time limit, because `penstock doctor` and the
+# alerts report a certificate of the last two weeks. 365 if the job has no limit.
 penstock_days() {
   local end
   end=$(scontrol show job --oneliner "$SLURM_JOB_ID" | sed -n '1s/.* EndTime=\([^ ]*\).*/\1/p')
   end=$(date -d "$end" +%s 2>/dev/null) || { echo 365; return; }
-  echo $(((end - $(date +%s)) / 86400 + 2))
+  echo $(((end - $(date +%s)) / 86400 + 16))
 }
 
 # Starts the coordinator as a step, and exports its address and the variables of clients.
@@ -102,7 +103,7 @@ penstock_check_daemons() {
   local pid
   for pid in "${penstock_daemons[@]}"; do
     kill -0 "$pid" 2>/dev/null || {
-      tail -n 20 "$PENSTOCK_RUN"/coordinator.log "$PENSTOCK_RUN"/workers.log >&2 || true
+      tail -n 20 "$PENSTOCK_RUN"/{coordinator,workers}.log >&2 2>/dev/null || true  # the workers may not have a log yet
       penstock_die "a step of Penstock has ended (above)"
     }
   done
@@ -199,7 +200,7 @@ penstock_close() {
   rm -rf "$PENSTOCK_JOB"
   if [ "$penstock_asked" = USR1 ]; then
     penstock_say "the time limit is near: requeueing job $SLURM_JOB_ID"
-    scontrol requeue "$SLURM_JOB_ID"
+    scontrol requeue "$SLURM_JOB_ID" || penstock_die "job $SLURM_JOB_ID may not be requeued (above): submit it again to continue the run"
   fi
   exit "$status"
 }

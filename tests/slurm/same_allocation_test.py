@@ -169,3 +169,34 @@ def test_a_mistake_ends_the_job_with_its_message(alice):
     assert "/no/such/folder" in job.output()
     assert "a step of Penstock has ended" in job.output()
     alice.check_nothing_remains("mistake")
+
+
+def test_an_unknown_interface_ends_the_job_with_its_message(alice):
+    job = alice.submit(SCRIPT, "interface", environment={"PENSTOCK_INTERFACE": "none"})
+    job.wait("FAILED")
+    assert "PENSTOCK_INTERFACE: none has no IPv4 address" in job.output()
+    assert "workers.log" not in job.output()  # which does not exist yet
+    alice.check_nothing_remains("interface")
+
+
+def test_a_second_job_of_a_run_ends_and_does_not_disturb_the_first(alice):
+    alice.allow("twice", 2)
+    job = alice.submit(SCRIPT, "twice")
+    alice.wait_for_steps("twice", 2, 2, job)
+    second = alice.submit(SCRIPT, "twice", "--dependency=")
+    second.wait("FAILED")
+    assert "another job uses the run's folder" in second.output()
+    alice.allow("twice", STEPS)
+    job.wait("COMPLETED")
+    alice.check_digests("twice", 2)
+    alice.check_nothing_remains("twice")
+
+
+def test_a_job_that_may_not_be_requeued_fails_near_its_time_limit(alice):
+    alice.allow("once", 2)
+    job = alice.submit(SCRIPT, "once", "--no-requeue")
+    alice.wait_for_steps("once", 2, 2, job)
+    alice.slurm.command("scancel", "--batch", "--signal=USR1", str(job.number), user=alice.user)  # as near the limit
+    job.wait("FAILED")
+    assert f"job {job.number} may not be requeued" in job.output()
+    alice.check_nothing_remains("once")

@@ -81,6 +81,30 @@ def test_users_reach_address_and_ca_of_the_service_but_no_secret(alice, bob):
     alice.check_nothing_remains("penstock")
 
 
+def test_the_operator_checks_the_service_and_submits_another_job(alice):
+    service, address = start_service(alice)
+    folder = alice.run("penstock")
+    operator = {
+        "PENSTOCK_COORDINATOR": address.read_text().strip(),
+        "PENSTOCK_TLS_CA": folder / "public" / "ca.pem",
+        "PENSTOCK_TOKEN_FILE": folder / "keys" / "operator.token",
+    }
+
+    def penstock(*arguments):
+        return as_user(alice.user, [alice.place / "bin" / "penstock", *arguments], operator).stdout
+
+    findings = [line for line in penstock("doctor").splitlines() if " certificate: " in line]
+    assert len(findings) == 4, findings  # one each for this host, the coordinator and two workers
+    assert [line for line in findings if not line.startswith("ok ")] == []
+    other = alice.home / "other.textproto"
+    other.write_text(alice.data.job.read_text().replace('"train"', '"other"'))
+    alice.give(other)
+    penstock("submit", other)
+    assert penstock("jobs", "--names").split() == ["other", "train"]
+    service.cancel()
+    alice.check_nothing_remains("penstock")
+
+
 def test_trainers_follow_a_requeued_service(alice, bob):
     service, address = start_service(alice)
     token = admit(alice, bob)
