@@ -121,8 +121,8 @@ void AddFlags(Given* given, config::Flags* flags) {
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
   flags->AddString(
       "audit", &given->audit, "FILE",
-      "append a JSON line for each control call (submit, cancel, delete, trace, drain, revoke) and each rejected "
-      "call (none)");
+      "append a JSON line for each control call (submit, cancel, pause, resume, delete, purge, trace, support, drain, "
+      "revoke) and each rejected call or HTTP request (none)");
   flags->AddSwitch("core-dumps", &given->core_dumps, "allow core dumps, which contain keys and rows");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
 }

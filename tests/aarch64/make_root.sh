@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a folder with Debian's libraries and headers for aarch64, to build against and to run programs with. Nothing of it runs
-# here. Needs mmdebstrap and the network, and uses this machine's package sources.
+# Makes a folder with Debian's libraries and headers for aarch64, to build against and to run programs with. No program of the
+# folder runs. Needs mmdebstrap and the network, and uses this machine's package sources.
 #   make_root.sh ROOT     ROOT must not exist
 set -euo pipefail
 root=$1

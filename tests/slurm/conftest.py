@@ -74,7 +74,7 @@ def data(place):
         read = [place / "bin" / "penstock", "read", job, "--coordinator", f"127.0.0.1:{(home / 'port').read_text().strip()}",
                 "--epochs", str(EPOCHS), "--json"]  # fmt: skip
         digests = {}
-        for rank, world in ((0, 1), (0, 2), (1, 2)):
+        for rank, world in ((0, 1), (0, 2), (1, 2), (0, 4), (1, 4), (2, 4), (3, 4)):
             out = subprocess.check_output(
                 [*read, "--rank", str(rank), "--world-size", str(world), "--group", f"{rank}.{world}"], timeout=LONG_SECONDS
             )
@@ -187,6 +187,11 @@ class Runs:
 @pytest.fixture
 def alice(slurm, place, data, request):
     yield from _runs(slurm, place, data, request, USERS[0])
+
+
+@pytest.fixture
+def root(slurm, place, data, request):
+    yield from _runs(slurm, place, data, request, "root")
 
 
 @pytest.fixture

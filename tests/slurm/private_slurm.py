@@ -103,7 +103,7 @@ class Slurm:
         eventually("nodes", lambda: self.command("sinfo", "-hNo", "%T").stdout.split().count("idle") >= 4, context=self.logs)
 
     def stop(self):
-        for user in USERS:
+        for user in ("root", *USERS):
             self.end_all(user)
         for process in reversed(self.processes):
             process.terminate()

@@ -16,7 +16,9 @@ import numpy as np
 
 import penstock
 
-RANK, WORLD = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_STEP_NUM_TASKS"])
+# Of torchrun, otherwise of srun.
+RANK = int(os.environ.get("RANK", os.environ["SLURM_PROCID"]))
+WORLD = int(os.environ.get("WORLD_SIZE", os.environ["SLURM_STEP_NUM_TASKS"]))
 RUN = Path(os.environ["PENSTOCK_RUN"])
 # One decision about the step at which all ranks begin, for each start of this step.
 START = RUN / f"start-{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}.{os.environ.get('SLURM_RESTART_COUNT', '0')}"

@@ -1,5 +1,5 @@
-// cv::resize INTER_AREA for sizes that shrink by a fraction, with equal bits on all CPUs. OpenCV's library for CPUs with
-// a fused multiply-add may round its sums differently.
+// cv::resize INTER_AREA for sizes that shrink by a fraction, with equal bits on all CPUs. OpenCV's library for CPUs
+// with a fused multiply-add may round its sums differently.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_AREA_RESIZE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_AREA_RESIZE_H_
 
