@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tests that need frameworks from PyPI, ruff and mypy. ./run test-frameworks calls this with the environment's Python.
-#   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint; default: all of them
+#   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint (default: all
+#                                           of these), or ray, for which PYTHON must have Ray
 set -uo pipefail
 python=$1 programs=$2
 shift 2
