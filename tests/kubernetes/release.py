@@ -3,6 +3,7 @@
 import itertools
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import yaml
 
@@ -154,10 +155,11 @@ class Release:
         flags = ("--epochs", str(EPOCHS), "--pace", "300", "--prefetch-steps", "1")
         trainer = self.trainer(*flags)
         eventually("the trainer reads", lambda: any(self.positions()), context=self.cluster.problems)
-        result = change()
-        while True:
-            over = is_done(result)
-            assert self.result(trainer) == self.data.digest
-            if over:
-                return result
-            trainer = self.trainer(*flags)
+        with ThreadPoolExecutor(1) as pool:
+            changed = pool.submit(change)
+            while True:
+                over = changed.done() and is_done(changed.result())
+                assert self.result(trainer) == self.data.digest
+                if over:
+                    return changed.result()
+                trainer = self.trainer(*flags)

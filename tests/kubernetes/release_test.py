@@ -70,7 +70,10 @@ def test_the_coordinator_moves_with_its_volume(release):
         set_schedulable(False)
         release.delete(before)
 
-    release.read_during(move, lambda _: release.ready("coordinator") and release.ready("coordinator")[0] != before)
+    def moved(_):
+        return any(pod["metadata"]["uid"] != before["metadata"]["uid"] for pod in release.ready("coordinator"))
+
+    release.read_during(move, moved)
     (after,) = release.ready("coordinator")
     assert after["spec"]["nodeName"] == next(name for name in NODES if name != node)
     assert "demo" in release.penstock("operator", "status")

@@ -7,9 +7,7 @@ programs=$(readlink -e -- "$1")
 shift
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 root=$(readlink -f ../..)
-cd "$root/deploy/kubernetes"
-. ./tools.sh
-cd "$root/tests/kubernetes"
+. "$root/deploy/kubernetes/tools.sh"
 
 # A release whose kubelet accepts version 1 of cgroups.
 kubernetes=1.34.4
