@@ -20,6 +20,13 @@
 namespace penstock::image {
 namespace {
 
+// On x86-64, OpenCV has the same bits (area_resize_test.cc) and takes less time.
+#if defined(__x86_64__)
+constexpr bool kOwnArea = false;
+#else
+constexpr bool kOwnArea = true;
+#endif
+
 // Copies one pixel of 1 or 3 channels.
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
@@ -142,7 +149,7 @@ absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& 
     to_stride = row_bytes;
   }
   const bool area = plan.method == ResizeMethod::kOpencvArea;
-  if (area && ShrinksByFraction(box.width, box.height, plan.out_width, plan.out_height)) {
+  if (kOwnArea && area && ShrinksByFraction(box.width, box.height, plan.out_width, plan.out_height)) {
     ResizeArea(box, plan.out_width, plan.out_height, to, to_stride);
   } else {
     PS_RETURN_IF_ERROR(ResizeWithOpencv(box, plan.out_width, plan.out_height, area, to, to_stride));
