@@ -50,7 +50,11 @@ Process::~Process() {
 }
 
 void Process::Signal(int signal) {
-  if (!reaped_) kill(pid_, signal);
+  if (reaped_) return;
+  kill(pid_, signal);
+  // Otherwise a thread could still run for a while.
+  siginfo_t info;
+  if (signal == SIGSTOP) waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 bool Process::running() {

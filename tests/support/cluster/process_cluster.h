@@ -22,9 +22,9 @@ class Process {
   ~Process();  // kill -9
 
   pid_t pid() const { return pid_; }
-  void Signal(int signal);
+  void Signal(int signal);  // after SIGSTOP, returns when all threads have stopped
   // Waits for its end. Returns the exit status, or -signal, or INT_MIN after `timeout`.
-  int WaitForExit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  int WaitForExit(std::chrono::milliseconds timeout = std::chrono::minutes(2));
   bool running();
   // Resident or peak resident memory in bytes (VmRSS, VmHWM), or 0 after its end.
   uint64_t Memory(const std::string& which = "VmHWM") const;
