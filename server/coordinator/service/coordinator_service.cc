@@ -10,6 +10,7 @@
 
 #include "base/status_macros.h"
 #include "net/grpc_status.h"
+#include "server/coordinator/service/request_object.h"
 #include "transport/peer.h"
 
 namespace penstock::coordinator {
@@ -45,21 +46,6 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 template <typename Request>
 constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
                            std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
-
-// Returns the job, worker or name that a request is about, for the audit log, or "".
-template <typename Request>
-std::string_view ObjectOf(const Request& request) {
-  if constexpr (requires { request.job(); }) {
-    return request.job();
-  } else if constexpr (requires { request.worker(); }) {
-    return request.worker();
-  } else if constexpr (requires { request.name(); }) {
-    return request.name();
-  } else {
-    return "";
-  }
-}
-std::string_view ObjectOf(const v1::SubmitRequest& request) { return request.spec().name(); }
 
 // Removes the jobs that the caller may not read, the other callers, and the findings, which name folders of others.
 void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {
