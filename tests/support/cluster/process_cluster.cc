@@ -1,6 +1,7 @@
 #include "tests/support/cluster/process_cluster.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
