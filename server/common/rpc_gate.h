@@ -78,9 +78,9 @@ std::string_view DaemonOf(const RpcLine& rpc);
 // thread. Must not block. If it is unset, the gate accepts every call.
 using RpcRule = std::function<absl::Status(const RpcLine& rpc, std::string_view credential, transport::Peer* peer)>;
 
-// Called when a control call (Submit, Cancel, Delete, Purge, StartTrace, Drain, Revoke) has ended, and when a call is
-// rejected. `call` is RpcLine::method, or "HTTP". `object` is the job, the worker, the name or the path of the page
-// that the call is about; "": none, or it is not known. Called on any thread. Must not block.
+// Called when a call that the audit log lists (docs/security.md) has ended, and when a call is rejected. `call` is
+// RpcLine::method, or "HTTP". `object` is the job, the worker, the name or the path of the page that the call is about;
+// "": none, or it is not known. Called on any thread. Must not block.
 using RecordCall = std::function<void(const transport::Peer& peer, std::string_view call, std::string_view object,
                                       const absl::Status& outcome)>;
 

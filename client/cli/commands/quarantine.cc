@@ -18,8 +18,8 @@ class Quarantine final : public Command {
   std::string description() const override {
     return "Lists the bad records of a job that readers have met so far. Each record is listed once, for all epochs\n"
            "and ranks. The list survives the end of the job and a restart of the coordinator. `penstock submit\n"
-           "--replace` empties it. It holds the first 1,000 records; the number below it counts all. `penstock verify` "
-           "reads whole files and lists records with a wrong CRC.\n\n"
+           "--replace` empties it. It holds the first 1,000 records; the number below it counts all. `penstock\n"
+           "verify` reads whole files and lists records with a wrong CRC.\n\n"
            "  penstock quarantine train\n"
            "  penstock quarantine train --json | jq -r '.entries[] | [.path, .record, .reason] | @tsv'";
   }
