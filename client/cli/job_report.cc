@@ -1,7 +1,6 @@
 #include "client/cli/job_report.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -99,7 +98,7 @@ std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows) {
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) PrintWarning(warning);
 }
 
 }  // namespace penstock::cli

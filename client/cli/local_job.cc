@@ -2,6 +2,7 @@
 
 #include "base/status_macros.h"
 #include "client/cli/job_argument.h"
+#include "client/cli/output.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/open_dataset.h"
 #include "pipeline/sources/index_store.h"
@@ -23,7 +24,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> LocalJob::Open(storage::S
   PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
   PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes(storage));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> dataset,
-                      loader::OpenDataset(storage, spec, roots, indexes, threads, nullptr, executor));
+                      loader::OpenDataset(storage, spec, roots, indexes, threads, nullptr, executor, PrintWarning));
   if (!allow_missing_) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, dataset.get()));
   return loader::LoadJob::Create(spec, std::move(dataset));
 }

@@ -91,6 +91,8 @@ std::string Wrapped(std::string_view text, size_t width, size_t indent) {
   return out + line;
 }
 
+void PrintWarning(const std::string& text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
+
 bool IsTerminal(int fd) {
   const char* term = std::getenv("TERM");
   return isatty(fd) != 0 && term != nullptr && std::string_view(term) != "dumb";

@@ -47,6 +47,9 @@ class ProgressBar {
   double last_draw_ = 0;  // seconds of the steady clock
 };
 
+// Prints a line on stderr: "warning: " and `text`.
+void PrintWarning(const std::string& text);
+
 // Returns true for a terminal that is not dumb: output to it may contain colors and redrawn lines.
 bool IsTerminal(int fd);
 

@@ -191,6 +191,7 @@ class Feeder {
     host.disk_cache.folder = hello.disk_cache();
     host.disk_cache.limit_bytes = hello.disk_cache_size();
     host.disk_cache.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
+    local.warn = host.disk_cache.warn;
     local.index_dir = hello.index_dir();
     if (local.index_dir.empty()) {
       PS_ASSIGN_OR_RETURN(local.index_dir, options_.index_dir());

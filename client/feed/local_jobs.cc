@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   if (!options_.index_dir.empty()) indexes = sources::IndexStore::InStateDir(host->storage(), options_.index_dir);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::OpenDataset(host->storage(), spec, roots, indexes, options_.host.loader.threads,
-                                          file_errors_, host->slow_work()));
+                                          file_errors_, host->slow_work(), options_.warn));
   if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());

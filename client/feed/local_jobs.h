@@ -4,6 +4,7 @@
 #define PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,6 +51,8 @@ struct LoadedJob {
 struct LocalJobsOptions {
   host::LoaderHostOptions host;
   std::string index_dir = "";
+  // Receives warnings for the user, on the thread that calls Load(): indexes could not be stored.
+  std::function<void(const std::string&)> warn = {};
 };
 
 // Thread-safe. Must outlive its jobs and their readers.

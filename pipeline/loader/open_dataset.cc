@@ -1,5 +1,6 @@
 #include "pipeline/loader/open_dataset.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -16,13 +17,24 @@
 #include "pipeline/sources/index_store.h"
 
 namespace penstock::loader {
+namespace {
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
-                                                           const std::vector<sources::DataRoot>& roots,
-                                                           const std::optional<sources::IndexStore>& indexes,
-                                                           int threads,
-                                                           std::shared_ptr<storage::FileErrors> file_errors,
-                                                           Executor* executor) {
+void WarnOfUnsaved(const std::vector<absl::StatusOr<sources::LoadedIndex>>& loaded,
+                   const std::function<void(const std::string&)>& warn) {
+  const auto unsaved = [](const absl::StatusOr<sources::LoadedIndex>& index) { return !index->save_status.ok(); };
+  const auto first = std::find_if(loaded.begin(), loaded.end(), unsaved);
+  if (first == loaded.end() || !warn) return;
+  warn(absl::StrCat(
+      "the indexes of ", std::count_if(first, loaded.end(), unsaved), " of ", loaded.size(),
+      " shards could not be stored, so the next start builds them again: ", (*first)->save_status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
+    storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
+    const std::optional<sources::IndexStore>& indexes, int threads, std::shared_ptr<storage::FileErrors> file_errors,
+    Executor* executor, const std::function<void(const std::string&)>& warn) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -48,6 +60,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* sto
       if (!loaded[i].ok()) return loaded[i].status();
       built[files[i].path] = loaded[i]->index;
     }
+    WarnOfUnsaved(loaded, warn);
   }
   std::vector<sources::SnapshotShard> shards;
   for (const sources::DatasetFile& file : files) {

@@ -2,8 +2,10 @@
 #ifndef PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
 #define PENSTOCK_PIPELINE_LOADER_OPEN_DATASET_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,12 +25,15 @@ namespace penstock::loader {
 // `file_errors` may be null. It receives the errors of files that fail while records are read. `storage` holds the
 // records. `executor` loads shards; null: SlowWorkThreads(). Both must outlive the reader and its loads. A load on
 // SlowWorkThreads() may end after the reader is destroyed, so `storage` must then live until the process exits.
+// `warn`, if given, receives a message on the calling thread if some indexes could not be stored: the reader is valid,
+// but the next call builds these indexes again.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(storage::Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<sources::DataRoot>& roots,
                                                            const std::optional<sources::IndexStore>& indexes,
                                                            int threads,
                                                            std::shared_ptr<storage::FileErrors> file_errors = nullptr,
-                                                           Executor* executor = nullptr);
+                                                           Executor* executor = nullptr,
+                                                           const std::function<void(const std::string&)>& warn = {});
 
 }  // namespace penstock::loader
 

@@ -272,8 +272,8 @@ class Import final : public Command {
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());
-    PS_ASSIGN_OR_RETURN(const auto reader,
-                        loader::OpenDataset(data_.storage(), job, roots, indexes, output_.threads()));
+    PS_ASSIGN_OR_RETURN(const auto reader, loader::OpenDataset(data_.storage(), job, roots, indexes, output_.threads(),
+                                                               nullptr, nullptr, PrintWarning));
     std::optional<imports::PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
     const auto source = imports::NewRecordFilesSource(reader, prepare, image_key_);
