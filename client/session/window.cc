@@ -325,7 +325,9 @@ Nanos Window::WaitedLocked(Nanos now) const {
 }
 
 void Window::EndWait(Nanos now) {
-  waited_ = WaitedLocked(now);
+  if (!waiting_since_.has_value()) return;
+  waited_ += now - *waiting_since_;
+  waited_for_head_ += now - *waiting_since_;
   waiting_since_.reset();
 }
 
@@ -337,8 +339,8 @@ std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
     tracker_.TrainerWaits(now);
     return std::nullopt;
   }
-  const Nanos waited = waiting_since_.has_value() ? now - *waiting_since_ : 0;
   EndWait(now);
+  const Nanos waited = std::exchange(waited_for_head_, 0);
   asked_since_.reset();
   if (taken.step == nullptr) return taken;
   if (stats_.batches == 0) {

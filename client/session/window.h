@@ -183,6 +183,7 @@ class Window {
   std::vector<std::string> file_errors_ ABSL_GUARDED_BY(mutex_);
   std::string paused_ ABSL_GUARDED_BY(mutex_);                  // as in SetPaused
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // total of finished waits
+  Nanos waited_for_head_ ABSL_GUARDED_BY(mutex_) = 0;           // finished waits, after timeouts, for the next step
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // start of the trainer's current wait
   // Time of the trainer's first request for the head step. A timeout does not reset it.
   std::optional<Nanos> asked_since_ ABSL_GUARDED_BY(mutex_);

@@ -37,6 +37,22 @@ TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNoRowWithoutTheCoordinator) {
   EXPECT_LT(reader->Stats().longest_wait, absl::Seconds(2));
 }
 
+TEST(ReaderFaults, AWaitCountsAsOneOverCallsThatTimedOut) {
+  FakeCluster cluster(1);
+  auto reader = cluster.Open(cluster.options(4));
+  ASSERT_NE(reader, nullptr);
+  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  cluster.workers[0]->Kill();
+  absl::Status end;
+  while (end.ok()) end = reader->Next(absl::Milliseconds(50)).status();  // batches that are ready
+  for (int i = 0; i < 5; ++i) end = reader->Next(absl::Milliseconds(50)).status();
+  EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;
+  cluster.workers[0]->Restart();
+  const auto batch = reader->Next(absl::Seconds(20));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_GE(reader->Stats().longest_wait, absl::Milliseconds(300));
+}
+
 TEST(ReaderFaults, ASilentWorkerCostsAboutASecond) {
   FakeCluster cluster(3);
   cluster.workers[2]->Behave({.silent = true});

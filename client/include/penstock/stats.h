@@ -15,7 +15,7 @@ struct ReaderStats {
   uint64_t shared_memory_bytes = 0;  // part of bytes_received through shared memory, from workers on this host
   uint64_t compressed_bytes = 0;     // part of bytes_received that arrived compressed (size before compression)
   absl::Duration waited;             // time that Next waited for data, including a current wait
-  absl::Duration longest_wait;       // longest wait of a single Next, except the first
+  absl::Duration longest_wait;       // longest wait for a batch, over all calls of Next, except the first
   absl::Duration first_batch_wait;
   uint64_t duplicate_rows = 0;     // copies of rows that the reader dropped, because it had the row
   uint64_t fetched_rows = 0;       // rows requested again, from any worker
