@@ -227,6 +227,7 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
 absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
   PS_RETURN_IF_ERROR(FollowDecisions(fetch));
   PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
+  if (bytes == 0) return absl::OkStatus();  // no positions, so nothing is listed
   std::unique_ptr<loader::BudgetLease> lease = rows_->Reserve(bytes);
   if (lease == nullptr) {
     const std::string why = absl::StrCat(core_->queued_fetches(),

@@ -43,6 +43,7 @@ class SessionOnVirtualTime : public StreamSessionTest {
   }
   static v1::ClientMessage FetchMessage(int rows) {
     v1::ClientMessage message;
+    message.mutable_fetch();
     for (int i = 0; i < rows; ++i) message.mutable_fetch()->add_positions(static_cast<uint64_t>(i) % 80);
     return message;
   }
@@ -91,6 +92,22 @@ TEST_F(SessionOnVirtualTime, AFloodOfFetchesReachesTheLoaderOnlyAsFastAsTheClien
   }
   EXPECT_EQ(fake_.made(), 32u * 15872u);
   EXPECT_EQ(fake_.held(), 0u);
+}
+
+TEST_F(SessionOnVirtualTime, AnEmptyFetchKeepsTheMemoryOfOthers) {
+  const Client client = Opened();
+  client.stream->Send(FetchMessage(15872));
+  sim_.RunFor(kMillisecond);
+  const uint64_t held = fake_.held();
+  EXPECT_GT(held, 0u);
+  for (int i = 0; i < 3; ++i) client.stream->Send(FetchMessage(0));
+  for (int i = 0; i < 100 && fake_.made() < 4000; ++i) {
+    client.stream->Take();
+    fake_.MakeAll();
+    sim_.RunFor(kMillisecond);
+  }
+  ASSERT_LT(fake_.made(), 15000u);
+  EXPECT_EQ(fake_.held(), held);  // rows of the first fetch still wait
 }
 
 TEST_F(SessionOnVirtualTime, AFetchThatTheBudgetHasNoRoomForEndsTheSessionWithTheNumber) {
