@@ -204,6 +204,7 @@ void ControlLoop::Turn() {
 
 void ControlLoop::Handle(Item item, Nanos now) {
   if (auto* apply = std::get_if<ApplyItem>(&item)) {
+    ++handled_;
     HandleApply(std::move(*apply), now);
   } else if (auto* query = std::get_if<Query>(&item)) {
     (*query)(state_, now);
@@ -226,7 +227,6 @@ void ControlLoop::HandleApply(ApplyItem item, Nanos now) {
     Reply none;
     item.done(why, &none);
   };
-  ++handled_;
   const bool admin = IsAdmin(item.request);
   if (!superseded_.ok()) return reject(admin ? SupersededForAdmin(superseded_) : superseded_);
   if (item.deadline < now) return reject(absl::DeadlineExceededError("the coordinator is busy"));

@@ -1,12 +1,15 @@
 #include "server/coordinator/state/job_totals.h"
 
 #include <algorithm>
+#include <string>
 
 namespace penstock::coordinator {
 namespace {
 
 // The length of the list from which a worker leaves out jobs (kMostJobLoads in server/worker/link/job_loads.h).
 constexpr int kFullList = 16;
+// The sum of the stages above JobTotals::kMostStages.
+constexpr char kOther[] = "other";
 
 // Raises `highest` to `now`, and returns by how much.
 template <typename T>
@@ -34,14 +37,19 @@ void AddGrown(const v1::JobLoad& now, JobTotals::Sums* highest, JobTotals::Sums*
   sums->send_seconds += Raise(now.send_seconds(), &highest->send_seconds);
   sums->full_seconds += Raise(now.full_seconds(), &highest->full_seconds);
   sums->computing_seconds = std::max(sums->computing_seconds, sums->making_seconds - sums->reading_seconds);
+  const auto has_own = [](const JobTotals::Sums& of, const std::string& stage) {
+    return stage != kOther && (of.stages.contains(stage) || of.stages.size() < JobTotals::kMostStages);
+  };
+  double others = 0;
   for (const v1::StageSeconds& stage : now.stages()) {
-    const auto name = [&stage](const JobTotals::Sums& of) {
-      const bool own = of.stages.contains(stage.name()) || of.stages.size() < JobTotals::kMostStages;
-      return own ? stage.name() : std::string("other");
-    };
-    double* const known = &highest->stages[name(*highest)];
-    sums->stages[name(*sums)] += Raise(stage.seconds(), known);
+    if (!has_own(*highest, stage.name())) {
+      others += stage.seconds();
+      continue;
+    }
+    const double growth = Raise(stage.seconds(), &highest->stages[stage.name()]);
+    sums->stages[has_own(*sums, stage.name()) ? stage.name() : kOther] += growth;
   }
+  if (others > 0) sums->stages[kOther] += Raise(others, &highest->stages[kOther]);
 }
 
 }  // namespace
