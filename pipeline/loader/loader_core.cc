@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -206,13 +207,13 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   if (session.closing) return rows.size();  // a sink revokes while its session closes: drop the rows like the others
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
-  session.requested.Add(rows);
   size_t taken = rows.size();
   if (rows.size() > free) {
     const uint64_t charged = budget_.TakeCommon(id, kListedRow, rows.size() - free);
     session.listed += charged * kListedRow;
     taken = free + static_cast<size_t>(charged);
   }
+  session.requested.Add(std::span(rows).first(taken));
   scheduler_.Add(id, rows, taken);
   if (taken > 0) WakeOne();  // a maker that takes a row wakes the next one
   return taken;

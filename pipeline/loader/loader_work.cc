@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_place.h"
 #include "pipeline/loader/borrowed_row.h"
 #include "pipeline/loader/loader_core.h"
 #include "pipeline/loader/row_trace.h"
@@ -286,7 +287,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
     outcome.kept = memory.Content(made->masked);
     const absl::StatusOr<RowMaker::Answer> answer = memory.Reserve(outcome.kept);
     if (!answer.ok()) {
-      made->status = answer.status();
+      made->status = AtPlace(job.reader().Describe(made->source_record), answer.status());
     } else if (*answer == RowMaker::Answer::kPutBack) {
       outcome.end = RowMaker::End::kPutBack;
     }

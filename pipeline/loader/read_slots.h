@@ -35,14 +35,15 @@ class ReadSlots {
   void End() { --reads_; }
   void EndInRange() { --in_ranges_; }
 
-  // Adds a row that waits until another read ends. Urgent rows go first.
-  void Wait(TaskId row, bool urgent) { waiting_.insert(urgent ? waiting_.begin() : waiting_.end(), row); }
+  // Adds a row that waits until another read ends. Urgent rows go first, and otherwise rows keep their order.
+  void Wait(TaskId row, bool urgent) { (urgent ? urgent_ : waiting_).push_back(row); }
   // Removes and returns the next waiting row if a read may begin. The row may no longer exist. The caller counts its
   // read with Begin() when it begins.
   std::optional<TaskId> TakeNext() {
-    if (!has_free() || waiting_.empty()) return std::nullopt;
-    const TaskId row = waiting_.front();
-    waiting_.pop_front();
+    std::deque<TaskId>& next = urgent_.empty() ? waiting_ : urgent_;
+    if (!has_free() || next.empty()) return std::nullopt;
+    const TaskId row = next.front();
+    next.pop_front();
     return row;
   }
 
@@ -50,7 +51,7 @@ class ReadSlots {
   int most_;
   int reads_ = 0;
   int in_ranges_ = 0;  // rows whose records are in flight in a range
-  std::deque<TaskId> waiting_;
+  std::deque<TaskId> urgent_, waiting_;
 };
 
 }  // namespace penstock::loader

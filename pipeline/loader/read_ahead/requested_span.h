@@ -6,7 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include "pipeline/loader/row_request.h"
 
@@ -22,7 +22,7 @@ struct RequestedSpan {
   std::optional<Place> alone;
   uint64_t rows = 0;
 
-  void Add(const std::vector<RowRequest>& more) {
+  void Add(std::span<const RowRequest> more) {
     for (const RowRequest& row : more) {
       const Place place{row.epoch, row.position};
       if (rows++ == 0) first = furthest = place;
