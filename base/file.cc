@@ -19,6 +19,11 @@
 namespace penstock {
 namespace {
 
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 FileInfo InfoOf(const struct stat& st) {
   return {static_cast<uint64_t>(st.st_size), int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
@@ -219,8 +224,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string folder = FolderOf(path);
   std::string temporary = absl::StrCat(path, std::string(kTemporarySuffix));
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) {
@@ -238,12 +242,15 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
     return ErrnoStatus(errno, absl::StrCat("writing ", path, " (renaming its temporary file)"));
   }
   std::move(remove).Cancel();
-  const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_fd >= 0) {
-    fsync(folder_fd);  // not supported by some file systems; the rename is done anyway
-    close(folder_fd);
-  }
+  SyncFolderOf(path);
   return absl::OkStatus();
+}
+
+void SyncFolderOf(const std::string& path) {
+  const int fd = open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  fsync(fd);  // not supported by some file systems
+  close(fd);
 }
 
 }  // namespace penstock

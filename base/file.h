@@ -72,6 +72,10 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 // 0644. If `path` is a symbolic link, the file replaces the link, not its target.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content);
 
+// Calls fsync for the folder of the file `path`, so that the file's new name survives a power failure. Some file
+// systems do not support that; then does nothing.
+void SyncFolderOf(const std::string& path);
+
 // Converts errno `error` to an absl::Status with the corresponding code and the message "what: strerror(error)".
 absl::Status ErrnoStatus(int error, std::string_view what);
 

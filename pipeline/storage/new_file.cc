@@ -62,6 +62,7 @@ class LocalNewFile final : public NewFile {
     }
     const int fd = std::exchange(fd_, -1);
     if (close(fd) != 0) return ErrnoStatus(errno, absl::StrCat("closing ", path_));
+    SyncFolderOf(path_);
     return absl::OkStatus();
   }
 

@@ -53,7 +53,7 @@ class PosixStoredFile final : public StoredFile {
     return OfThisProcess(file_->ReadAt(offset, length, out));
   }
   absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
-    return file_->ReadAtPastCaches(offset, length, out);
+    return OfThisProcess(file_->ReadAtPastCaches(offset, length, out));
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
             CallDone<size_t> done) const override {

@@ -152,7 +152,8 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     const bool renewed = error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals;
     if (!absl::IsCancelled(error.status)) Count(renewed ? RequestOutcome::kRenewed : OutcomeOf(error));
     if (renewed) return Again(0);
-    if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
+    if (error.cure == ObjectError::Cure::kAgain && !stopped) ++tries_;
+    if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && tries_ < storage_->options_.tries) {
       if (options_.file_errors != nullptr && until_then >= kPassing) {
         options_.file_errors->Failed(ToString(name_), error.status, "the read is retried");
         reported_ = true;
