@@ -44,9 +44,9 @@ class CoordinatorProcess {
       close(ended_[1]);
       std::_Exit(Run(asked, told[1]));
     }
+    close(told[1]);  // so that the pipe ends if the coordinator does not start
     for (char c = 0; read(told[0], &c, 1) == 1 && c != '\n';) address_ += c;
     close(told[0]);
-    close(told[1]);
   }
   ~CoordinatorProcess() {
     close(ended_[1]);

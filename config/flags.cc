@@ -78,6 +78,9 @@ void Flags::AddBytes(std::string name, uint64_t* target, std::string value_name,
 
 void Flags::AddSwitch(std::string name, bool* target, std::string help) {
   Add(std::move(name), "", std::move(help), [target](const std::string& value) {
+    if (!value.empty() && value != "true" && value != "false") {
+      return absl::InvalidArgumentError(absl::StrCat("'", value, "' is neither true nor false"));
+    }
     *target = value != "false";
     return absl::OkStatus();
   });

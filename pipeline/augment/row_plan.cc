@@ -202,7 +202,8 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
     for (const int64_t extent : type.shape)
       bytes = std::min(kMaxColumnBytes + 1, bytes * static_cast<uint64_t>(extent));
     if (bytes > kMaxColumnBytes) {
-      errors->push_back(absl::StrCat("column '", feature.column, "' is ", type.ToString(), ": over 1 GiB in each row"));
+      errors->push_back(absl::StrCat("ops: column '", feature.column, "' is ", type.ToString(),
+                                     " at the end: over 1 GiB in each row"));
     }
   }
   if (annotations_.active() && annotations_.boxes() != nullptr) schema_.columns.push_back(*annotations_.boxes());

@@ -132,7 +132,9 @@ std::string NpySource::JobText(const std::string& name, const std::string& files
                   "\n");
   for (size_t i = 1; i < columns_.size(); ++i) {
     const NpyFile& first = *columns_[i].files[0];
-    absl::StrAppend(&text, RawFeatureText(columns_[i].key, "", first.dtype(), first.row_shape()), "\n");
+    std::vector<int64_t> its_shape = first.row_shape();
+    if (window_ > 1) its_shape.insert(its_shape.begin(), static_cast<int64_t>(window_));
+    absl::StrAppend(&text, RawFeatureText(columns_[i].key, "", first.dtype(), its_shape), "\n");
   }
   if (!labels_.empty())
     absl::StrAppend(&text, "features { key: \"image/class/label\" column: \"label\" type: INT64 }\n");

@@ -91,7 +91,8 @@ absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, records
   for (int i = 0; i < axes; ++i) {
     const uint64_t extent = in->Number<uint64_t>();
     bytes *= extent;
-    if (bytes >> 40 != 0)
+    // An array without elements has no bytes, whatever its other extents.
+    if (bytes >> 40 != 0 || extent >> 40 != 0)
       return absl::InvalidArgumentError(absl::StrCat("'", std::string(key), "' is an array of too many bytes"));
     if (i == 0) {
       value->count = extent;

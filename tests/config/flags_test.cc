@@ -49,6 +49,7 @@ TEST(Flags, MistakesNameTheFlagAndARemedy) {
   EXPECT_THAT(error({"--coordinatr", "x"}), HasSubstr("did you mean '--coordinator'"));
   EXPECT_THAT(error({"--steps"}), HasSubstr("--steps needs a value"));
   EXPECT_THAT(error({"--steps", "-3"}), HasSubstr("'-3' is not a whole number"));
+  EXPECT_THAT(error({"--json=no"}), HasSubstr("--json: 'no' is neither true nor false"));
   EXPECT_THAT(error({"--memory-budget", "lots"}), HasSubstr("--memory-budget: 'lots'"));
 }
 

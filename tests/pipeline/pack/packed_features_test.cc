@@ -35,6 +35,12 @@ TEST(PackedFeatures, BecomeTheExampleOfABuilder) {
   EXPECT_EQ(schema.records(), 1u);
 }
 
+TEST(PackedFeatures, AnArrayWithoutElementsHasExtentsOfPossibleArrays) {
+  for (const uint64_t extent : {uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}}) {
+    EXPECT_THAT(Refusal(ArrayText("pixels", 1, {0, extent}, "")), HasSubstr("is an array of too many bytes"));
+  }
+}
+
 TEST(PackedFeatures, ATruncatedFeatureIsRejected) {
   const std::string whole = BytesText("a", {"one", "two"}) + NumbersText<int64_t>("b", {1, 2}) +
                             NumbersText<float>("c", {1}) + ArrayText("d", 9, {2}, "12345678");

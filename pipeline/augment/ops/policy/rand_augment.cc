@@ -38,10 +38,7 @@ class RandAugmentOp final : public Op {
     std::vector<PolicyChoice> choices(num_ops_);
     for (PolicyChoice& choice : choices) {
       if (context->dry()) break;
-      choice.op = DrawOp(&context->random);
-      choice.magnitude =
-          PolicyMagnitude(PolicySpace::kAutoAugment, choice.op, magnitude_, bins_, image->width(), image->height());
-      if (IsSigned(choice.op) && context->random.Below(2) == 1) choice.magnitude = -choice.magnitude;
+      choice = DrawRandAugment(magnitude_, bins_, image->width(), image->height(), &context->random);
     }
     return ApplyPolicyOps(choices, style_, context, image);
   }
