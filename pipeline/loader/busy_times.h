@@ -1,4 +1,4 @@
-// Times in which the loader's makers had rows to make, and their CPU time.
+// Times in which the loader's makers had rows to make or waited for storage, and their CPU time.
 #ifndef PENSTOCK_PIPELINE_LOADER_BUSY_TIMES_H_
 #define PENSTOCK_PIPELINE_LOADER_BUSY_TIMES_H_
 
@@ -20,7 +20,8 @@ class BusyTimes {
   // Record that the maker runs on the calling thread from now on, or rests. It stays on that thread until it rests.
   void Runs(int maker);
   void Rests(int maker);
-  // Record that the maker has a row from now on, or has none. No effect if that is not a change.
+  // Record that the maker has a row from now on, or has none. A maker that waits for records in flight counts as one
+  // with a row. No effect if that is not a change.
   void HasRow(int maker);
   void HasNone(int maker);
 

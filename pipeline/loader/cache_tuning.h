@@ -33,7 +33,7 @@ class CacheTuning {
   tuning::CacheChooser chooser_;
   Nanos next_ = 0;
   double rows_peak_ = 0;             // peak of the bytes of rows; decays with each look
-  std::map<uint64_t, double> rows_;  // by job ID, at the last look
+  std::map<uint64_t, double> rows_;  // rows of each job at the last look, by job ID
 };
 
 }  // namespace penstock::loader

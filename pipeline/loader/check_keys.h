@@ -10,9 +10,9 @@ namespace penstock::loader {
 
 // Reads the first records (at most 32, and 64 MiB) of each of at most 8 shards, spread evenly over the snapshot, until
 // it has found every key that the job needs. One record is usually enough. The choice of records depends only on job
-// and snapshot, so that every machine that can read them returns the same result. Skips damaged records, and returns OK
-// if there is no other record.
-//   InvalidArgument  keys that none of those records has, one per line (KeyCheck::Mistakes)
+// and snapshot, so that every machine that can read them returns the same result. Skips damaged records. Returns OK if
+// no other record is left.
+//   InvalidArgument  keys that none of those records has, one per line (KeyCheck::Mistakes); errors of WithFormatOf()
 //   others           from DatasetReader::ReadWholeRecord: the records cannot be read
 absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader);
 

@@ -28,11 +28,10 @@
 
 namespace penstock::loader {
 
-// The memory into which one thread reads records. The thread keeps it from record to record. It is neither zeroed nor
-// moved.
+// The memory into which one thread reads records. The thread keeps it from record to record.
 class RecordBuffer {
  public:
-  // Returns at least `bytes` bytes with unspecified content.
+  // Returns at least `bytes` bytes with unspecified content. Invalidates the bytes of earlier calls.
   char* Get(size_t bytes) {
     if (bytes > capacity_) {
       block_.reset();
@@ -72,8 +71,8 @@ class ReadyWaiter {
   virtual void OnReady(std::shared_ptr<const void> hold) = 0;
 };
 
-// Thread-safe. Opens shards at first use. Keeps a bounded number of shards open and of indexes in memory, and closes
-// the least recently used.
+// Thread-safe. Opens shards at first use. Keeps a bounded number of shards open and a bounded size of indexes in
+// memory, and evicts those that were not used recently.
 //
 // A file whose time changed is indexed again. If its content is the same, reads continue. Otherwise they return
 // FailedPrecondition until the content is the snapshot's again.
@@ -81,12 +80,13 @@ class DatasetReader {
  public:
   struct Options {
     // 0: 4096, but at most an eighth of the process's limit on open files, and at least 256. 4096 is four times the
-    // shards that a window of the default order reads. With fewer than a window reads, most rows of a larger data set
-    // open one file and close another.
+    // shards that a window of the default order reads. If fewer shards may be open than a window reads, most rows of a
+    // larger data set open one file and close another.
     size_t max_open_shards = 0;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // rejects a shard with a longer record
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory (ShardIndex)
-    // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
+    // Loads indexes, opens files, and fetches records by reads that block. Must outlive the reader and its loads. Null:
+    // SlowWorkThreads().
     Executor* executor = nullptr;
     // The features that records have (RequestedFeaturesOf). Null: records are whole.
     std::shared_ptr<const sources::RequestedFeatures> features = nullptr;
@@ -104,8 +104,8 @@ class DatasetReader {
   // Returns the features that records have, or null if records are whole.
   virtual const sources::RequestedFeatures* features() const { return nullptr; }
 
-  // Returns whether the calls below do not block on the shard of the record, for example on its index. Also true if the
-  // shard is known to be unavailable; the calls then return the reason.
+  // Returns whether the shard of the record is ready: the calls below do not block to load its index or to open it.
+  // Also true if the shard is known to be unavailable; the calls then return the reason.
   virtual bool IsReady(uint64_t record) { return true; }
   // Notifies `waiter` when the record is ready, perhaps inside the call, unless the waiter is destroyed before. Never
   // blocks.
@@ -120,7 +120,8 @@ class DatasetReader {
   //   Unavailable         an I/O error of this machine
   //   Aborted             the file changed during each try
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // Does the same for the whole record, even if features() is set. DamageOf() does not learn of a DataLoss.
+  // Does the same for the whole record, even if features() is set. In that case, it reads damaged bytes only once more,
+  // and DamageOf() does not return the DataLoss.
   virtual absl::Status ReadWholeRecord(uint64_t record, std::string* out) { return ReadRecord(record, out); }
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
   //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again
@@ -129,10 +130,11 @@ class DatasetReader {
   // Returns whether ReadRecord normally takes no longer than a read from the page cache. Otherwise a row's thread
   // starts FetchRecord and makes other rows meanwhile. May change while rows are made.
   virtual bool HasLowLatency() const { return true; }
-  // Reads the record fetched->record into `fetched`. Calls `done` once, perhaps inside the call or on a thread of the
-  // storage; fetched->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
-  // if the shard is not open. If fetched->damage is set, it reads the record up to twice more, past all caches. If
-  // DamageOf() knows the damage already, it only checks whether the file has changed. fetched->bytes is then
+  // Reads the record fetched->record into `fetched`. Calls `done` once: inside the call, on a thread of the storage, or
+  // on Options::executor. fetched->bytes then has the result of ReadRecord, or Cancelled if `options` stopped the read.
+  // Never blocks. Returns false, and does not call `done`, if the shard is not open. If fetched->damage is set, it
+  // reads the record up to twice more, past all caches. If DamageOf() has the damage already, it only checks whether
+  // the file has changed. fetched->bytes is then
   //   a record     one read was right
   //   DataLoss     the copy is damaged: all reads returned the same wrong bytes. DamageOf() returns this from then on
   //   Unavailable  the wrong reads differ, or a read failed: retry
@@ -159,7 +161,8 @@ class DatasetReader {
                                                          char* frame) {
     return absl::UnimplementedError("no ranges");
   }
-  // Announces that the record will be read soon, so that storage may fetch it and the index of its shard. Never blocks.
+  // Announces that the record will be read soon. If its shard is open, storage may fetch the record. Otherwise, starts
+  // to load the shard. Never blocks.
   virtual void WillRead(uint64_t record) = 0;
   // Returns "path, record 12 at offset 3456", for messages; without the offset if OffsetOf() does not know it.
   virtual std::string Describe(uint64_t record) = 0;

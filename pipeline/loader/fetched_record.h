@@ -1,4 +1,4 @@
-// A record that is read from remote storage while no thread waits for it: for a parked row, or ahead of an import.
+// A record that is read while no thread waits for it: for a parked row, or ahead of an import.
 #ifndef PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 #define PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 

@@ -76,7 +76,7 @@ class JobActivity {
     sums_.bytes_read += bytes_read;
     epochs_.AddRow(epoch, position, 1.0 / readers);
   }
-  // Add and remove a reader that will read up to this epoch (LoaderSessionOptions::end_epoch).
+  // Add and remove a reader. `end_epoch`: see LoaderSessionOptions.
   void OpensReader(uint64_t end_epoch) { repeated_reads_.Opens(end_epoch, epochs_); }
   void ClosesReader(uint64_t end_epoch) { repeated_reads_.Closes(end_epoch); }
   // Adds a row whose stages were measured. `own` is as in StageTimes; it includes `reading` under StageTimes::kOther.
@@ -101,7 +101,7 @@ class JobActivity {
   JobTimes sums_;  // counts and names
   Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, capped_ = 0, background_read_ = 0;
   std::vector<Nanos> stages_;
-  tuning::CacheJob for_caches_;  // constant values
+  tuning::CacheJob for_caches_;  // the values that never change
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;

@@ -16,7 +16,8 @@ struct JobCaps {
 };
 
 // Two token buckets. A row costs what it used, which is known after it was made, so a bucket may be in debt: then no
-// row starts until time has paid the debt. Not thread-safe; guarded by its owner's lock.
+// row starts until time has paid the debt. That takes about 30 s at most. Not thread-safe; guarded by its owner's
+// lock.
 class JobThrottle {
  public:
   static constexpr Nanos kNever = INT64_MAX;
@@ -45,7 +46,8 @@ class JobThrottle {
   struct Bucket {
     double level = 0;   // at most `most`; negative: debt
     Nanos filled = -1;  // time of the last refill; -1: none
-    // Refills at `rate` per second. Returns the time at which the level is above 0.
+    // Refills at `rate` per second, up to `most`. Returns `now` if the level is above 0, otherwise the time at which it
+    // reaches 1.
     Nanos Refill(Nanos now, double rate, double most);
   };
 

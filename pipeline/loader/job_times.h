@@ -11,9 +11,9 @@ namespace penstock::loader {
 // Sums since the loader opened the job's first session. Seconds are sums over threads and include work in progress.
 struct JobTimes {
   std::string job;
-  uint64_t rows = 0;  // made
+  uint64_t rows = 0;  // made or failed
   uint64_t bytes_read = 0;
-  double making_seconds = 0;   // on its rows, from the record to the slot
+  double making_seconds = 0;   // on its rows, including tries that ended with a wait
   double reading_seconds = 0;  // part of making_seconds in reads from storage and the disk cache
   // Time of threads without a row to make, by the state of this job:
   double storage_seconds = 0;      // rows were parked and waited for their shard or their record
@@ -22,7 +22,7 @@ struct JobTimes {
   double capped_seconds = 0;       // caps or a pause held its rows
   // Time in which caps or a pause held rows, whatever the threads did. No sum over threads.
   double held_seconds = 0;
-  // Records that were fetched while their rows were parked.
+  // Records that were fetched, alone or in a range, while their rows were parked.
   uint64_t background_reads = 0;
   double background_read_seconds = 0;
   // For rows whose stages were measured: their number, and the time of each stage (Pipeline::stages).

@@ -1,4 +1,5 @@
-// A job for the loader: its data set, its pipeline and its plan. Immutable, shared by all sessions.
+// A job for the loader: its data set, its pipeline and its plan. Shared by all sessions. Immutable, except decided()
+// and paused().
 #ifndef PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 #define PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_
 
@@ -61,7 +62,7 @@ class LoadJob {
   // Returns the size of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
   // Keys of cache entries that jobs may share. `record_space`: records of the snapshot, with the features that the job
-  // reads. `decoded_space`: results of the pipeline's deterministic prefix.
+  // reads. `decoded_space`: results of the pipeline's deterministic prefix, and rows of a deterministic pipeline.
   uint64_t record_space() const { return record_space_; }
   uint64_t decoded_space() const { return decoded_space_; }
   // Key of rows that several sessions read at the same positions. It also depends on the order.

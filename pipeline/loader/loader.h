@@ -48,7 +48,9 @@ struct RowResult {
   // Lease on the bytes of the budget that the row holds. The first member, so that they are released last.
   std::unique_ptr<BudgetLease> bytes;
   RowRequest request;
-  absl::Status status;  // not OK: names file, record and offset; the job's policy was already applied
+  // Not OK: names the file, and the record and its offset if the error is the record's. The job's policy was already
+  // applied.
+  absl::Status status;
   bool masked = false;  // policy MASK, or SUBSTITUTE without a substitute: no content, all zero
   bool lenient = false;
   bool substituted = false;
@@ -62,12 +64,14 @@ struct RowResult {
   uint64_t source_record = 0;  // record with the content of the row
   // All FIXED columns in schema order, without gaps, and the RAGGED columns in their encoding, by column. `fixed` is
   // null if the session books its own slots, and for failed and masked rows; in a booked slot, a masked row is zeros.
-  // In a masked row, a RAGGED column has no elements, or one empty string if it is a `scalar` column.
+  // In a masked row, a RAGGED column has no elements, or one empty string if it is a `scalar` column. `ragged` is empty
+  // for failed rows and for rows that were borrowed from a cache.
   OwnedBlock fixed;
   std::vector<std::string> ragged;
 };
 
-// Receives the rows of a session. The loader calls it on its makers' threads, never with one of its locks held.
+// Receives the rows of a session. The loader calls it on its makers' threads, several at once, and never with one of
+// its locks held.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -76,8 +80,8 @@ class RowSink {
   virtual void OnRow(RowResult row) = 0;
 
   // Returns the memory for this row, for sessions with LoaderSessionOptions::books_slots. Called at most once for a
-  // row, before its content is computed. A row that fails before then is not booked. The slot's pointers stay valid
-  // until OnRow.
+  // row, before its content is computed. A row that fails before then is not booked. The slot's pointers must stay
+  // valid until OnRow, or until the session is closed.
   virtual batch::RowSlot Book(const RowRequest& request) { return {}; }
 
   // Drops prepared rows, furthest step first, until it has freed `bytes` or no such row is left, because an urgent row
@@ -87,18 +91,21 @@ class RowSink {
 };
 
 struct LoaderSessionOptions {
-  uint32_t largest_step_rows = 0;  // in this session's slice; their bytes are reserved while it is open
+  // Most rows of a step in this session's slice. The loader reserves their bytes, and those to make a row, while the
+  // session is open.
+  uint32_t largest_step_rows = 0;
   uint32_t weight = 1;
   JobCaps caps = {};                        // caps of the job, equal for all of its sessions
-  uint64_t end_epoch = plan::kEndNotKnown;  // the first epoch that the session will not read, or kWithoutEnd
+  uint64_t end_epoch = plan::kEndNotKnown;  // the reader's end epoch (plan/steps.h)
   ExpectedRows expected = {};               // the rows that the session will request, as far as they are known
-  // The loader writes rows into slots that the sink books. Their bytes are not part of the budget.
+  // The loader writes rows into slots that the sink books. The budget counts the FIXED columns of a row only while the
+  // row is made.
   bool books_slots = false;
   // The slice of each step that the session reads. Sessions of one job whose slices overlap read the same rows.
   uint64_t rank = 0;
   uint64_t world_size = 1;
-  // The budget also counts waiting rows, and the memory of rows beyond their content. For sessions whose requests come
-  // from outside, which may request millions of tiny rows.
+  // The budget also counts waiting rows, except the first 64, and the memory of rows beyond their content. For sessions
+  // whose requests come from outside, which may request millions of tiny rows.
   bool counts_all = false;
   // Memory for RowResult::fixed while it has room. Null: the heap. The budget counts the bytes in both cases.
   std::shared_ptr<BlockMemory> row_memory = nullptr;
@@ -123,7 +130,7 @@ struct LoaderOptions {
   bool choose_record_cache = false, choose_decoded_cache = false, choose_row_cache = false;
   std::shared_ptr<SharedRowFiles> shared_row_files;  // storage for finished rows; null: the heap
   // Records on this machine's disk, which the loader reads after a miss of the record cache. Null: none. The caller
-  // counts its memory.
+  // counts DiskCacheOptions::index_bytes and queue_bytes. The budget counts the growth of the index.
   std::shared_ptr<cache::DiskCache> disk_cache;
   // Records of each session that the loader announces to storage before it reads them, so that storage can fetch them.
   int read_ahead_rows = 32;
@@ -134,7 +141,7 @@ struct LoaderOptions {
   uint64_t range_bytes = uint64_t{8} << 20;  // largest size of a range; tests use less
   uint64_t max_row_bytes = kMaxRowBytes;     // tests use less
   Clock* clock = Clock::Real();
-  std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
+  std::shared_ptr<TraceRecorder> trace;  // records rows while it is on; null: none
   // Runs the makers, one task for each of `threads`. Outlives the loader and all rows, and runs tasks until the loader
   // is destroyed. Its tasks may block on storage with low latency. Null: the loader has that many threads of its own.
   Executor* executor = nullptr;
@@ -148,21 +155,23 @@ struct LoaderSetting {
   int reads_under_way = 1;  // as in LoaderOptions
 };
 
+// Thread-safe, except the destructor.
 class Loader {
  public:
-  // A client's stream of rows. Thread-safe.
+  // A client's stream of rows. Thread-safe, except Close() and the destructor.
   class Session {
    public:
-    // Unless Close() was called, closes the session and blocks until OnRow has received the rows in progress.
+    // Unless Close() was called, closes the session and blocks until the loader no longer uses the sink. Do not call it
+    // from the sink.
     virtual ~Session() = default;
     // Cancels rows that are not started and returns at once. Calls `quiet` once, inside this call or later on one of
-    // the loader's threads. By then, the rows in progress were delivered to OnRow, the loader no longer uses the sink,
-    // and it has just released the session's reserve. Make no other call on the session after this one. The sink's own
-    // calls that are in progress may still request rows; the loader drops them.
+    // the loader's threads. By then, each row in progress was delivered to OnRow, or dropped because it had to wait.
+    // The loader no longer uses the sink, and it has just released the session's reserve. Make no other call on the
+    // session after this one. The sink's own calls that are in progress may still request rows; the loader drops them.
     virtual void Close(Task quiet) = 0;
     // Adds the first N of `rows` and returns N. Never blocks. N is the number of rows, except with counts_all: then N
-    // is limited by memory, but not 0 while few rows wait. Request the others again after some of the accepted rows
-    // were delivered.
+    // is limited by memory, but not 0 while fewer than 64 rows wait. Request the others again after some of the
+    // accepted rows were delivered.
     virtual size_t Request(const std::vector<RowRequest>& rows) = 0;
     // Replaces LoaderSessionOptions::expected.
     virtual void Expect(ExpectedRows rows) = 0;
@@ -178,31 +187,31 @@ class Loader {
     virtual size_t pending() const = 0;
   };
 
-  // Returns InvalidArgument, with the numbers, if the caches leave no room in the budget. Returns the system's error if
-  // no thread can start.
+  // Returns InvalidArgument, with the numbers, if the caches leave no room in the budget. Returns ResourceExhausted if
+  // no thread can start. The loader also works with fewer threads than options.threads.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(const LoaderOptions& options);
-  virtual ~Loader() = default;  // all sessions must be closed
+  // All sessions must be closed. Blocks until no maker runs.
+  virtual ~Loader() = default;
 
   // Returns ResourceExhausted, with the numbers, if the largest step does not fit beside the reserves of the other
-  // sessions. `sink` must outlive the session.
+  // sessions, or into the job's caps. `sink` must live until the session is closed.
   virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
                                                                const LoaderSessionOptions& options, RowSink* sink) = 0;
   // Takes effect at once: surplus threads finish their current row and then idle. Reads in flight continue.
-  // Thread-safe.
   virtual void Set(const LoaderSetting& setting) {}
-  // Follows changes of LoadJob::paused(). Rows in progress continue. Thread-safe.
+  // Follows changes of LoadJob::paused(). Rows in progress continue.
   virtual void PausesChanged() {}
   // Removes what the caches have of ended jobs with this LoadJob::record_space(), on disk too. The bytes in memory
   // include those that were freed within the last minute, because the jobs had ended. Returns Unavailable while a job
-  // uses the space. Other errors are those of the disk. Blocks. Thread-safe.
+  // uses the space. Other errors are those of the disk. Blocks.
   virtual absl::StatusOr<PurgedCaches> PurgeCaches(uint64_t record_space) { return PurgedCaches(); }
   // Changes the sizes of the caches at once. Smaller caches evict entries. Larger ones get the memory that rows do not
-  // need. Returns the resulting sizes. Thread-safe.
+  // need. Returns the resulting sizes.
   virtual tuning::CacheSizes SetCaches(const tuning::CacheSizes& sizes) { return {}; }
   // Returns the data for choosing cache sizes. Call it from one place only: each call restarts its measurements.
   virtual CacheUse TakeCacheUse() { return {{{}, true, true, true}, {}, 0, 0, 0, {}}; }
   virtual LoaderStats Stats() const = 0;
-  // Returns the times of each job that has a session, or had one recently, by name.
+  // Returns the times of each existing LoadJob that has or had a session, in no order.
   virtual std::vector<JobTimes> Jobs() const { return {}; }
 };
 

@@ -1,7 +1,7 @@
 // The loader's shared state: sessions, waiting rows, budget and counters behind one lock, and the work of its makers.
 // Internal to the loader; other code uses loader.h. Sessions, requests and counters are in loader_core.cc, the work of
-// makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, and memory in
-// loader_memory.cc.
+// makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, memory in
+// loader_memory.cc, and caps in loader_caps.cc.
 //
 // A maker is a task of the executor that makes one row at a time, in steps: it chooses a row, makes it, delivers it,
 // and chooses again. Without a row it ends. WakeOne() posts it again.
@@ -216,9 +216,10 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Ends the maker's run. The caller must not use the maker without the lock afterwards.
   void EndRun(int maker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Turn NextTurn(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the maker the row that was picked. Returns false if the row now waits for another session.
+  // Assigns the picked row to the maker. Returns false if the row now waits for another session.
   bool TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets what the maker does for a row that waits for memory. Returns false if it can do nothing.
+  // Make the maker free memory for a row that waits for it: by revocations, or by releasing cached blocks of ranges.
+  // Return false if there is nothing to free.
   bool StartsRevoking(const RowScheduler::Blocked& blocked, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool StartsReleasing(const RowScheduler::Blocked& blocked, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the bytes that a row reserves at its start. A row that needs more than its session can ever have starts
@@ -238,8 +239,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates the measurements of the caches' benefit after a row was made.
   void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Parks the row and returns true if another session's maker has it. When that maker has ended, the row is in the
-  // cache, or this session makes it. Otherwise returns false; other sessions then wait for this row until EndMaking().
+  // Parks the row and returns true if another maker has it. When that maker has ended, the row is in the cache, or this
+  // session makes it. Otherwise returns false; other sessions then wait for this row until EndMaking().
   bool WaitsForOther(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndMaking(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds `change` to the counts of the session and of each session that reads the same rows.
@@ -285,7 +286,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Grows the reservation of the row in progress to `bytes`. Returns kPutBack if memory is short at present, and
   // ResourceExhausted if the session can never have that much.
   absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Frees memory for a blocked urgent row: drops ranges and calls RowSink::Revoke.
+  // Frees memory for a blocked urgent row: drops ranges, calls RowSink::Revoke, and cancels ranges in flight.
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls RowSink::Revoke of the session, if it is open. Returns the bytes freed.
   uint64_t Revoke(uint64_t id, uint64_t bytes, bool for_others) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -333,7 +334,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
   RowCosts::Saved saved_ ABSL_GUARDED_BY(mutex_);  // time that caches saved, since the start
   LoaderActivity activity_;
-  // At the last look for a row, rows waited and none had memory.
+  // At the last look for a row, rows waited and none could start. Unless caps hold them, they lack memory.
   bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

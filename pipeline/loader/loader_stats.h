@@ -14,9 +14,11 @@ struct LoaderStats {
   // place in the plan was found, one for each row.
   uint64_t tries = 0, planned_rows = 0;
   uint64_t failed_rows = 0;  // failed, masked or substituted
-  uint64_t bytes_read = 0;   // from storage
-  double read_seconds = 0;   // sums over threads
-  // Records that the loader requested from storage, and the time until storage answered, on all threads.
+  // Counts of the last try of each row, without tries that ended with a wait: bytes of records from storage, and the
+  // time that threads spent to read.
+  uint64_t bytes_read = 0;
+  double read_seconds = 0;
+  // Also of last tries: records that storage returned, and the time until storage answered, on all threads.
   uint64_t storage_reads = 0;
   double storage_seconds = 0;
   // Requests to remote storage, for records and for ranges of records. remote_bytes: bytes that it returned, with
@@ -24,18 +26,21 @@ struct LoaderStats {
   uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
   uint64_t ranges = 0, range_bytes = 0;  // part of remote_requests and remote_bytes: ranges of several records
   uint64_t remote_hedges = 0;            // second requests of this process to object storage, after a late first one
-  double compute_seconds = 0;
-  double cpu_seconds = 0;  // CPU time that the loader's threads used
-  // Time in which the loader had rows to make and nothing blocked them. busy_seconds counts each moment by the share of
-  // threads that had a row: rows / busy_seconds is the throughput of this loader in rows per second. A process that is
-  // stopped or has no CPU is slow. A process whose rows no session requests is not.
+  double compute_seconds = 0;            // of last tries: time of threads without reading
+  double cpu_seconds = 0;                // CPU time that the loader's threads used
+  // Time in which threads had rows to make or waited for records in flight. Waits for memory, for caps and for requests
+  // do not count. busy_seconds counts each moment by the share of such threads: rows / busy_seconds is the throughput
+  // of this loader in rows per second. A process that is stopped or has no CPU is slow. A process whose rows no session
+  // requests is not.
   double busy_seconds = 0;
-  double owing_seconds = 0;   // at least one thread had a row
-  uint64_t memory_bytes = 0;  // part of the budget in use: rows, lists, caches and scratch memory of threads
-  uint64_t rows_bytes = 0, scratch_bytes = 0;  // parts of memory_bytes; the rest are caches in memory
+  double owing_seconds = 0;   // there was at least one such thread
+  uint64_t memory_bytes = 0;  // part of the budget in use
+  // Parts of memory_bytes; the rest are caches in memory. rows_bytes: rows, lists of requests, ranges, and the growth
+  // of the disk cache's index. scratch_bytes: scratch memory of threads.
+  uint64_t rows_bytes = 0, scratch_bytes = 0;
   uint64_t memory_peak_bytes = 0;
-  // Now: threads that make rows and are not idle; rows that wait for a thread, for storage or another row, and that
-  // threads make; reads of records from storage with high latency, without ranges.
+  // At present: threads that are not idle; rows that wait for a thread, for memory or for a cap; rows that wait for
+  // storage or another session; rows that threads make; reads of single records, without ranges.
   uint64_t running_threads = 0;
   uint64_t waiting_rows = 0, parked_rows = 0, making_rows = 0;
   uint64_t reads_in_flight = 0;

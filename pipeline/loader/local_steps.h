@@ -63,7 +63,7 @@ class LocalSteps {
   // Blocks until the next step is complete, and returns
   //   a step    complete
   //   nullopt   all epochs were returned
-  //   an error  that of the first row of this step that failed; each further call returns it again
+  //   an error  that of the failed row with the lowest number in the slice; each further call returns it again
   absl::StatusOr<std::optional<Step>> Next();
 
  private:

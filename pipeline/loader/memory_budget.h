@@ -42,10 +42,9 @@ class MemoryBudget {
   // `total` bytes for rows and for making them.
   explicit MemoryBudget(uint64_t total) : total_(total) {}
 
-  // Opens an account with a new number. Returns ResourceExhausted, with the numbers, if the reserves do not fit
-  // together. Other accounts may still use memory beyond their reserves, which delays reservations until they release
-  // it.
-  // It also returns ResourceExhausted if the reserves of `group`, unless that is null, exceed its limit.
+  // Opens an account with a new number. `group` may be null. Returns ResourceExhausted, with the numbers, if all
+  // reserves together exceed the memory, or those of the group exceed its limit. Other accounts may still use memory
+  // beyond their reserves, which delays reservations until they release that memory.
   absl::Status Open(Account account, uint64_t reserve, Group* group = nullptr);
   // Releases the reserve. Memory that the account still uses counts as shared until it is released.
   void Close(Account account);
@@ -80,21 +79,21 @@ class MemoryBudget {
   void Unpin(uint64_t bytes);
 
   // Returns the most that the account could ever reserve: all memory that is neither pinned nor reserved for other
-  // accounts.
+  // accounts. In a group, it is at most the group's limit without the reserves of the group's other accounts.
   uint64_t LargestTake(Account account) const;
   // Returns the shared memory that the account uses.
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
   // Returns the open accounts that should release bytes that `except` lacks: the others that use shared memory, in
   // descending order, then `except` itself if it uses any memory. If the bytes do not fit into the reserve of `except`,
   // the others are only those that use more shared memory than `except` would with the bytes. With `capped`, the others
-  // are all those of its group that use memory.
+  // are all those of its group, in descending order of their memory.
   std::vector<Account> Lenders(Account except, uint64_t bytes, bool capped = false) const;
 
   // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the larger of the reserved bytes and
   // the bytes in use.
   void SetTotal(uint64_t total);
   uint64_t LeastTotal() const { return used_ > reserved_ ? used_ : reserved_; }
-  // Returns the bytes by which the memory is too small for Open() with this reserve; 0 if Open() would succeed.
+  // Returns the bytes by which the memory is too small for Open() with this reserve. Ignores the limits of groups.
   uint64_t LacksFor(uint64_t reserve) const {
     return reserve > total_ - reserved_ ? reserve - (total_ - reserved_) : 0;
   }

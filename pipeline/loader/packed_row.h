@@ -1,5 +1,5 @@
 // A finished row as one string, for the cache of rows: the FIXED columns one after another in schema order, then for
-// each RAGGED column a u32 with its length and its bytes. Valid within one process.
+// each RAGGED column a u32 with its length, in this machine's byte order, and its bytes.
 #ifndef PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 
@@ -13,7 +13,8 @@ namespace penstock::loader {
 
 size_t PackedRowBytes(const batch::RowSchema& schema, const batch::RowSlot& slot);
 std::string PackRow(const batch::RowSchema& schema, const batch::RowSlot& slot);
-// Writes the result of PackRow for a row of the same schema to `slot`, whose pointers are set.
+// Writes the result of PackRow for a row of the same schema to `slot`, whose vectors have one element per column and
+// whose pointers are set.
 void UnpackRow(const batch::RowSchema& schema, std::string_view packed, batch::RowSlot* slot);
 
 }  // namespace penstock::loader

@@ -67,7 +67,7 @@ class PreparedSteps final : public RowSink {
   //   DeadlineExceeded   not complete in time; names the number of missing rows. Call again
   //   ResourceExhausted  there is no memory for the step, and no step is in progress. Call again when there is some
   //   Cancelled          Cancel was called
-  //   another error      that of the first row of this step that failed; each further call returns it again
+  //   another error      that of the failed row with the lowest number in the slice; each further call returns it again
   absl::StatusOr<std::optional<PreparedStep>> Next(Nanos timeout);
 
   // Cancels a Next in progress and all later ones.

@@ -6,8 +6,8 @@
 // The job's policy decides about a bad record:
 //   FAIL        the row fails with a status that names file, record and offset
 //   SUBSTITUTE  the row gets the content of another record of the same shard, chosen by a permutation with the key
-//               (seed, record). After up to kMaxSubstitutes bad substitutes, it is masked. It keeps its id and its
-//               random draws
+//               (seed, record). After up to kMaxSubstitutes bad substitutes, the row is masked. The row keeps its id
+//               and its random draws
 //   MASK        the row is masked
 // A row with more than kMaxRowBytes is a fault of its record.
 //
@@ -58,7 +58,7 @@ struct MakerContext {
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
   std::optional<plan::EpochPlan> plan;
-  uint64_t planned_rows = 0;  // rows whose place in a plan this maker has found
+  uint64_t planned_rows = 0;  // rows whose place in a plan was found, until the loader takes the count
   StageSampler sampler;
   std::vector<Nanos> stages;  // StageTimes::own of the last row that was measured
   // Start of the call of storage in progress; -1: none.
@@ -133,7 +133,8 @@ class RowMaker {
   // Returns the record of a row, or nullopt if the epoch has no such position.
   std::optional<uint64_t> RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
                                    MakerContext* context) const;
-  // Announces a read of the record to the disk cache, which has it. Never blocks.
+  // Announces a read of the record to the disk cache. Requires a disk cache. Has no effect if the record is not there,
+  // or its shard is not ready. Never blocks.
   void HintDiskCache(const LoadJob& job, uint64_t record) const;
 
   struct ToFetch {
@@ -153,7 +154,7 @@ class RowMaker {
   };
   // Makes the row, or takes it from the cache of rows. Resumes where the last try stopped (RowTask::Progress).
   // `sharers`: other sessions that read the row. Records in `decided` are bad; they are neither read nor looked up in
-  // caches. Blocks only on storage with low latency.
+  // caches. Blocks only on storage with low latency and on the disk cache.
   End Make(const LoadJob& job, const DecidedRecords& decided, int sharers, Memory* memory, MakerContext* context,
            RowTask* task, MadeRow* made) const;
 
@@ -167,7 +168,8 @@ class RowMaker {
   const MakerOptions options_;
 };
 
-// Returns an upper bound of the bytes of a row's RAGGED columns if its record has `record_bytes`.
+// Returns an estimate of the bytes of a row's RAGGED columns if its record has `record_bytes`. It is an upper bound for
+// Examples in which each feature has one column. JSON and float16 numbers of a sample may need more.
 uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes);
 
 // Writes a row without content to `slot`: zeros, no elements, one empty string in `scalar` columns.

@@ -7,8 +7,9 @@
 //      Cheng, SIGCOMM 1996). An idle session does not accumulate credit.
 //
 // A row without memory waits, and so do the rows after it in its session. While an urgent row waits for memory, the
-// caller grants shared memory to other sessions only if they use less of it than the blocked session, and only if
-// it is not reserved for that session, so that they cannot starve it.
+// caller grants shared memory to another session only if that session then uses less of it than the blocked one, and
+// only if the blocked row does not fit into its own reserve. So other sessions cannot starve it. A row that waits only
+// for the memory of its job's cap (Need::capped) holds back no other session.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 
@@ -34,8 +35,8 @@ class RowScheduler {
   using SessionId = uint64_t;
 
   using Need = MemoryBudget::Need;
-  // The blocked row: rows whose memory is reserved come first, then the row whose session has the smallest virtual
-  // time.
+  // The blocked urgent row that gets memory first. Capped rows come last. Among the others, rows whose memory is
+  // reserved come first, then the row whose session has the smallest virtual time.
   using Blocked = MemoryBudget::Blocked;
   struct Choice {
     std::unique_ptr<RowTask> picked;  // null: no row can start
@@ -63,14 +64,16 @@ class RowScheduler {
 
   // Removes and returns the next row. Charges an estimate of its cost until Done().
   Choice Pick(NeedOf need_of);
-  // Removes and returns the session's first row whose record was not checked before its turn, urgent rows first. Remote
-  // records are then fetched while earlier rows are made. Charges the row as Pick() does. Returns null if no such row
-  // waits, or the session's rows are held. From the first call for a session on, the scheduler tracks these rows.
+  // Removes and returns the session's first row without RowTask::looked_for, urgent rows first. The caller fetches its
+  // record while earlier rows are made. Charges the row as Pick() does. Returns null if no such row waits, if the
+  // session's rows are held, or if the session was removed. From the first call for a session on, the scheduler tracks
+  // these rows.
   std::unique_ptr<RowTask> PickToLookFor(SessionId id);
-  // Returns a picked row, which is kQueued or kAwaitsMemory, to its place. Drops it if its session was removed.
+  // Returns a picked row, which is kQueued or kAwaitsMemory, to its place, and refunds its charge. Drops it if its
+  // session was removed.
   void PutBack(std::unique_ptr<RowTask> row);
   // Refunds the charge of a picked row that cannot be made yet. It costs its session nothing meanwhile and blocks no
-  // other row. Call PutBackParked() when it can be made.
+  // other row. Call PutBackParked() when it can be made; that drops the row if its session was removed.
   void Park(SessionId id);
   void PutBackParked(std::unique_ptr<RowTask> row);
   // Replaces the estimated cost of a picked row by `nanos`. Has no effect for removed sessions.
@@ -98,8 +101,7 @@ class RowScheduler {
     bool has_head = false;
     bool held = false;
     Queue urgent, normal;
-    // Rows of both queues whose records were not checked, urgent ones (false) first; unset until PickToLookFor is
-    // called.
+    // Rows of both queues without RowTask::looked_for, urgent ones (false) first; unset until PickToLookFor is called.
     std::optional<std::set<std::pair<bool, Key>>> to_look_for;
     // The last announced row; rows up to it count as announced. Below, the number of them that wait.
     std::optional<Key> announced;

@@ -3,7 +3,7 @@
 //   request ──▶ kQueued ─────── picked ──────▶ kMaking ── made ──▶ kDone
 //                 ▲  │                           │
 //                 │  ├─ another session makes it │
-//                 │  ▼                           ├──▶ kAwaitsMemory    (in the queue, with the bytes that it needs)
+//                 │  ▼                           ├──▶ kAwaitsMemory    (in the queue, until there is memory for it)
 //                 │ kAwaitsSession               ├──▶ kAwaitsShard     the shard's index is loaded, or its file opened
 //                 │  │                           ├──▶ kAwaitsReadSlot  as many records as allowed are being read
 //                 │  │                           └──▶ kReading         its record is being read
@@ -11,7 +11,7 @@
 //
 // A record may also be read before the row's turn: kQueued or kAwaitsMemory, then kReading. A shard may be closed
 // before the read begins: kReading, then kAwaitsShard. A session that closes destroys its rows in any state but
-// kMaking.
+// kMaking and kDone.
 //
 // A task resumes where it stopped. Its place in the plan is computed once. A retry does not repeat a lookup that
 // missed, unless the entry was added since. A row that waits for memory does not keep an entry that it found, because
@@ -99,8 +99,9 @@ class RowTask {
   // While the row waits for its shard: its ReadyWaiter. Afterwards: the `hold` of OnReady, which keeps the index of
   // that shard in memory.
   std::shared_ptr<const void> hold;
-  std::optional<batch::RowSlot> slot;      // memory of the row's columns, once it is reserved
-  std::shared_ptr<FetchedRecord> fetched;  // for storage with high latency. The storage shares it during a read
+  std::optional<batch::RowSlot> slot;  // memory of the row's columns, once it is reserved
+  // For storage with high latency, and to read a damaged record again. The storage shares it during a read.
+  std::shared_ptr<FetchedRecord> fetched;
   Progress progress;
 
  private:

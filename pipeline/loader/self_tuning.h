@@ -22,10 +22,10 @@ namespace penstock::loader {
 
 struct SelfTuningOptions {
   tuning::TuningLimits limits;  // most_threads: the loader's threads
-  // Called after each change of the loader's settings, including trials. Must be fast.
+  // Called after each change of the loader's threads or reads, including trials. Must be fast.
   std::function<void(const tuning::TuningSetting& to)> set;
-  // Called with a line for each change that stays, on a thread of this object. Such changes are rare, because
-  // unsuccessful trials are repeated less and less often.
+  // Called with a line for each change that stays, on the thread of this object or of `executor`. Such changes are
+  // rare, because unsuccessful trials are repeated less and less often.
   std::function<void(const std::string& line)> tell;
   // For simulations. Must run its tasks on the thread that calls Stop(). Null: a thread of its own.
   Executor* executor = nullptr;
