@@ -2,8 +2,8 @@
 //
 //   hint   the next requested rows: storage, or the disk cache, prepares for a read
 //   read   requested rows, if storage has high latency: the record alone, into memory of its row
-//   range  requested and expected rows, if storage has high latency: records near each other in a shard, in one read,
-//          into memory of their own
+//   range  expected rows, requested or not, if storage has high latency: records near each other in a shard, in one
+//          read, into memory of their own
 //
 // The caller passes the state of the loader, and executes the decisions. ReadAhead calls no session: ExpectedRows
 // describes the rows that it will request.
@@ -84,14 +84,15 @@ class ReadAhead {
 
   // Requested rows that one look for reads examines: far more than makers make between two looks.
   static constexpr int kRowsAtOnce = 16;
-  // Returns whether a look for reads may begin. Looks are skipped after looks that began no read.
+  // Returns whether a look for reads may begin. Looks are skipped after one that examined kRowsAtOnce rows and began no
+  // read.
   bool BeginsReads() { return !reads_pace_.Skips(); }
   // Ends the look, which examined `examined` rows and began `begun` reads.
   void EndReads(int examined, int begun);
 
-  // Returns whether all rows up to `end` are made, judged by the session's current row `at`. Rows are not made in the
-  // order of their positions, so `at` must be well beyond `end`. A row that has not taken its record from a range by
-  // then was made without it, for example from a cache.
+  // Returns whether all rows up to `end` are probably made, judged by the session's current row `at`. Rows are not made
+  // in the order of their positions, so `at` must be well beyond `end`. A row that has not taken its record from a range
+  // by then was made without it, for example from a cache.
   static bool HavePassed(const Place& end, const Place& at);
 
   // Records of the job, for decisions about ranges. Fast calls that never block.
@@ -138,7 +139,8 @@ class ReadAhead {
     bool WaitsForShard(uint64_t record);
     // Starts to open the shards of the session's next rows.
     void OpenShards();
-    // Returns the range around the record at `next_`, or nullopt if it has fewer than two wanted records.
+    // Returns the range around the record at `next_`. Returns nullopt if its shard is not open or has no ranges, or if
+    // the range has fewer than two wanted records or is larger than the limit.
     std::optional<RangeRead> RangeAround(uint64_t record, const Place& along) const;
 
     ReadAhead& ahead_;

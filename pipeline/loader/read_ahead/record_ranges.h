@@ -55,7 +55,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   };
   struct Counts {
     uint64_t ranges = 0;  // started
-    uint64_t bytes = 0;   // received
+    uint64_t bytes = 0;   // of ranges that succeeded, with framing and gaps
   };
 
   // A fetched record, owned by one row.
@@ -125,7 +125,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Has(const cache::CacheKey& key);
   // Reserves one of the `most_under_way` slots. Returns false if none is free.
   bool Reserve();
-  // Starts the range. Returns false if no slot is free, there is no memory, or the session is closed.
+  // Starts the range. Returns false if no slot is free, there is no memory, the shard is not open, or the session is
+  // closed.
   bool Begin(const std::shared_ptr<Session>& session, uint64_t id, RangeRead read);
   void Over(const std::shared_ptr<Range>& range, bool ok);
   // Removes the range from the tables. The caller keeps a reference until it has released the lock, so that memory is

@@ -18,7 +18,7 @@ struct RequestedSpan {
     auto operator<=>(const Place&) const = default;
   };
   Place first, furthest;
-  // The furthest row whose record was fetched alone, without a range.
+  // The furthest row that was parked to fetch its record, alone or in a range in flight.
   std::optional<Place> alone;
   uint64_t rows = 0;
 
