@@ -84,9 +84,9 @@ class RowSink {
   // valid until OnRow, or until the session is closed.
   virtual batch::RowSlot Book(const RowRequest& request) { return {}; }
 
-  // Drops prepared rows, furthest step first, until it has freed `bytes` or no such row is left, because an urgent row
-  // of this session or of another one (`for_others`) needs memory. Returns the bytes freed. The sink requests the
-  // dropped rows again when there is room.
+  // Drops prepared rows, furthest step first, until it has freed `bytes` or has no row that it may drop, because an
+  // urgent row of this session or of another one (`for_others`) needs memory. May keep the rows of the step that the
+  // trainer waits for. Returns the bytes freed. The sink requests the dropped rows again when there is room.
   virtual size_t Revoke(size_t bytes, bool for_others) { return 0; }
 };
 

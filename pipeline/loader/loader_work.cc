@@ -283,7 +283,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->context, &row, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
-    // Usually much less than was reserved. A cast may widen RAGGED numbers beyond that.
+    // Usually much less than was reserved. RAGGED columns may exceed that (RaggedBound).
     outcome.kept = memory.Content(made->masked);
     const absl::StatusOr<RowMaker::Answer> answer = memory.Reserve(outcome.kept);
     if (!answer.ok()) {

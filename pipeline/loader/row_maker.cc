@@ -55,8 +55,8 @@ std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t 
 }
 
 uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes) {
-  // Growth of one byte of the record. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
-  // and a u32 length here. Floats and raw numbers have the same size. Only a cast widens, at most from 1 byte to 8.
+  // Growth of one byte of an Example. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
+  // and a u32 length here. Floats and raw numbers have the same size; raw numbers count like an int64.
   uint64_t factor = 0, columns = 0;
   for (const batch::ColumnSpec& column : schema.columns) {
     if (!column.ragged) continue;

@@ -169,7 +169,7 @@ class RowMaker {
 };
 
 // Returns an estimate of the bytes of a row's RAGGED columns if its record has `record_bytes`. It is an upper bound for
-// Examples in which each feature has one column. JSON and float16 numbers of a sample may need more.
+// Examples in which each feature has one column. JSON and float16 values of a sample may need more.
 uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes);
 
 // Writes a row without content to `slot`: zeros, no elements, one empty string in `scalar` columns.

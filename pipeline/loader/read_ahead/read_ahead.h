@@ -91,8 +91,8 @@ class ReadAhead {
   void EndReads(int examined, int begun);
 
   // Returns whether all rows up to `end` are probably made, judged by the session's current row `at`. Rows are not made
-  // in the order of their positions, so `at` must be well beyond `end`. A row that has not taken its record from a range
-  // by then was made without it, for example from a cache.
+  // in the order of their positions, so `at` must be well beyond `end`. A row that has not taken its record from a
+  // range by then was made without it, for example from a cache.
   static bool HavePassed(const Place& end, const Place& at);
 
   // Records of the job, for decisions about ranges. Fast calls that never block.

@@ -46,7 +46,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> reserve;
     // Returns whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
-    // Returns whether a row waits for memory. No blocks are cached then.
+    // Returns whether rows wait although a thread is idle, so that they probably lack memory. No blocks are cached then.
     std::function<bool()> wanted;
     // Called when a range has ended, so that its memory can be revoked. Runs on a thread of the storage, or inside the
     // call that starts or cancels the range.
@@ -98,7 +98,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // Releases cached blocks until `bytes` are free. Returns the bytes freed.
   uint64_t ReleaseKept(uint64_t bytes);
   // Calls ReleaseKept(). Then drops fetched ranges until `bytes` are free, the range that is needed last first. Returns
-  // the bytes freed.
+  // the bytes freed. The blocks of dropped ranges are cached unless Options::wanted() is true.
   uint64_t Release(uint64_t bytes);
   // Cancels ranges in flight until they will free `bytes`, the range that is needed last first. `ended` is called when
   // the read of each has ended.
