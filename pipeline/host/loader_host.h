@@ -28,12 +28,12 @@ struct LoaderHostOptions {
   storage::Storage* storage = nullptr;
   // `threads` is the first number of threads and the limit for tuning; 0: the CPUs of the cgroup's quota.
   // `memory_budget_bytes` is the budget of the process; the loader gets its part. The host sets disk_cache and
-  // shared_row_files. If `read_threads` is positive, it also sets reads_under_way.
+  // shared_row_files. If `read_threads` is positive, the host also sets reads_under_way.
   loader::LoaderOptions loader = {};
   bool threads_pinned = false;  // tuning keeps loader.threads
   // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
   std::optional<int> read_threads = std::nullopt;
-  // `folder` belongs to this process alone; empty: no disk cache. The host sets the clock and the sizes in memory.
+  // `folder` belongs to this process alone; empty: no disk cache. The host sets index_bytes, queue_bytes and the clock.
   cache::DiskCacheOptions disk_cache = {};
   bool rings = false;  // the budget includes rings of shared memory for trainers on this host
   // The host sets limits.most_threads, limits.threads_pinned and limits.read_threads_pinned.
@@ -43,7 +43,8 @@ struct LoaderHostOptions {
 // Returns the division of the budget that Create() uses.
 MemoryDivision DivisionOf(const LoaderHostOptions& options);
 
-// Thread-safe, except StopBy() and the destructor. Data sets of a worker use threads of its own instead of slow_work().
+// Thread-safe, except StopBy() and the destructor. A worker loads its data sets on threads of its own, not on
+// slow_work().
 class LoaderHost {
  public:
   // Returns the errors of DiskCache::Open() and Loader::Create().
@@ -66,8 +67,8 @@ class LoaderHost {
   // Returns the files in which the loader caches rows for trainers on this host. Null if memory().rings is 0.
   const std::shared_ptr<SharedRowFiles>& shared_row_files() const { return shared_row_files_; }
 
-  // Stops the tuning, and new loads and reads. Returns false if a load or a read still blocks at the deadline. This
-  // object must then live until the process ends.
+  // Stops the tuning, and new loads and reads. Returns false if a load on slow_work() or a read still blocks at the
+  // deadline. This object must then live until the process ends.
   bool StopBy(Nanos deadline);
 
  private:
