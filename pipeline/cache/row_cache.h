@@ -7,8 +7,8 @@
 // ones. Kept rows evict shared rows, never the reverse.
 //
 // If the cache has SharedRowFiles, it stores kept rows from kLeastSharedBytes on in files that trainers on this host
-// can map (base/shared_row_files.h). The worker then sends them without a copy. Each space (a job's rows) has its own
-// files, so that no trainer maps rows of another job. No place in a file is reused.
+// can map (base/shared_row_files.h). The worker then sends them without a copy. Each space (the rows of one data set
+// and pipeline) has its own files, so that no trainer maps rows of other data. No place in a file is reused.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 

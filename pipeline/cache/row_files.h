@@ -1,4 +1,4 @@
-// The files that hold one job's kept rows.
+// The files that hold the kept rows of one space of a RowCache.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
 
@@ -12,8 +12,8 @@
 
 namespace penstock::cache {
 
-// Rows are appended, and no place is written twice. A file is freed as a whole when no reader holds a row of it.
-// Thread-safe.
+// Rows are appended, and no place is written twice. A file is freed as a whole, once it takes no new rows, and neither
+// the cache nor a reader holds a row of it. Thread-safe.
 class RowFiles {
  public:
   explicit RowFiles(std::shared_ptr<SharedRowFiles> files) : files_(std::move(files)) {}
@@ -25,7 +25,7 @@ class RowFiles {
   // Writes a copy of the row. The returned pointer keeps its file alive. `limit_bytes` is the expected total of all
   // rows, which determines the size of the files.
   Row Write(std::string_view row, uint64_t limit_bytes);
-  // Stops writing to that file, so that it is freed with its rows.
+  // Stops writing to the file, so that it is freed with its rows. Has no effect if it is not the file for new rows.
   void Leave(uint64_t file);
 
   // Returns the bytes that a row occupies.

@@ -54,7 +54,8 @@ struct DiskCacheOptions {
   uint64_t index_bytes = 64 << 20;
   uint64_t index_step = 1 << 20;
   Clock* clock = Clock::Real();
-  // Receives each warning for operators once: the disk is full, or it fails. Runs on a thread of the cache.
+  // Receives each of two warnings for operators at most once: the disk is full, or it fails. Runs on a thread of the
+  // cache.
   std::function<void(const std::string&)> warn;
 };
 

@@ -25,7 +25,7 @@ class DiskSpace {
   static constexpr size_t kEntryMemory = 48;
 
   // Opens `folder`, creating it if it does not exist, and loads its valid entries, but at most `most_entries`.
-  // Truncates both files after the last entry that it loads. Errors name the file.
+  // Truncates both files after the last entry that it loads: further records are lost. Errors name the file.
   static absl::StatusOr<std::unique_ptr<DiskSpace>> Open(const std::string& folder, uint64_t space,
                                                          const std::string& about, size_t most_entries);
   ~DiskSpace();
