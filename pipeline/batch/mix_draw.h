@@ -12,7 +12,7 @@ namespace penstock::batch {
 struct MixLaw {
   double mixup_alpha = 0;     // 0: no mixup
   double cutmix_alpha = 0;    // 0: no cutmix
-  double probability = 1;     // that a group is mixed
+  double probability = 1;     // probability that a group is mixed
   double cutmix_share = 0.5;  // share of cutmix among mixed groups, if both are on
 };
 

@@ -26,7 +26,7 @@ std::vector<std::string> CheckMixColumns(const v1::Mix& mix, const RowSchema& sc
 absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows);
 
 // Returns the plan. Returns InvalidArgument with the mistakes of CheckMixColumns, and if an alpha is negative or NaN,
-// both are 0, or the group is below 2. config/mix_check.h has the upper limits.
+// both are 0, or the group is 1. Group 0 is kDefaultMixGroup. config/mix_check.h has the upper limits.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 
 }  // namespace penstock::batch

@@ -23,8 +23,7 @@ struct MixPlan {
   float smoothing = 0;
 };
 
-// Returns the columns of the batch: the columns of the rows, with the type and shape of
-// the label after mixing.
+// Returns the columns of the batch: the columns of the rows, with the type and shape of the label after mixing.
 RowSchema MixedSchema(const RowSchema& schema, const MixPlan& plan);
 
 }  // namespace penstock::batch

@@ -50,8 +50,8 @@ struct MixTensors {
   size_t classes = 0;
 };
 
-// Mixes the rows of a whole group: row i with row size-1-i. A row in the middle stays unchanged. images[i] and
-// labels[i] belong to row i; labels must be soft.
+// Mixes the rows of a whole group of at least one row: row i with row size-1-i. A row in the middle stays unchanged.
+// images[i] and labels[i] belong to row i; labels must be soft. With lambda 1, all rows stay unchanged.
 void MixGroup(const MixTensors& tensors, const MixDraw& draw, std::span<std::byte* const> images,
               std::span<std::byte* const> labels);
 
