@@ -1,4 +1,4 @@
-// The default batch size for jobs that set none.
+// The batch size that Penstock proposes for a data set, in new job files and in messages.
 #ifndef PENSTOCK_PIPELINE_PLAN_FITTING_BATCH_H_
 #define PENSTOCK_PIPELINE_PLAN_FITTING_BATCH_H_
 

@@ -14,7 +14,8 @@ namespace penstock::plan {
 // Its memory grows with the worker's ranges in the view, not with the data.
 class OwnedKeys {
  public:
-  // Returns the keys of the worker with this id. `view` must be valid. A worker that the view lacks owns none.
+  // Returns the keys that the worker with this id owns, without those for which it is the backup. `view` must be valid.
+  // A worker that the view lacks owns none.
   static OwnedKeys Of(const View& view, const std::string& worker_id);
 
   AssignPolicy policy() const { return policy_; }

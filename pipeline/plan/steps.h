@@ -98,7 +98,7 @@ class Steps {
   // Returns the rank that has a slot. slot < step.rows.
   uint64_t RankOf(const StepSpan& step, uint64_t slot) const;
 
-  // Returns the position in a slot, including padding. slot < step.rows.
+  // Returns the position of the row in a slot, including padding. slot < step.rows.
   uint64_t PositionOfSlot(const StepSpan& step, uint64_t slot) const { return PositionOfRow(step.begin + slot); }
   // Returns the position of row `row` (begin + slot) of an epoch.
   uint64_t PositionOfRow(uint64_t row) const { return row < positions_ ? row : (row - positions_) % positions_; }
