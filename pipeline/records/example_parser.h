@@ -81,7 +81,7 @@ using ParsedExample = std::vector<FeatureValue>;
 struct ParserOptions {
   RecordFormat format = RecordFormat::kExample;
   // Upper bound on the memory of all values parsed from one record. An int64 counts 8 bytes, whatever its length on the
-  // wire.
+  // wire. A byte string that stays in the record counts 16 bytes, whatever its length.
   uint64_t max_value_bytes = uint64_t{256} << 20;
 };
 

@@ -46,10 +46,10 @@ class JsonFields {
 
   size_t size() const { return kinds_.size(); }
 
-  // Reads all fields of `json` into *out, in the order of their numbers. INT64 accepts integers, true and false; FLOAT
-  // accepts numbers in its range; BYTES accepts strings. The last of duplicate keys wins. Subtracts the memory of all
-  // values from *budget. Returns InvalidArgument if the text is no JSON or nested too deeply, ResourceExhausted if the
-  // values exceed the budget.
+  // Reads all fields of `json` into *out, in the order of their numbers. INT64 accepts integers in its range, true and
+  // false; FLOAT accepts numbers in its range; BYTES accepts strings. The last of duplicate keys wins. Subtracts the
+  // memory of all values from *budget. Returns InvalidArgument if the text is no JSON or nested too deeply,
+  // ResourceExhausted if the values exceed the budget.
   absl::Status Read(std::string_view json, uint64_t* budget, std::vector<JsonField>* out) const;
 
  private:

@@ -4,7 +4,7 @@
 // (pipeline/sources/tar/sample_members.h). It is their bytes in the archive, each from its first header to the end of
 // its padding. Keys of requests:
 //   "jpg", "left.jpg"        a member by its extension, in any case
-//   "jpg;png"                the first of these that the sample has
+//   "jpg;png"                the first of these that the sample has; a missing JSON field does not count
 //   "json/label"             a field of a JSON member: the extension, and then a JSON pointer (RFC 6901)
 //   "__key__"                folder and name of the sample's members, up to the first dot: BYTES
 //
