@@ -14,19 +14,17 @@ struct LoaderStats {
   // place in the plan was found, one for each row.
   uint64_t tries = 0, planned_rows = 0;
   uint64_t failed_rows = 0;  // failed, masked or substituted
-  // Counts of the last try of each row, without tries that ended with a wait: bytes of records from storage, and the
-  // time that threads spent to read.
-  uint64_t bytes_read = 0;
-  double read_seconds = 0;
-  // Also of last tries: records that storage returned, and the time until storage answered, on all threads.
-  uint64_t storage_reads = 0;
-  double storage_seconds = 0;
+  // These four, and compute_seconds, count only the last try of each row, not tries that ended with a wait.
+  uint64_t bytes_read = 0;     // bytes of records from storage
+  double read_seconds = 0;     // time in which threads read; sum over threads
+  uint64_t storage_reads = 0;  // records that storage returned
+  double storage_seconds = 0;  // time until storage answered, on all threads
   // Requests to remote storage, for records and for ranges of records. remote_bytes: bytes that it returned, with
   // framing only in ranges. remote_used_bytes: bytes of the records that became rows.
   uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
   uint64_t ranges = 0, range_bytes = 0;  // part of remote_requests and remote_bytes: ranges of several records
   uint64_t remote_hedges = 0;            // second requests of this process to object storage, after a late first one
-  double compute_seconds = 0;            // of last tries: time of threads without reading
+  double compute_seconds = 0;            // time of threads with a row, without reading
   double cpu_seconds = 0;                // CPU time that the loader's threads used
   // Time in which threads had rows to make or waited for records in flight. Waits for memory, for caps and for requests
   // do not count. busy_seconds counts each moment by the share of such threads: rows / busy_seconds is the throughput
@@ -39,8 +37,8 @@ struct LoaderStats {
   // of the disk cache's index. scratch_bytes: scratch memory of threads.
   uint64_t rows_bytes = 0, scratch_bytes = 0;
   uint64_t memory_peak_bytes = 0;
-  // At present: threads that are not idle; rows that wait for a thread, for memory or for a cap; rows that wait for
-  // storage or another session; rows that threads make; reads of single records, without ranges.
+  // At present. running_threads: not idle. waiting_rows: in the queue, for a thread, for memory or for a cap.
+  // parked_rows: waiting for storage or another session. reads_in_flight: single records, without ranges.
   uint64_t running_threads = 0;
   uint64_t waiting_rows = 0, parked_rows = 0, making_rows = 0;
   uint64_t reads_in_flight = 0;

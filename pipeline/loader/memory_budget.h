@@ -54,8 +54,8 @@ class MemoryBudget {
   // Returns whether `bytes` fit into the unused part of the account's reserve.
   bool InsideReserve(Account account, uint64_t bytes) const;
   // Returns what a row needs to reserve `bytes` now. `behind` is the blocked row of another account, or null. If there
-  // is one, this row gets shared memory only if its account then still uses less of it than the blocked account, and
-  // the blocked row does not fit into its own reserve. Otherwise the shortage is `bytes`.
+  // is one, this row gets shared memory on two conditions. With the bytes, its account uses less shared memory than the
+  // blocked account. The blocked row does not fit into its own reserve. Otherwise the shortage is `bytes`.
   Need NeedOf(Account account, uint64_t bytes, const Blocked* behind) const;
   // Reserves the bytes if Shortage() is 0. Returns whether it did.
   bool Take(Account account, uint64_t bytes);
@@ -85,8 +85,8 @@ class MemoryBudget {
   uint64_t Common(Account account) const { return accounts_.at(account).common(); }
   // Returns the open accounts that should release bytes that `except` lacks: the others that use shared memory, in
   // descending order, then `except` itself if it uses any memory. If the bytes do not fit into the reserve of `except`,
-  // the others are only those that use more shared memory than `except` would with the bytes. With `capped`, the others
-  // are all those of its group, in descending order of their memory.
+  // the others must use more shared memory than `except` would with the bytes. With `capped`, the others are all those
+  // of its group, in descending order of their memory.
   std::vector<Account> Lenders(Account except, uint64_t bytes, bool capped = false) const;
 
   // Changes the bytes for rows to `total`, which must be at least LeastTotal(): the larger of the reserved bytes and

@@ -1,5 +1,5 @@
 // A finished row as one string, for the cache of rows: the FIXED columns one after another in schema order, then for
-// each RAGGED column a u32 with its length, in this machine's byte order, and its bytes.
+// each RAGGED column a u32 with its length and its bytes. The u32 has this machine's byte order.
 #ifndef PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 #define PENSTOCK_PIPELINE_LOADER_PACKED_ROW_H_
 

@@ -7,9 +7,8 @@
 //      Cheng, SIGCOMM 1996). An idle session does not accumulate credit.
 //
 // A row without memory waits, and so do the rows after it in its session. While an urgent row waits for memory, the
-// caller grants shared memory to another session only if that session then uses less of it than the blocked one, and
-// only if the blocked row does not fit into its own reserve. So other sessions cannot starve it. A row that waits only
-// for the memory of its job's cap (Need::capped) holds back no other session.
+// caller limits the shared memory of other sessions (MemoryBudget::NeedOf), so that they cannot starve it. A row that
+// waits only for the memory of its job's cap (Need::capped) holds back no other session.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 

@@ -23,8 +23,8 @@ namespace penstock::loader {
 // Thread-safe. Loads indexes and opens files on an executor, once for all callers, and holds no lock meanwhile. Keeps a
 // bounded number of files open and a bounded size of indexes in memory, and evicts those that were not used recently.
 //
-// A shard is *ready* if calls for it do not block: its index is in memory (and its file is open, if its storage has
-// high latency), or it failed so recently that the failure still stands.
+// A shard is *ready* if calls for it do not block. Its index is then in memory. Its file is open too, if the storage of
+// any root has high latency. A shard whose load failed is ready while the failure stands.
 //
 // Each error names the file:
 //   FailedPrecondition  the file is not the snapshot's

@@ -46,7 +46,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> reserve;
     // Returns whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
-    // Returns whether rows wait although a thread is idle, so that they probably lack memory. No blocks are cached then.
+    // Returns whether rows wait although a thread is idle, which means that they probably lack memory. No blocks are
+    // cached then.
     std::function<bool()> wanted;
     // Called when a range has ended, so that its memory can be revoked. Runs on a thread of the storage, or inside the
     // call that starts or cancels the range.
