@@ -73,8 +73,8 @@ bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number,
   return in->SkipField(number, type);
 }
 
-// Walks a serialized Feature, or another piece of the same Feature. *kind is the kind of the previous list, in this
-// piece or an earlier one; kNone at first. Updates it. `sink` has these functions:
+// Walks a serialized Feature, or a further piece of one. *kind is the kind of the list that was walked last, in this
+// piece or an earlier one. The caller sets it to kNone before the first piece. `sink` has these functions:
 //   void OnKind(FeatureKind)   starts a list of another kind than the previous one: the sink drops all earlier values
 //   bool Wants(FeatureKind)    returns false to skip a list of this kind
 //   bool OnBytes, OnInt, OnPackedInts, OnPackedFloats   receive values; false stops the walk
