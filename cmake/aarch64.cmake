@@ -1,7 +1,7 @@
 # Cross-compiles for aarch64 with Debian's compiler. The variable PENSTOCK_AARCH64_ROOT names a folder with Debian's
-# packages of that architecture, which tests/aarch64/make_root.sh makes. qemu runs the programs (binfmt_misc).
+# packages of that architecture, which deploy/aarch64/make_root.sh makes. qemu runs the programs (binfmt_misc).
 if("$ENV{PENSTOCK_AARCH64_ROOT}" STREQUAL "")
-  message(FATAL_ERROR "PENSTOCK_AARCH64_ROOT is not set; ./run test-aarch64 sets it")
+  message(FATAL_ERROR "PENSTOCK_AARCH64_ROOT is not set; ./run test-aarch64 and ./run release --aarch64 set it")
 endif()
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

@@ -26,9 +26,10 @@ END
 
 export PENSTOCK_BUILD=$build_dir PENSTOCK_DIST=$dist_dir SOURCE_DATE_EPOCH=$commit_time
 export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-} noautodbgsym"
-rm -f "$dist_dir"/{penstock,libpenstock-dev}_"$version"_*.deb
+architecture=$(dpkg-architecture -qDEB_HOST_ARCH)
+rm -f "$dist_dir"/{penstock,libpenstock-dev}_*_"$architecture".deb
 (cd "$stage" && debian/rules binary) >"$log" 2>&1 ||
   { tail -n 30 "$log" >&2; echo "build.sh: the whole output is in $log" >&2; exit 1; }
-packages=("$dist_dir"/{penstock,libpenstock-dev}_"$version"_*.deb)
+packages=("$dist_dir"/{penstock,libpenstock-dev}_"$version"_"$architecture".deb)
 lintian --allow-root --fail-on error,warning --display-info "${packages[@]}"
 printf '%s\n' "${packages[@]}"

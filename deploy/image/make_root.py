@@ -10,7 +10,7 @@ from pathlib import Path
 
 import libraries
 
-CERTIFICATES = Path("/usr/share/ca-certificates/mozilla")
+CERTIFICATES = libraries.ROOT / "usr/share/ca-certificates/mozilla"
 ETC = {
     "passwd": "root:x:0:0:root:/:/sbin/nologin\npenstock:x:7070:7070:Penstock:/var/lib/penstock:/sbin/nologin\n",
     "group": "root:x:0:\npenstock:x:7070:\n",
@@ -34,7 +34,7 @@ def add_programs(programs: Path, root: Path) -> None:
     # The loader searches this folder without a cache, and each program names the loader's path.
     folder = root / "usr/lib" / libraries.run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
     for name, path in needed.items():
-        place = root / f"usr{loader}" if path == loader else folder / name
+        place = root / "usr" / loader.relative_to(libraries.ROOT) if path == loader else folder / name
         write(place, libraries.stripped(path), 0o755)
     for folder in ("bin", "lib", loader.parent.name):
         if not (root / folder).is_symlink():

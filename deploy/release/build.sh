@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Completes the wheel, the packages and the image in DIST_DIR to a release: adds the chart, the source, an SBOM for each, and
-# SHA256SUMS with its signature. Without KEY the sums have no signature.
-#   build.sh BUILD_DIR DIST_DIR [KEY]      KEY is a private key of ssh-keygen
+# Completes the wheels, the packages and the images in DIST_DIR to a release: adds the chart, the source, an SBOM for each, and
+# SHA256SUMS with its signature.
+#   build.sh DIST_DIR KEY BUILD_DIR ...     a folder for each architecture; KEY is a private key of ssh-keygen, or "": no signature
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 source_dir=$(readlink -f "$here/../..")
-build_dir=$(readlink -e "$1") dist_dir=$(readlink -e "$2") key=${3:-}
+dist_dir=$(readlink -e "$1") key=$2
+shift 2
+builds=()
+for build in "$@"; do builds+=("$(readlink -e "$build")"); done
 die() { echo "build.sh: $*" >&2; exit 1; }
 cd "$dist_dir"
-version=$("$source_dir/deploy/version.sh" "$build_dir")
+version=$("$source_dir/deploy/version.sh" "${builds[0]}")
 name=penstock-${version//\~/-}
 
 # As in Debian's packages: the time of the commit, no owners, and no name or time in gzip's header.
@@ -21,9 +24,17 @@ git -C "$source_dir" archive HEAD deploy/kubernetes/penstock | tar -x -C "$work"
 tar --create --directory "$work/deploy/kubernetes" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner \
   --mode=u=rwX,go=rX penstock | gzip -9n >"penstock-chart-$chart.tgz"
 
-PYTHONPATH=$source_dir/client/python/wheel python3 -B "$here/sbom.py" "$version" "$build_dir" \
-  "$(echo penstock-*.whl):shared,compiled" "$(echo penstock_*.deb):compiled" "$(echo libpenstock-dev_*.deb):compiled" \
-  "$(echo penstock-*.oci.tar):shared,compiled,certificates" "penstock-chart-$chart.tgz" "$name.tar.gz"
+sbom() { PYTHONPATH=$source_dir/client/python/wheel python3 -B "$here/sbom.py" "$version" "$@"; }
+sbom "${builds[0]}" "penstock-chart-$chart.tgz" "$name.tar.gz"
+for build in "${builds[@]}"; do
+  (
+    machine=$(uname -m)
+    if [ "${build##*/}" = aarch64 ]; then . "$source_dir/deploy/aarch64/environment.sh"; machine=aarch64; fi
+    architecture=$(dpkg-architecture -t "$machine-linux-gnu" -qDEB_HOST_ARCH 2>/dev/null)
+    sbom "$build" "$(echo penstock-*_"$machine".whl):shared,compiled" "$(echo penstock_*_"$architecture".deb):compiled" \
+      "$(echo libpenstock-dev_*_"$architecture".deb):compiled" "$(echo penstock-*-"$architecture".oci.tar):shared,compiled,certificates"
+  )
+done
 
 LC_ALL=C sha256sum -- *.whl *.deb *.oci.tar *.tgz *.tar.gz *.cdx.json >SHA256SUMS
 if [ -n "$key" ]; then

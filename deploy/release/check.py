@@ -73,13 +73,21 @@ def layer(image: Path) -> tarfile.TarFile:
         return tarfile.open(fileobj=io.BytesIO(blob(manifest["layers"][0]["digest"])))
 
 
+def libraries_in(artifact: Path) -> set[str]:
+    """Returns the names of the shared libraries that the artifact holds."""
+    if artifact.suffix == ".whl":
+        with zipfile.ZipFile(artifact) as wheel:
+            names = {Path(name).name for name in wheel.namelist() if name.startswith("penstock/_programs/lib/")}
+    elif artifact.name.endswith(".oci.tar"):
+        with layer(artifact) as root:
+            names = {Path(name).name for name in root.getnames() if ".so" in Path(name).name}
+    else:
+        return set()
+    expect(len(names) > 50, f"{artifact.name} has only {len(names)} libraries")
+    return names
+
+
 def check_sboms(dist: Path) -> None:
-    with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
-        in_wheel = {Path(name).name for name in wheel.namelist() if name.startswith("penstock/_programs/lib/")}
-    with layer(only(dist, "*.oci.tar")) as root:
-        in_image = {Path(name).name for name in root.getnames() if ".so" in Path(name).name}
-    expect(len(in_wheel) > 50, f"the wheel has only {len(in_wheel)} libraries")
-    bundled = {".whl": in_wheel, ".oci.tar": in_image}
     artifacts = [path for path in sorted(dist.iterdir()) if not path.name.startswith(SUMS) and path.suffix != ".json"]
     for artifact in artifacts:
         sbom = json.loads((dist / f"{artifact.name}.cdx.json").read_text())
@@ -87,17 +95,18 @@ def check_sboms(dist: Path) -> None:
         digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
         expect(described["hashes"][0]["content"] == digest, f"the SBOM of {artifact.name} is that of other bytes")
         files = {place["location"] for one in sbom["components"] for place in one.get("evidence", {}).get("occurrences", [])}
-        wanted = next((names for suffix, names in bundled.items() if artifact.name.endswith(suffix)), set())
+        wanted = libraries_in(artifact)
         expect(files == wanted, f"the SBOM of {artifact.name} has other libraries: {sorted(files ^ wanted)}")
         for one in sbom["components"]:
             expect(bool(one["version"] and one["licenses"] and one["purl"]), f"{artifact.name}: {one['name']} is incomplete")
-    print(f"== {len(artifacts)} SBOMs; those of wheel and image list each of the {len(in_wheel)} libraries")
+    print(f"== {len(artifacts)} SBOMs; those of wheel and image list each library")
 
 
 def check_commit(dist: Path) -> None:
     commit = run("git", "-C", HERE, "rev-parse", "HEAD").strip()
+    own = run("dpkg", "--print-architecture").strip()
     with tempfile.TemporaryDirectory() as scratch:
-        run("dpkg-deb", "-x", only(dist, "penstock_*.deb"), scratch)
+        run("dpkg-deb", "-x", only(dist, f"penstock_*_{own}.deb"), scratch)
         for program in ("penstock", "penstockd"):
             version = run(f"{scratch}/usr/bin/{program}", "--version").strip()
             expect(version.endswith(f"(commit {commit[:12]})"), f"{program} --version: {version}")

@@ -9,7 +9,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git clone --quiet --no-checkout "$source_dir" "$work/another-folder"
 git -C "$work/another-folder" checkout --quiet "$(git -C "$source_dir" rev-parse HEAD)"
-"$work/another-folder/run" release --unsigned >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; exit 1; }
+architectures=()
+! compgen -G "$dist_dir/*_arm64.deb" >/dev/null || architectures=(--aarch64)
+"$work/another-folder/run" release "${architectures[@]}" --unsigned >"$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; exit 1; }
 diff "$dist_dir/SHA256SUMS" "$work/another-folder/dist/SHA256SUMS" ||
   { echo "reproduce.sh: the two builds differ in the files above" >&2; exit 1; }
 echo "$(wc -l <"$dist_dir/SHA256SUMS") files of the two builds have the same bytes"

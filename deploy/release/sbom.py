@@ -18,12 +18,13 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 from urllib.parse import quote
 
 import libraries
 import licenses
 
+SYSTEM_FOLDERS = ("/usr/", f"{libraries.ROOT / 'usr'}/")
 
 def shared_libraries(programs: Path) -> Dict[libraries.Package, List[Path]]:
     needed: Set[Path] = set()
@@ -39,16 +40,25 @@ def compiled_sources(build: Path) -> Set[str]:
     objects = [name for name in inputs if name.endswith((".o", ".gch"))]
     used = libraries.run("ninja", "-C", str(build), "--quiet", "-t", "deps", *objects).splitlines()
     files = {name.strip() for name in [*inputs, *used]}
-    return {name for name in files if name.startswith("/usr/") and name.endswith((".a", ".h", ".hpp"))}
+    return {name for name in files if name.startswith(SYSTEM_FOLDERS) and name.endswith((".a", ".h", ".hpp"))}
+
+
+def packages_of(query: Tuple[str, ...], files: List[str]) -> Set[libraries.Package]:
+    done = subprocess.run([*query, "-S", *files], capture_output=True, text=True, check=False)
+    names = {line.split(": ")[0] for line in done.stdout.splitlines() if not line.startswith("diversion ")}
+    return {libraries.package(name.split(", ")[0], query) for name in names}
 
 
 def compiled_packages(build: Path) -> List[libraries.Package]:
     sources = sorted(compiled_sources(build))
     if not sources:
         libraries.fail(f"ninja knows no headers of {build}: build it first")
-    done = subprocess.run(["dpkg-query", "-S", *sources], capture_output=True, text=True, check=False)
-    names = {line.split(": ")[0] for line in done.stdout.splitlines() if not line.startswith("diversion ")}
-    return sorted(libraries.package(name.split(", ")[0]) for name in names)
+    # The compiler's own headers and libraries are files of this machine, for each architecture.
+    ours = [name for name in sources if name.startswith("/usr/")]
+    theirs = [f"/{Path(name).relative_to(libraries.ROOT)}" for name in sources if not name.startswith("/usr/")]
+    packages = [package for query, files in ((("dpkg-query",), ours), (libraries.DPKG_QUERY, theirs)) if files
+                for package in packages_of(query, files)]
+    return sorted(packages)
 
 
 def release_of_debian() -> str:

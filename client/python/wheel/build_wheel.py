@@ -23,7 +23,7 @@ LAUNCHER = "penstock_launcher"
 # The wheel contains the C library, so the programs run on every kernel with their system calls (pidfd_open, Linux 5.3).
 # Debian 11 is the oldest tested system. Its C library is 2.31, and no system with that library has an older kernel than
 # 5.3.
-PLATFORM = "manylinux_2_31_x86_64"
+PLATFORM = f"manylinux_2_31_{libraries.MACHINE}"
 LARGEST_WHEEL = 60 << 20
 PROJECT_URL = "https://penstock.example"
 
@@ -154,7 +154,7 @@ def build(version: str, folder: Path, out: Path) -> Path:
     files[f"{info}/licenses/LICENSE"] = Content((PROJECT / "LICENSE").read_bytes())
 
     out.mkdir(parents=True, exist_ok=True)
-    for old in out.glob("penstock-*.whl"):
+    for old in out.glob(f"penstock-*-{PLATFORM}.whl"):
         old.unlink()
     path = out / f"penstock-{version}-py3-none-{PLATFORM}.whl"
     write_wheel(path, files, info)

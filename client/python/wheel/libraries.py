@@ -1,14 +1,23 @@
-"""The shared libraries that the programs need, and the Debian packages that own them: for the wheel, the image and SBOMs."""
+"""The shared libraries that the programs need, and the Debian packages that own them: for the wheel, the image and SBOMs.
+
+The programs are those of this machine. If PENSTOCK_AARCH64_ROOT names a folder with Debian's packages for aarch64, the programs
+are for that architecture, and the libraries and packages are those of the folder (see deploy/aarch64).
+"""
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterable, NamedTuple, NoReturn
+from typing import Dict, Iterable, NamedTuple, NoReturn, Tuple
 
 PROGRAMS = ("penstock", "penstockd")
+ROOT = Path(os.environ.get("PENSTOCK_AARCH64_ROOT", "/"))
+IS_FOREIGN = ROOT != Path("/")
+MACHINE = "aarch64" if IS_FOREIGN else platform.machine()
+DPKG_QUERY = ("dpkg-query", f"--admindir={ROOT / 'var/lib/dpkg'}")
 
 
 class Package(NamedTuple):
@@ -22,7 +31,8 @@ class Package(NamedTuple):
 
     @property
     def copyright(self) -> Path:
-        return Path("/usr/share/doc") / self.name / "copyright"
+        file = Path("usr/share/doc") / self.name / "copyright"
+        return ROOT / file if (ROOT / file).exists() else "/" / file  # a compiler for another architecture is in /
 
 
 def fail(message: str) -> NoReturn:
@@ -38,16 +48,28 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+def real_path(path: Path) -> Path:
+    """Follows symlinks as a program does whose root folder is ROOT."""
+    while path.is_symlink():
+        target = path.readlink()
+        path = ROOT / target.relative_to("/") if target.is_absolute() else path.parent / target
+    return path.resolve()
+
+
 def libraries_of(program: Path) -> Dict[str, Path]:
     """Returns the libraries that the program needs, and the loader, by name."""
+    if IS_FOREIGN:
+        lines = run("qemu-aarch64-static", "-L", str(ROOT), "-E", "LD_TRACE_LOADED_OBJECTS=1", str(program)).splitlines()
+    else:
+        lines = run("ldd", str(program)).splitlines()
     found = {}
-    for line in run("ldd", str(program)).splitlines():
+    for line in lines:
         words = line.split()
         if words[0].startswith("linux-vdso"):
             continue
         if "not found" in line:
             fail(f"{program} needs {words[0]}, which is not on this machine")
-        path = Path(words[2] if "=>" in words else words[0])
+        path = ROOT / Path(words[2] if "=>" in words else words[0]).relative_to("/")
         found[path.name if "=>" not in words else words[0]] = path
     return found
 
@@ -62,8 +84,8 @@ def loader_of(program: Path) -> Path:
 def stripped(path: Path) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "stripped"
-        shutil.copyfile(path.resolve(), copy)
-        run("strip", "--strip-unneeded", str(copy))
+        shutil.copyfile(real_path(path), copy)
+        run("aarch64-linux-gnu-strip" if IS_FOREIGN else "strip", "--strip-unneeded", str(copy))
         return copy.read_bytes()
 
 
@@ -74,9 +96,9 @@ def is_debian() -> bool:
 def owner(path: Path) -> Package:
     """Returns the package that owns the file."""
     # A package of Debian lists a file below /usr with or without /usr.
-    real = str(path.resolve())
-    names = {str(path), real, real[4:] if real.startswith("/usr/") else "/usr" + real}
-    done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    name, real = (f"/{place.relative_to(ROOT)}" for place in (path, real_path(path)))
+    names = {name, real, real[4:] if real.startswith("/usr/") else "/usr" + real}
+    done = subprocess.run([*DPKG_QUERY, "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, check=False)
     match = re.match(r"([^,\s]+?)(:[^:,\s]+)?[,:]", done.stdout)
     if not match:
@@ -84,9 +106,9 @@ def owner(path: Path) -> Package:
     return package(match.group(1) + (match.group(2) or ""))
 
 
-def package(name: str) -> Package:
+def package(name: str, query: Tuple[str, ...] = DPKG_QUERY) -> Package:
     form = "${Package} ${Version} ${source:Package} ${source:Version} ${Architecture}\n"
-    return Package(*run("dpkg-query", "-W", "-f", form, name).splitlines()[0].split(" "))
+    return Package(*run(*query, "-W", "-f", form, name).splitlines()[0].split(" "))
 
 
 def owners(paths: Iterable[Path]) -> Dict[Package, list[Path]]:
