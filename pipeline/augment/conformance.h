@@ -10,10 +10,11 @@
 namespace penstock::augment {
 
 // Returns 16 hexadecimal digits: a hash of rows and of own ops. The rows come from two built-in images (one a JPEG) and
-// cover arithmetic that could differ between CPUs: resizes of every method and of the filters except BOX and NEAREST,
-// randomly drawn crops, normalization to float32, float16 and bfloat16, warps, colors, blur, noise, JPEG compression
-// and policies. The own ops contribute the names and versions of those that are linked in. Workers with the same digest
-// make the same bytes, and a job runs on workers with one digest. The first call computes the digest. Thread-safe.
+// cover arithmetic that could differ between CPUs: resizes of every method (TF_BILINEAR only with antialias) and of the
+// filters except BOX and NEAREST, randomly drawn crops, normalization to float32, float16 and bfloat16, warps, colors,
+// blur, noise, JPEG compression, erasing and policies. The own ops contribute the names and versions of those that are
+// linked in. Workers with the same digest make the same bytes, and a job runs on workers with one digest. The first
+// call computes the digest. Thread-safe.
 const std::string& ConformanceDigest();
 
 // Returns the fingerprint of a job's pipeline as saved states record it: the pipeline's own fingerprint combined with

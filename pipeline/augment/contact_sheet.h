@@ -41,8 +41,8 @@ bool HasPictures(const v1::JobSpec& job);
 
 // Renders one row per record: the picture as decoded (or as read, for raw pixels), then its draws. The margin lists the
 // ops. Ops whose result is not image bytes (cast, normalize) are named but not applied. Mixed rows are mixed as bytes,
-// before those ops. Boxes are drawn, and masks tint the pixels (JobSpec.annotations). A record that fails shows its
-// error instead. Returns InvalidArgument if
+// before those ops. Boxes are drawn, and masks tint the pixels (JobSpec.annotations). A cell whose picture fails shows
+// the error instead. Returns Internal if OpenCV throws an exception, and InvalidArgument if
 //   - the job's features, ops or annotations have mistakes (the message names all of them);
 //   - the job has no column of decoded or raw pictures;
 //   - there are no records, or a record has partners for some draws only;

@@ -10,9 +10,8 @@
 namespace penstock::augment {
 
 // Returns one entry per warning, "PATH: MESSAGE" like CheckPipeline, with the remedy. Requires a job without mistakes.
-// The only warning at present:
-//   Numbers named like a box (bbox, boxes, xmin, ...) in a job whose ops move pixels, if the annotations do not move
-//   them.
+// The only warning, one entry for all such features: numbers are named like boxes (bbox, boxes, xmin, ...), the job's
+// ops move pixels, and the annotations do not move the numbers.
 std::vector<std::string> JobWarnings(const v1::JobSpec& job);
 
 }  // namespace penstock::augment

@@ -46,9 +46,8 @@ class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  // Checks features and ops against each other and plans the row path, in which decode, crop, resize and flip are one
-  // fused step. Returns InvalidArgument with all mistakes, a line each. A line names the feature or op by number and
-  // name, and a valid alternative.
+  // Checks the job's features, ops, annotations and mix, and plans the path of a row. Returns InvalidArgument with the
+  // mistakes of CheckPipeline (check_pipeline.h), one per line.
   static absl::StatusOr<std::unique_ptr<const Pipeline>> Create(const v1::JobSpec& job);
 
   // Returns the columns in the order of `features`, then the boxes' column, if any.
@@ -86,9 +85,9 @@ class Pipeline {
   // Hooks of the decoded-image cache. The prefix is the first decode_image and the ops after it on the same column, up
   // to an op that draws or whose result is not an image of bytes, such as cast or normalize. With annotations, the
   // prefix is only the decode_image of their image column, because boxes and masks follow the later ops.
-  // HasDecodedPrefix returns whether there is a prefix. MakeDecoded computes it (a full decode) as opaque bytes. It
-  // fails for a damaged image even if the op is lenient. MakeRowFromDecoded makes exactly the row of MakeRow, but uses
-  // `decoded` instead of decoding.
+  // HasDecodedPrefix returns whether there is a prefix. MakeDecoded computes it as opaque bytes. It fails for a damaged
+  // image even if the op is lenient, and returns FailedPrecondition without a prefix. MakeRowFromDecoded makes exactly
+  // the row of MakeRow, but uses the result of MakeDecoded instead of decoding.
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
   virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,

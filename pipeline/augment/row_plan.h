@@ -63,8 +63,9 @@ class RowPlan {
   absl::Status Read(std::string_view record, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
-  // Runs the first `steps` steps of the picture column. The result points into record or scratch. With `follow`,
-  // also moves its boxes and masks, which are then in scratch->followers.
+  // Runs the first `steps` steps of the picture column. The result points into the record, the scratch or, for a
+  // feature's default, this object. With `follow`, also moves its boxes and masks, which are then in
+  // scratch->followers.
   absl::StatusOr<image::ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
                                                 bool strict, bool follow, RowScratch::Impl* scratch) const;
 
@@ -81,8 +82,8 @@ class RowPlan {
                      RowScratch::Impl* scratch) const;
   // Runs the masks' decode_image, then starts the followers with the size and orientation of the encoded image.
   absl::Status StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const;
-  // Adds to *bytes the memory that a column's steps need, starting from *value, the column's value in the record. Sets
-  // *value to the result of the steps.
+  // Adds to *bytes the memory that a column's steps need for the parsed record. Sets *value to their result. For a
+  // mask, value->image must hold the result of the image's steps, whose size the mask takes.
   void MeasureColumn(size_t column, const records::ParsedExample& parsed, Followers* followers, Value* value,
                      size_t* bytes) const;
 

@@ -31,8 +31,8 @@ std::array<BoxKey, 4> BoxKeysOf(const v1::Boxes& boxes);
 class AnnotationPlan {
  public:
   // Adds "annotations.FIELD: MESSAGE" to *errors per mistake, or "ops[N]: MESSAGE" for an op that boxes and masks
-  // cannot follow. The plan is inactive if the job has no annotations, or after a mistake that leaves the columns or
-  // boxes unknown. Only active(), IsMask() and OrderOps() may be called on an inactive plan.
+  // cannot follow. The plan is inactive if the job has no annotations, or after any mistake except in `mask_fill`. Only
+  // active(), IsMask() and OrderOps() may be called on an inactive plan.
   static AnnotationPlan Create(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
 
   bool active() const { return active_; }
@@ -52,8 +52,8 @@ class AnnotationPlan {
   };
   Order OrderOps(const v1::JobSpec& job) const;
 
-  // Parses the record's boxes into `out`. Returns InvalidArgument if the counts differ or the numbers do not form a
-  // box, and errors like RecordParser::Parse.
+  // Parses the record's boxes into `out`. Does nothing if the job has no boxes. Returns InvalidArgument if the counts
+  // differ or the numbers do not form a box, and errors like RecordParser::Parse.
   absl::Status ParseBoxes(std::string_view record, records::ParsedExample* out) const;
   // Returns the bytes that the boxes in `parsed` need while a row is made.
   size_t BoxBytes(const records::ParsedExample& parsed) const;

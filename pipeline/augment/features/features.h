@@ -41,10 +41,12 @@ class FeatureSet {
 
   const std::vector<FeaturePlan>& plans() const { return plans_; }
 
-  // Parses `record`. The result has one entry per plan and points into the record.
+  // Parses `record`. The result has one entry per plan. Its bytes point into the record.
   absl::Status Parse(std::string_view record, records::ParsedExample* out) const;
 
-  // Reads the single string of a plan whose type IsEncoded.
+  // The three functions below return InvalidArgument if the record's values are missing without a default, or do not
+  // have the shape. ReadString reads the single string of a plan whose type IsEncoded. *out points into the record or,
+  // for a default, this object.
   absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
   // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values, the arena
   // or, for a default, this object.

@@ -24,8 +24,9 @@ class KeyCheck {
   // Returns whether every key was found where the job reads it. Then more records cannot change the result.
   bool AllFound() const { return wanted_.empty(); }
 
-  // Returns one entry per key that no record has, with the existing keys, the nearest of them, and the remedy:
-  // "features[1].key: none of ... has ...". `where` describes the records: "the first 64 records of 2 shards".
+  // Returns one entry per key that no record has where the job reads it, with the remedy. If no record has the key at
+  // all, the entry lists the existing keys and suggests a similar one: "features[1].key: none of ... has ...". `where`
+  // describes the records: "the first 64 records of 2 shards".
   std::vector<std::string> Mistakes(const std::string& where) const;
 
  private:

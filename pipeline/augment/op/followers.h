@@ -70,7 +70,7 @@ class Followers {
 
   // Applies a move. A box becomes the bounding box of its moved corners, clipped to the new image. It becomes the whole
   // image if the move gives a corner no position. Masks use nearest neighbor, and pixels from outside are the fill or
-  // follow the window's mode. The arena holds the masks' new pixels.
+  // follow the window's mode. The arena holds the masks' new pixels. A window inside a mask only narrows its view.
   void Apply(const ImageMove& move, Arena* arena);
 
   // Returns all boxes, kept or not, in the order in which they were added.

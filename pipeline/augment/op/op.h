@@ -22,12 +22,13 @@ namespace penstock {
 
 // The inputs of an op besides its value. Lives as long as one op runs on one row.
 struct OpContext {
+  // Null in a dry run, like `damaged`.
   ImageTools* tools = nullptr;
   // The op's own draws for this sample. They do not depend on the ops that ran before it.
   SampleRandom random{0, 0, 0};
   // The key of `random`, for ops that contain others.
   SampleKey key;
-  // The memory for the column's final tensor if this is its last op. Otherwise null, and the op allocates from the
+  // The memory for the column's final tensor, which only its last op receives. If null, the op allocates from the
   // arena.
   uint8_t* target = nullptr;
   // Whether damage fails the row even if the op is lenient.
@@ -41,9 +42,9 @@ struct OpContext {
   Followers* followers = nullptr;
 
   bool dry() const { return dry_bytes != nullptr; }
-  // Returns memory for a tensor, from the target or the arena. Returns null in a dry run.
+  // Returns memory for a tensor, from the target or the arena. In a dry run, counts the bytes and returns null.
   uint8_t* Output(size_t bytes);
-  // Ensures that the pixels of `image` are in memory.
+  // Ensures that the pixels of `image` are in memory. In a dry run, counts their bytes.
   absl::Status Realize(LazyImage* image);
   // Reports a move to boxes and masks. Every op that moves an image's pixels must call it once per move. In a dry run,
   // the op reports the move that needs the most memory.
@@ -54,7 +55,7 @@ class Op {
  public:
   virtual ~Op() = default;
 
-  // Returns whether the op draws. The decoded-image cache holds the results of deterministic ops that make an image.
+  // Returns whether the op draws. An op that draws ends the prefix that the decoded-image cache stores (pipeline.h).
   virtual bool IsRandom() const { return false; }
   // Returns whether Apply stores its result in Value::image rather than in Value::data.
   virtual bool MakesImage() const { return true; }
@@ -75,7 +76,7 @@ struct OpSetup {
   // The element types of the masks that follow the column's image. Null if they are unknown because of a mistake in the
   // annotations.
   const std::vector<DType>* masks = nullptr;
-  std::string path;         // "ops[2].random_resized_crop"; valid as long as the op
+  std::string path;         // "ops[2].random_resized_crop"
   std::string random_path;  // names the op's draws: its declared name, or its number
   std::string column;
   int depth = 0;  // number of ops around it

@@ -64,14 +64,14 @@ struct OwnOp {
 };
 
 // Makes `op` available to every pipeline that this process builds afterwards. Thread-safe. Returns InvalidArgument for
-// an invalid name, a missing version or factory, a duplicate parameter, or a default outside its bounds. Returns
-// AlreadyExists if an op has this name.
+// an invalid name, a missing version or factory, a duplicate parameter, or a default outside its bounds or choices.
+// Returns AlreadyExists if an op has this name.
 absl::Status RegisterOwnOp(OwnOp op);
 
-// The name and version of each registered op, sorted by name.
 struct OwnOpVersion {
   std::string name, version;
 };
+// Returns the name and version of each registered op, sorted by name. Thread-safe.
 std::vector<OwnOpVersion> RegisteredOwnOps();
 
 namespace internal {

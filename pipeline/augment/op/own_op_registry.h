@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// Returns the op of this name, or null. Registered ops are never removed.
+// Returns the op of this name, or null. Registered ops are never removed. Thread-safe.
 const OwnOp* FindOwnOp(std::string_view name);
 
 // Adds the name and version of every custom op in `op`, including inner ops.

@@ -13,7 +13,7 @@ namespace penstock {
 struct SampleKey {
   uint64_t seed = 0;  // order.seed
   uint64_t epoch = 0;
-  uint16_t repeat = 0;     // position / N
+  uint16_t repeat = 0;     // pass over the records in the epoch: position / number of records
   uint64_t record_id = 0;  // index of the record in the snapshot, shards in sorted order
 
   // Returns the generator for the op at a path. `path_hash` is Hash64 of the op's declared name or its number in its

@@ -1,6 +1,6 @@
 // An image whose crop, resize and mirror are deferred until an op needs the pixels. Decoding and geometry become one
-// step: a JPEG or PNG is decoded only where the final window needs it, and the resize writes directly to the row's
-// memory.
+// step: a JPEG or PNG is decoded only where the final window needs it (unless Decoding::whole), and the resize writes
+// directly to the row's memory.
 //
 // Deferring changes no byte: operations that cannot be combined exactly are executed first (see CanResize).
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_LAZY_IMAGE_H_
@@ -75,7 +75,7 @@ class LazyImage {
   // in the arena. Afterwards *this refers to that memory. Memory of the arena stays valid until Arena::Reset. Sets
   // *damaged as Store does.
   absl::Status Realize(ImageTools* tools, bool* damaged);
-  // Returns the pixels. Requires Realize.
+  // Returns the pixels. Requires IsRealized().
   const ImageView& view() const { return memory_; }
   bool IsRealized() const;
 

@@ -26,9 +26,10 @@ class StageTimes {
     Nanos inside = 0;  // total of all its visits, including nested stages
   };
   static constexpr size_t kNoParent = SIZE_MAX;
-  static constexpr size_t kMostSpans = 64;  // maximum per row; later spans are dropped
+  static constexpr size_t kMostSpans = 64;  // maximum since Start; later spans are dropped
 
-  // Measures from now, in stage kOther, until Stop. With `spans`, also records spans.
+  // Measures stages 0 to stages - 1 from now until Stop, first in kOther. With `spans`, also records spans. `clock`
+  // must live until Stop.
   void Start(const Clock* clock, size_t stages, bool spans = false) {
     clock_ = clock;
     own_.assign(std::max<size_t>(stages, kFixedStages), 0);
@@ -49,8 +50,8 @@ class StageTimes {
   // Returns the spans since the last Start, if it recorded them. Enclosing spans precede nested ones.
   const std::vector<Span>& spans() const { return spans_; }
 
-  // Assigns the time of its lifetime to `stage`, and later time to the enclosing stage again. Costs only a branch if
-  // measuring is off.
+  // Adds the time of its lifetime to `stage`, except the time of scopes inside it. Costs only a branch if measuring is
+  // off.
   class Scope {
    public:
     Scope(StageTimes* times, size_t stage) : times_(times->on() ? times : nullptr) {

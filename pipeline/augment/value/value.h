@@ -37,9 +37,10 @@ struct ValueType {
   std::string ToString() const;
 };
 
-// Holds exactly one of: a string (IsEncoded), an image whose pixels may be deferred (IsImage), a tensor.
+// The column's type determines the member to use: the string (IsEncoded), an image whose pixels may be deferred
+// (IsImage), or a tensor. The others are unspecified.
 struct Value {
-  std::string_view bytes;  // the string, in the record
+  std::string_view bytes;  // the string, in the record or the feature's default
   LazyImage image;
   const uint8_t* data = nullptr;  // the tensor: dense, little-endian, any alignment
 };

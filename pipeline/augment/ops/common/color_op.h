@@ -40,8 +40,8 @@ absl::Status ChangePixels(OpContext* context, LazyImage* image, size_t scratch_b
   return absl::OkStatus();
 }
 
-// An op that first draws its probability (no draw at 0 and 1), then calls draw(random, width, height). That returns an
-// optional change(in, out), which is applied to the pixels. Without one the image stays unchanged, and pending steps
+// An op that first draws its probability (no draw at 0 and 1), then calls draw(random, width, height). draw() returns
+// an optional change(in, out), which is applied to the pixels. Without one the image stays unchanged, and pending steps
 // stay pending.
 template <typename Draw>
 class ColorOp final : public Op {
@@ -65,8 +65,8 @@ class ColorOp final : public Op {
   const Draw draw_;
 };
 
-// Returns the op, or null after errors. `draws` states whether draw() takes random numbers. The output has the input's
-// type.
+// Returns the op, or null if the setup has more than `errors_before` errors. Adds an error unless the input is an
+// image. `draws` states whether draw() takes random numbers. The output has the input's type.
 template <typename Draw>
 std::unique_ptr<Op> MakeColorOp(const OpSetup& setup, size_t errors_before, double probability, bool draws, Draw draw,
                                 ValueType* output) {

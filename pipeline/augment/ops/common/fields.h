@@ -55,11 +55,11 @@ struct FactorRange {
   double Draw(SampleRandom* random) const { return DrawUniform(low, high, random); }
 };
 
-// Returns the range of a message's min and max fields, or of fields with other names. Adds errors unless at_least <=
-// min <= max <= at_most.
+// Returns the range from `low` to `high`, which are values of the named fields. Adds errors unless at_least <= low <=
+// high <= at_most.
 FactorRange CheckRange(const OpSetup& setup, double low, double high, double at_least, double at_most,
                        std::string_view low_field = "min", std::string_view high_field = "max");
-// Like CheckRange, with 1 for fields that are not set.
+// Returns the range of a message's min and max fields, which are 1 if not set. Adds errors like CheckRange.
 template <typename Spec>
 FactorRange ChooseFactors(const OpSetup& setup, const Spec& spec, double at_least, double at_most) {
   return CheckRange(setup, spec.has_min() ? static_cast<double>(spec.min()) : 1.0,
