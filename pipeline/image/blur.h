@@ -19,10 +19,11 @@ constexpr int kMaxBlurSize = 127;
 // `size` is odd, from 1 to kMaxBlurSize; sigma > 0.
 std::vector<int16_t> GaussianWeights(int size, double sigma);
 
-// Returns the number of bytes that GaussianBlur needs at `scratch`, aligned for int16_t.
+// Returns the number of bytes that GaussianBlur needs at `scratch`.
 size_t GaussianBlurBytes(int width, int channels, int size);
 
-// Blurs `in` into `out`, which must not be the memory of `in`. A kernel larger than the image reflects repeatedly.
+// Blurs `in`, with 1 or 3 channels, into `out`, which must not be the memory of `in`. `scratch` must be aligned for
+// int16_t. A kernel larger than the image reflects repeatedly.
 void GaussianBlur(const ImageView& in, const std::vector<int16_t>& weights, uint8_t* scratch, ImageTarget out);
 
 // The two passes of a row (vectorized in blur_loops.cc). BlurRows sums over rows[0 .. 2 * radius] and keeps 7 bits of

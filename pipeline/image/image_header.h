@@ -19,8 +19,8 @@ std::string_view ImageFormatName(ImageFormat format);
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   int width = 0, height = 0;  // pixels as stored, before EXIF rotation
-  int components = 0;         // channels as stored: a palette counts as 3, and alpha counts
-  int depth = 8;              // PNG: bits per stored value, 1 to 16
+  int components = 0;         // channels as stored: a palette counts as 3, and alpha counts; BMP and GIF: always 3
+  int depth = 8;              // PNG: bits per stored value, not checked: 1 to 16 in a valid file
   bool progressive = false;   // JPEG: several passes of coefficients; PNG: several passes of pixels (interlaced)
   // JPEG: progressive, or the first scan lacks a component. A decoder then has to keep all coefficients.
   bool several_scans = false;

@@ -1,5 +1,5 @@
-// Receives an image from top to bottom, a few rows at a time. A producer passes its pixels on while they are still in
-// the first-level cache, and no buffer holds the whole image between producer and sink.
+// Receives an image from top to bottom, a few rows at a time, so that no buffer holds the whole image between producer
+// and sink. An interlaced PNG is an exception: all of its rows arrive in one call.
 #ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_SINK_H_
 #define PENSTOCK_PIPELINE_IMAGE_IMAGE_SINK_H_
 

@@ -48,6 +48,7 @@ WarpMap AffineMap(const AffineParameters& parameters, int width, int height);
 // Returns the shear about {0, 0} that moves row r left by x * r pixels and column c up by y * c pixels. `x` and `y` are
 // auto-augment's levels, the tangents of `affine`'s angles.
 WarpMap ShearMap(double x, double y);
+// Returns the rotation of Pillow's Image.rotate: counter-clockwise about the center of the image, which keeps its size.
 WarpMap RotateMap(double degrees, int width, int height);
 // Returns the map from the quadrilateral `from` of the input to `to` of the result (x0, y0, ... clockwise from the
 // upper left corner). It is torchvision's _get_perspective_coeffs, solved in double precision. Returns the identity if

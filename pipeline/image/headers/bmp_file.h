@@ -29,9 +29,9 @@ struct BmpFile {
   size_t RowBytes() const { return (static_cast<size_t>(width) * static_cast<size_t>(bits) + 31) / 32 * 4; }
 };
 
-// Reads the variants that Pillow reads: headers of OS/2 1 and of Windows 3 to 5, 1 to 32 bits, RLE4, RLE8, and the
-// common masks. Returns InvalidArgument if the header is truncated, invalid or of an unsupported variant; the message
-// names the reason.
+// Reads the variants that Pillow reads: headers of OS/2 1 and 2 and of Windows 3 to 5, 1 to 32 bits, RLE4, RLE8, and
+// the common masks. Returns InvalidArgument if the header is truncated, invalid or of an unsupported variant; the
+// message names the reason.
 absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes);
 
 }  // namespace penstock::image

@@ -8,9 +8,9 @@
 
 namespace penstock::image {
 
-// Returns the value of the orientation tag in a TIFF block, even if it is invalid, or nullopt if it has none. The block
-// is the data after "Exif\0\0" in a JPEG's APP1, a PNG's eXIf chunk or a WebP's EXIF chunk, with or without that
-// prefix. Format: EXIF 2.32, 4.6.2, TIFF 6.0 section 2.
+// Returns the value of the orientation tag in a TIFF block, or 0 if it exceeds 8. Returns nullopt if the block has no
+// tag with a single unsigned integer. The block is the data after "Exif\0\0" in a JPEG's APP1, a PNG's eXIf chunk or a
+// WebP's EXIF chunk, with or without that prefix. Format: EXIF 2.32, 4.6.2, TIFF 6.0 section 2.
 std::optional<int> ExifOrientation(std::string_view tiff);
 
 // The orientation tags of one file. The views must live until orientation() is called.

@@ -11,7 +11,7 @@ namespace penstock::image {
 struct WebpFile {
   int width = 0, height = 0;  // the canvas
   bool alpha = false;         // as the header announces
-  int orientation = 1;        // EXIF
+  int orientation = 1;        // 1 to 8, from EXIF or XMP
   // The still picture, or the first frame of an animation. `stream` is empty if the picture is missing, truncated or
   // inconsistent with the header; `trouble` then names the reason.
   std::string_view stream;  // the payload of its VP8 or VP8L chunk; a lossy picture's alpha is in another chunk

@@ -30,8 +30,8 @@ struct JpegOptions {
   bool libjpeg_alone = false;
 };
 
-// Returns an upper bound of the bytes that decoding an image with this header allocates: a few rows, or all
-// coefficients for progressive images.
+// Returns an upper bound of the bytes that decoding an image with this header allocates: a few rows, and all
+// coefficients if header.several_scans.
 size_t JpegDecoderBytes(const ImageHeader& header);
 
 // Decodes JPEGs. Not thread-safe: use one per thread. Keeps its buffers between images, but no image data.
@@ -47,13 +47,13 @@ class JpegDecoder {
   // damaged up to the rectangle's last row, where decoding stops. Only a lenient decode can return true.
   //   InvalidArgument: `rect` is not inside the image, or the bytes are no JPEG or one that libjpeg does not support.
   //   DataLoss: damaged or truncated (strict).       ResourceExhausted: over the limits.
-  // All errors carry libjpeg's message. The sink may have received some of the rows by then.
+  // An error of libjpeg carries its message. The sink may have received some of the rows by then.
   //
   // Damage is any libjpeg warning inside a scan, or a premature end. Unknown JFIF versions, garbage between header
   // segments or after the image, and unusual but harmless scan parameters are not damage.
   //
-  // For a restart-indexed file, only the crop's tiles are read, so damage above or beside them goes unnoticed, unlike
-  // in a plain decode. If a tile is damaged, the plain decode decides, regardless of the table.
+  // For a restart-indexed file, only the crop's tiles are decoded, so damage above or beside them goes unnoticed,
+  // unlike in a plain decode. If a tile is damaged, the plain decode decides, regardless of the table.
   absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, ImageSink* sink);
   static constexpr int kStripRows = 16;
 

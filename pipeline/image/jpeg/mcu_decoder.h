@@ -4,7 +4,8 @@
 // It decodes only valid data. On any irregularity (an undefined code, too many coefficients, data that ends early or
 // continues, an unexpected marker) it fails, and the caller decodes again with libjpeg, whose result counts.
 //
-// For a restart-indexed file it reads only the tiles of the requested MCUs.
+// For a restart-indexed file it decodes only the tiles of the requested MCUs. It checks only the markers of the tiles
+// before them.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_MCU_DECODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_MCU_DECODER_H_
 

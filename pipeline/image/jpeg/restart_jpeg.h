@@ -1,8 +1,8 @@
-// Restart-indexed JPEG: the same picture, stored so that a crop can be decoded without reading the rest.
+// Restart-indexed JPEG: the same picture, stored so that a crop can be decoded without decoding the rest.
 //
 // The coefficients are those of the source; only their encoding changes. Restart markers cut each row of MCUs into
 // tiles, the Huffman tables are computed for this image, and the header has a table of the tiles' lengths. Every JPEG
-// decoder reads such a file to the same pixels; JpegDecoder can also read only a crop's tiles. For the format and its
+// decoder reads such a file to the same pixels; JpegDecoder can also decode only a crop's tiles. For the format and its
 // costs see docs/dev/restart-indexed-jpeg.md.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_RESTART_JPEG_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_RESTART_JPEG_H_
@@ -27,7 +27,8 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows);
 //
 // A tile has `interval` MCUs, which must divide the row of MCUs. With 0, TileInterval chooses.
 //
-// Memory: the coefficients twice, 4 bytes per sample, besides source and result. Thread-safe.
+// Memory: the coefficients twice, 4 bytes per sample, and up to twice the result, besides source and result.
+// Thread-safe.
 //   FailedPrecondition: an unsupported kind of JPEG: progressive, arithmetic, CMYK, several scans, several
 //                       pictures (MPO), application segments after the frame header, a tile of 64 KiB or more, too many
 //                       tiles for a table, or another peculiarity that the message names.

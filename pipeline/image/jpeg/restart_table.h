@@ -1,5 +1,5 @@
 // The tile table of a restart-indexed JPEG: the position of each run of MCUs between two restart markers, so that a
-// crop finds its tiles without reading the others. Pure; does not use libjpeg. For the format, byte by byte, and its
+// crop finds its tiles without decoding the others. Pure; does not use libjpeg. For the format, byte by byte, and its
 // reasons see docs/dev/restart-indexed-jpeg.md.
 //
 // The table is in its own APP9 segments in the header. All numbers are big-endian, like everywhere in JPEG:
@@ -54,7 +54,7 @@ struct TileGrid {
   int components = 0;                 // 1 or 3
   int mcu_width = 0, mcu_height = 0;  // pixels
   int interval = 0;                   // MCUs per tile; 0: no restart markers
-  int columns = 0, rows = 0;          // tiles per row of MCUs, 0 if the interval does not divide it; rows of MCUs
+  int columns = 0, rows = 0;          // tiles per row of MCUs, 0 without an interval that divides it; rows of MCUs
   size_t scan_at = 0;                 // offset of the first entropy-coded byte
 
   int mcus_per_row() const { return (width + mcu_width - 1) / mcu_width; }
@@ -85,8 +85,8 @@ class TileTable {
   std::array<const char*, kMaxTableSegments> parts_;
 };
 
-// Returns the grid of such a JPEG, with any restart interval and with or without a table. Returns nullopt for other
-// files.
+// Returns the grid of a JPEG of the kind that TileGrid describes, with any restart interval and with or without a
+// table. Returns nullopt for other files.
 std::optional<TileGrid> ReadTileGrid(std::string_view jpeg);
 
 // Returns the segments of a table with their markers, or "" if 255 segments cannot hold all tiles.

@@ -18,8 +18,8 @@ void UndoPngFilter(uint8_t filter, size_t step, const uint8_t* filtered, const u
                    uint8_t* row);
 
 // Reverses the filters of two rows that begin with their filter numbers: `upper` to `row`, and the next one, `lower`,
-// to `below`. If both rows have the filter Paeth, which is the most common one in photographs, this is faster than one
-// row after the other.
+// to `below`. `count` is a positive multiple of `step` if `step` is 3 or more. If both rows have the filter Paeth,
+// which is the most common one in photographs, this is faster than one row after the other.
 void UndoPngFilters(size_t step, const uint8_t* upper, const uint8_t* lower, const uint8_t* above, size_t count,
                     uint8_t* row, uint8_t* below);
 

@@ -52,7 +52,8 @@ struct QuadColumns {
 };
 
 // Builds the columns for rows of `row_bytes` bytes and 1 or 3 channels. table.first must be monotonic. Returns false if
-// a row has fewer than 64 bytes, or the inputs of a group span more than 128.
+// the inputs of a group span more than 128 bytes, or if a row has fewer bytes than `reach`. `reach` is 128 if a group
+// spans more than 64.
 bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int channels, size_t row_bytes,
                       QuadColumns* columns);
 

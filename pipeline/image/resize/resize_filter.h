@@ -37,8 +37,9 @@ void FilterReach(ResizeFilter filter, int in_size, int out_size, int i, int32_t*
 // Returns an upper bound of the inputs of an output: FilterTable::taps.
 int FilterTaps(ResizeFilter filter, int in_size, int out_size);
 
-// Builds the table of outputs [begin, end), in reverse order if `mirror`. Does not support kNearest. Uses only
-// IEEE double operations, std::fabs and std::ceil. All are exactly defined, so the numbers are the same on every CPU.
+// Builds the table of outputs [begin, end), in reverse order if `mirror`. Does not support kNearest. Uses only IEEE
+// double operations, std::fabs, std::ceil and base/portable_math.h. All are exactly defined, so the numbers are the
+// same on every CPU.
 void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin, int end, bool mirror,
                       FilterTable* table);
 

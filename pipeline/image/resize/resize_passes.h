@@ -41,8 +41,8 @@ struct OutputRange {
   int begin = 0, end = 0;
 };
 
-// Filters columns: output i, written to `out` + (i - begin) * `stride`, is the weighted sum of the table's input rows,
-// value by value. Row 0 of `source` is input row `first`. `source` has all rows that the range needs.
+// Filters columns: output i, written to `out` + (i - range.begin) * `stride`, is the weighted sum of the table's input
+// rows, value by value. Row 0 of `source` is input row `first`. `source` has all rows that the range needs.
 void VerticalPass(const FilterTable& table, const PairTable& pairs, OutputRange range, const ImageView& source,
                   int first, uint8_t* out, size_t stride);
 void VerticalPassScalar(const FilterTable& table, OutputRange range, const ImageView& source, int first, uint8_t* out,

@@ -58,7 +58,7 @@ class TfRows {
   const TfAxis* rows_ = nullptr;
   ImageView source_;
   std::vector<float> wide_;  // one row of the source
-  // Without antialias: the source rows that were resized most recently. With antialias: only [2] is used.
+  // [0] and [1]: without antialias, the source rows that were resized most recently. [2]: the result.
   std::vector<float> narrow_[3];
   int held_row_[2] = {-1, -1};
 };
