@@ -18,7 +18,7 @@ struct PackFrame {
     kRecord = 1,    // a serialized tf.train.Example, kept unchanged
     kFeatures = 2,  // features from which an Example is made (packed_features.h)
     kEnd = 3,       // end of the input; the body lists the expected parts, u32 each
-    kGiveUp = 4,    // discard everything received
+    kGiveUp = 4,    // discard everything received; Next() returns Cancelled in its place
   };
   Type type = Type::kEnd;
   std::string_view body;
@@ -35,11 +35,12 @@ class PackInput {
 
   // Returns the next frame. Its body is valid until the next call. Errors are those of `read` and:
   //   Cancelled        the input ended without kEnd, or has kGiveUp: its writer died or stopped
-  //   InvalidArgument  not a frame, or a frame larger than kMaxFrameBytes
+  //   InvalidArgument  not a frame, or a body larger than kMaxFrameBytes
   absl::StatusOr<PackFrame> Next();
 
  private:
-  // Ensures that `bytes` bytes are available at begin_. Returns false if the input ends before the first of them.
+  // Ensures that `bytes` bytes are available at begin_. If the input ends first, returns false if it has none of them,
+  // otherwise Cancelled.
   absl::StatusOr<bool> Fill(size_t bytes);
 
   const Read read_;

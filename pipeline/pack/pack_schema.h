@@ -46,10 +46,10 @@ class PackSchema {
   std::string Serialize() const;
 
   // Returns a job that reads all features. Arrays recover their type and shape. A feature becomes a ragged column if
-  // some records lack it, if its count varies, or if it has 0 values in every record. The first key that has exactly
-  // one image in every record becomes the column `image`. It keeps its own name if another feature is named `image`.
-  // The job has a training recipe for this column. If there is an image, the first integer named like a label becomes
-  // the column `label`, unless a feature has this name. The batch size fits the number of records.
+  // some records lack it, if its count varies, or if it has 0 values in every record. The first key, in sorted order,
+  // that is a single image in every record becomes the column `image`. It keeps its own name if another feature is
+  // named `image`. The job has a training recipe for this column. If there is an image, the first single integer named
+  // like a label becomes the column `label`, unless a feature has this name. The batch size fits the number of records.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

@@ -16,8 +16,8 @@ namespace penstock::pack {
 // for the same `out` removes the folder, if the file system has locks.
 class PackStaging {
  public:
-  // Creates the folder for `out`, an absolute path. Returns FailedPrecondition if `out` is not an empty folder, or is a
-  // mount point.
+  // Creates the folder for `out`, an absolute path, and the parents of `out`. Returns FailedPrecondition if `out`
+  // exists and is not an empty folder, or is a mount point. To find out, it renames an empty `out` for a moment.
   static absl::StatusOr<std::unique_ptr<PackStaging>> Create(const std::string& out);
   // Creates a folder only for parts, for shards that are written elsewhere. The folder is beside `name`, an absolute
   // path that need not exist. Do not call Publish.
@@ -30,10 +30,11 @@ class PackStaging {
   // Returns the path where the caller creates the new folder.
   std::string shards() const { return folder_ + "/shards"; }
   // Returns the files of finished parts in order: the main writer's, then the others by number. Returns
-  // FailedPrecondition, with the part's name, if a part was begun, or is one of `expected`, but is not finished.
+  // FailedPrecondition, with the part's number, if a numbered part was begun, or is one of `expected`, but is not
+  // finished. Omits an unfinished part of the main writer.
   absl::StatusOr<std::vector<std::string>> Parts(const std::vector<uint32_t>& expected) const;
-  // Renames shards() to `out` atomically. Returns FailedPrecondition if `out` is not an empty folder, or is a mount
-  // point.
+  // Renames shards() to `out` atomically. Returns FailedPrecondition if `out` exists and is not an empty folder, or is
+  // a mount point.
   absl::Status Publish();
 
  private:

@@ -19,8 +19,8 @@ namespace penstock::pack {
 // Writes one part. Not thread-safe.
 class SpoolWriter {
  public:
-  // Opens a part. Finish renames the file to `path`; before that, it has a longer name. If Finish never succeeds, an
-  // empty file under the longer name marks the part as missing.
+  // Opens a part. Finish renames the file to `path`; before that, it has a longer name. If Finish never succeeds, the
+  // file keeps the longer name, which marks the part as missing. The destructor empties such a file.
   static absl::StatusOr<std::unique_ptr<SpoolWriter>> Open(const std::string& path);
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
@@ -56,6 +56,7 @@ class SpoolFile {
   const PackSchema& schema() const { return schema_; }
   // Returns a hash of the records' lengths and of the schema. It does not cover the bytes of the records.
   uint64_t fingerprint() const { return fingerprint_; }
+  // Replaces *out with a record. `record` must be below records(). Returns DataLoss if the file has become shorter.
   absl::Status Read(uint64_t record, std::string* out) const;
 
  private:
@@ -65,7 +66,7 @@ class SpoolFile {
   uint64_t fingerprint_ = 0;
 };
 
-// Returns a source of the records of all parts, one part after another.
+// Returns a source of the records of all parts, one part after another. A failed read is Unavailable.
 std::unique_ptr<imports::RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
 
 }  // namespace penstock::pack
