@@ -50,7 +50,8 @@ class CacheChooser {
   std::optional<std::string> TakeNews();
 
  private:
-  // Returns sizes that allow decoded images to be measured, or nullopt if no measurement is missing.
+  // Returns sizes that allow decoded images to be measured. Returns nullopt if no measurement is missing, or if the
+  // attempts are used up, the size is pinned, or the sizes exceed `most`.
   std::optional<CacheSizes> Probe(const std::vector<CacheJob>& jobs, const CacheSizes& now, uint64_t most);
   CacheSizes Change(const std::vector<CacheJob>& jobs, const CacheSizes& from, const CacheSizes& to, Nanos time);
 

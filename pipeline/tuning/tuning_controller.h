@@ -33,13 +33,14 @@ class TuningController {
   TuningSetting Step(const TuningWindow& window, Nanos now);
 
   const TuningSetting& setting() const { return setting_; }
-  // Returns the result of the last move as text, once: "read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20
-  // ms". Trials in progress and reverted trials are not reported.
+  // Returns the result of the last kept move as text, once: "read threads 0 -> 48: 92 rows/s before, 981 now; reads
+  // take 20 ms". Trials in progress and reverted trials are not reported.
   std::optional<std::string> TakeNews();
   bool in_trial() const { return trial_.has_value(); }
 
  private:
-  // The moves. A reverted move is paused, and the pause doubles each time.
+  // The moves. A reverted move is paused, and so is the reverse of a kept kMoreReads, kMoreThreads or kFewerThreads.
+  // The pause of a move doubles each time.
   enum Move { kMoreReads, kFewerReads, kMoreRequests, kMoreThreads, kFewerThreads, kMoves };
   struct Trial {
     Move move = kMoreReads;
