@@ -21,7 +21,7 @@ class ByteSource {
   virtual absl::StatusOr<size_t> Read(char* out, size_t length) = 0;
   // Skips up to `length` bytes and returns their number. Behaves like Read otherwise.
   virtual absl::StatusOr<uint64_t> Skip(uint64_t length) = 0;
-  // Returns the number of file bytes consumed.
+  // Returns the offset in the file after the last byte that was consumed or skipped.
   virtual uint64_t file_position() const = 0;
 };
 

@@ -1,5 +1,6 @@
-// A container defines how the stream of a shard stores records. It finds them without an index, returns the bytes that
-// hold a record or its features, and checks a read. The stream is the file itself, or its decompressed content.
+// A container defines how the stream of a shard stores records. It finds the records without an index, returns the
+// ranges that hold a record or its features, and checks a read. The stream is the file itself, or its decompressed
+// content.
 #ifndef PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 
@@ -16,7 +17,7 @@
 
 namespace penstock::sources {
 
-// Bytes of a stream.
+// A range of bytes of a stream.
 struct ByteRange {
   uint64_t offset = 0;
   uint64_t length = 0;
@@ -42,7 +43,7 @@ class Container {
   // Returns the ranges of the stream that hold the requested features of record k. They are in ascending order, with a
   // gap between any two. Uses only the index.
   virtual std::vector<ByteRange> RangesOf(const ShardIndex& index, uint64_t k, const RequestedFeatures& features) const;
-  // Returns the length of all ranges of RangesOf(), or index.StoredBytes(k) without features.
+  // Returns the total length of RangesOf(), or index.StoredBytes(k) if `features` is null.
   uint64_t StoredBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features) const {
     if (features == nullptr) return index.StoredBytes(k);
     uint64_t bytes = 0;
@@ -50,8 +51,9 @@ class Container {
     return bytes;
   }
   // Checks the bytes at `stored`, and returns the data of record k, which is a part of them. Returns DamagedRead with
-  // the reason if they are not those of the index. `stored` has the whole record: index.StoredBytes(k) bytes, read at
-  // index.RecordOffset(k). With `features`, it has the bytes of RangesOf(), one range after another.
+  // the reason if a checksum is wrong, or if the length is not that of the index. If `features` is null, `stored` has
+  // the whole record: index.StoredBytes(k) bytes, read at index.RecordOffset(k). Otherwise it has the bytes of
+  // RangesOf(), one range after another.
   virtual absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k,
                                                   const RequestedFeatures* features, const char* stored) const = 0;
 };

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli) as used by TFRecord files, computed by isa-l.
+// CRC-32C (Castagnoli) of TFRecord files and of the members of tar archives, computed by isa-l.
 #ifndef PENSTOCK_PIPELINE_SOURCES_CRC32C_H_
 #define PENSTOCK_PIPELINE_SOURCES_CRC32C_H_
 
@@ -14,7 +14,7 @@ uint32_t Crc32c(std::string_view bytes);
 uint32_t Crc32cExtend(uint32_t crc, std::string_view bytes);
 
 // Returns the form in which TFRecord stores a CRC: rotated right by 15 bits, plus a constant
-// (tensorflow/tsl/lib/hash/crc32c.h). Without it, the CRC of bytes that contain CRCs is weak.
+// (tensorflow/tsl/lib/hash/crc32c.h). An unmasked CRC of bytes that contain CRCs is weak.
 constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 // Returns MaskCrc(Crc32c(bytes)).

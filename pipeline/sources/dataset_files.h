@@ -21,14 +21,15 @@ struct DataRoot {
   // Absolute, with symlinks resolved, without a trailing '/' (except "/"). For objects: "s3://bucket/folder". "s3:/"
   // contains all objects of the scheme, as "/" contains all files.
   std::string path;
-  // The operator's spelling, made absolute. Absolute globs may begin with it or with `path`. May be empty.
+  // The operator's spelling of a local path, made absolute. An absolute glob may begin with `given` or with `path`.
+  // Empty for objects.
   std::string given = {};
 };
 
 // Parses "name=path" or "path". The name of a root without "name=" is the path's last component. A relative path is
-// relative to the working folder. A '=' after a '/' belongs to the path. The path may be a URL of objects, and objects
-// are not accessed yet. Returns an error if a path is not a folder, if a name is empty, or if two roots have the same
-// name.
+// relative to the working folder. A '=' after a '/' belongs to the path. The path may be a URL of objects, which this
+// call does not access. Returns an error if a local path is not a folder, if a URL is malformed, if a name is empty, or
+// if two roots have the same name.
 absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(storage::Storage* storage, const std::vector<std::string>& specs);
 
 struct DatasetFile {
@@ -42,7 +43,7 @@ struct DatasetFile {
 
 // Returns all regular files that the globs match, sorted by the bytes of (root, relative_path). If several names lead
 // to one file, the result has only the first name.
-//   - A relative glob is tried in every root. An absolute one, or a URL, must begin with a root's path.
+//   - A relative glob is tried in every root. An absolute one, or a URL, must begin with `path` or `given` of a root.
 //   - `*`, `?` and `[...]` match within a path component, as in fnmatch(3). Only a dot matches a leading dot.
 //   - Folders, index sidecars (".psidx") and temporary files are skipped.
 // Errors:
@@ -53,12 +54,15 @@ struct DatasetFile {
 //   PermissionDenied    a symlink leads out of the roots; the message lists the roots
 //   NotFound            a glob has no match, and the message names the glob and the roots; or a match is a symlink
 //                       without a target
+//   Unimplemented       a wildcard on a web server, which has no listing
+//   others              from the storage
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);
 
-// Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Returns the errors of
-// ExpandGlobs for the path, and NotFound for a root that is not configured. Each error names the file, except the error
-// for a path with a zero byte.
+// Returns the absolute path, with symlinks resolved, of the file (root name, relative path). Wildcards have no meaning
+// here. Does not check that a local path is a file, or that an object exists. Returns InvalidArgument and
+// PermissionDenied as ExpandGlobs does, and NotFound if no root has the name or the local file does not exist. Each
+// error names the file, except the error for a path with a zero byte.
 absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
                                            std::string_view relative_path, const std::vector<DataRoot>& roots);
 

@@ -10,7 +10,7 @@
 
 namespace penstock::sources {
 
-// The number of first bytes that suffices.
+// Number of first bytes that WhatElseItIs() needs.
 inline constexpr size_t kKindBytes = 512;
 
 // Returns "this is a JPEG image, neither a TFRecord nor a tar shard; ..." with the remedy, or "" if the kind is

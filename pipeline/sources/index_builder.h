@@ -29,15 +29,17 @@ struct IndexOptions {
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
   // not even read.
   bool verify_data = false;
-  // Compressed shards: approximate distance between two restart points, in stream bytes. A read inflates at most about
-  // this distance before its record. The builder doubles the distance until the windows fit max_window_bytes.
+  // Compressed shards: approximate distance between two restart points, in stream bytes. The builder doubles the
+  // distance until the windows fit max_window_bytes. A read inflates at most about the final distance before its
+  // record.
   uint64_t restart_spacing = uint64_t{2} << 20;
-  // Compressed shards: upper bound on the memory of all restart windows of a shard. The builder keeps two points in any
-  // case, even if their windows are larger.
+  // Compressed shards: upper bound on the memory of all restart windows of a shard. The builder stops dropping points
+  // when two are left, even if their windows are larger.
   uint64_t max_window_bytes = uint64_t{8} << 20;
-  // Called periodically and at the end, with the file bytes read since the last call. May be empty.
+  // Called about every 4 MiB and at the end of the walk, on the thread that walks. Receives the number of file bytes
+  // that were read or skipped since the last call. May be empty.
   std::function<void(uint64_t bytes)> progress = {};
-  // A stop request ends the walk soon, with Cancelled.
+  // A stop request ends the walk after the current record, with Cancelled.
   std::stop_token stop = {};
 };
 
@@ -45,15 +47,15 @@ struct IndexOptions {
 //   DataLoss           the shard is damaged; the message names file, record, offset, the damage, and how many
 //                      records before it are readable. Or the file is of a known other kind (IsOtherKindOfFile)
 //   InvalidArgument    the shard has another container than options.container, or max_record_bytes is too large
-//   ResourceExhausted  a record is longer than max_record_bytes
+//   ResourceExhausted  a record is longer than max_record_bytes, or there is no memory to inflate the shard
 //   Aborted            the file changed during the read
 //   Cancelled          options.stop
 //   others             reading failed; from the file
 absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options = {});
 
 // The content hash of a shard, which is the same in every release. Hashes the identities (RecordWalker::identity) in
-// blocks of 4096 records with XXH64. Each block's hash is combined with the hash so far. Finish adds the number of
-// records.
+// blocks of 4096 records with XXH64, and combines each block's hash with the hash so far. Finish() also hashes the
+// number of records.
 class ContentHasher {
  public:
   void Add(std::string_view identity);

@@ -1,4 +1,4 @@
-// Stores indexes on disk or beside the shards, so that a shard is walked only once and not at each start.
+// Stores indexes in a local folder or beside the shards, so that a shard is walked only once and not at each start.
 #ifndef PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
 #define PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_
 
@@ -33,8 +33,8 @@ struct LoadedIndex {
 // Thread-safe. Any number of processes may share the folder, because sidecars are replaced atomically.
 class IndexStore {
  public:
-  // Stores sidecars in `state_dir`/indexes, which is created if needed. The name has the shard's file name and a hash
-  // of its full path.
+  // Stores sidecars in `state_dir`/indexes, which Save() creates if needed. A sidecar's name has the first 200 bytes of
+  // the shard's file name and a hash of its full path.
   static IndexStore InStateDir(storage::Storage* storage, std::string state_dir);
   // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx". For shards in object storage, writes
   // objects.
@@ -47,15 +47,16 @@ class IndexStore {
   // without resolving symlinks.
   std::string SidecarPath(const std::string& path) const;
 
-  // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, or if the shard's size, mtime or tag
-  // has changed since it was indexed. Also returns the errors of ShardIndex::Parse.
+  // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, if there is no shard, or if the
+  // shard's size, mtime or tag has changed since it was indexed. Also returns the errors of ShardIndex::Parse and of
+  // the storage.
   absl::StatusOr<ShardIndex> Load(const std::string& path) const;
 
   // Writes the sidecar atomically.
   absl::Status Save(const std::string& path, const ShardIndex& index) const;
 
-  // Removes the sidecar and returns its size: 0 if there is none. Sidecars beside shards belong to the owner of the
-  // data and stay: 0. Errors name the sidecar.
+  // Removes the sidecar and returns its size, or 0 if there is none. Never removes a sidecar beside its shard, because
+  // it belongs to the owner of the data; returns 0 then. Errors name the sidecar.
   absl::StatusOr<uint64_t> Remove(const std::string& path) const;
 
   // Returns the index of a valid sidecar that satisfies `options` (compression, container, longest record). Otherwise
@@ -76,9 +77,9 @@ struct IndexProgress {
   uint64_t bytes_done = 0, bytes_total = 0;
 };
 
-// Calls LoadOrBuild for all `paths` on `threads` threads (at least 1) and returns the results in the order of `paths`.
-// A damaged shard does not stop the others. `progress` may be empty; those threads call it, one at a time.
-// options.progress is ignored.
+// Calls LoadOrBuild for all `paths`, and returns the results in the order of `paths`. Uses up to `threads` threads, one
+// of them the caller's; less than 1 means 1. A damaged shard does not stop the others. `progress` may be empty. Any of
+// the threads may call it, one at a time. options.progress is ignored.
 std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress = {});

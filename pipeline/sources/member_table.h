@@ -24,9 +24,9 @@ struct RecordMember {
 // in the order of the records. The stored bytes of a record are those of its members, one after another.
 class MemberTable {
  public:
-  // Each of the first kOther extensions has a number of its own, below kOther. Later extensions, and very long ones,
-  // share the number kOther. Every read of a record includes its members with kOther. kNone is the number of a member
-  // without an extension.
+  // Each of the first kOther extensions has a number of its own, below kOther. Later extensions, and those of more than
+  // 255 bytes, share the number kOther. Every read of a record includes its members with kOther. kNone is the number of
+  // a member without an extension.
   static constexpr uint8_t kOther = 254;
   static constexpr uint8_t kNone = 255;
   static constexpr size_t kNumbers = 256;

@@ -13,10 +13,11 @@ namespace penstock::sources {
 // Returns whether a component of a glob has a wildcard or an escape.
 inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
 
-// Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
-// and requests all others by name.
+// Appends the objects below `root` that the glob's components match, except sidecars and temporary files. Lists a
+// folder only if the next component has a wildcard. Requests a path without further wildcards by its name.
 //   Unimplemented    a wildcard, but the storage cannot list (HTTP)
 //   InvalidArgument  a wildcard in the name of a bucket
+//   others           from the storage
 absl::Status ExpandObjects(storage::Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files);
 

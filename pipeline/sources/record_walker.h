@@ -66,22 +66,24 @@ class RecordWalker {
   explicit RecordWalker(Input input);
   virtual ~RecordWalker();
 
-  // Moves to the next record. With `data`, stores its bytes there and verifies their CRC. Errors come only from the
-  // file. After kEnd and kBroken, Next must not be called again.
+  // Moves to the next record. If `data` is not null, replaces its content by the record's data and verifies the data's
+  // CRC, if the container has one. Errors come from the file, or report that memory is short. After kEnd and kBroken,
+  // Next must not be called again.
   virtual absl::StatusOr<Step> Next(std::string* data) = 0;
   absl::StatusOr<Step> Next() { return Next(nullptr); }
 
   const ShardKind& kind() const { return input_.kind; }
-  // The number and the offset of the current record. At kEnd: the number of records and the size of the stream.
+  // The number and the offset of the current record. At kEnd: the number of records, and the offset after the last
+  // record or member. A tar archive has its end mark there.
   uint64_t record() const { return record_; }
   uint64_t offset() const { return offset_; }
-  // Valid at kRecord: the size of its data.
+  // At kRecord: the size of its data. At kBroken: the size as far as the headers state it; 0 if unknown.
   uint64_t length() const { return length_; }
   // Valid at kRecord: the bytes that identify its content. ContentHasher takes them.
   std::string_view identity() const { return identity_; }
   // Valid at kRecord, for a container without checksums of its own: the members of the record.
   const std::vector<RecordMember>& members() const { return members_; }
-  // The number of parts of the stream that belong to no record, as far as it was read (tar: members).
+  // Tar: the number of members so far that belong to no sample. 0 in other containers.
   uint64_t skipped() const { return skipped_; }
   // At kRecord: returns false if the data was read and its CRC is wrong.
   bool data_is_right() const { return data_is_right_; }
@@ -89,13 +91,13 @@ class RecordWalker {
   Damage damage() const { return damage_; }
   const std::string& detail() const { return detail_; }
   // At kBroken, and at kRecord with damaged data: returns "PATH: record 4 at offset 300: " with the damage and its
-  // consequence. The code is DataLoss, or ResourceExhausted for a record above the limit.
+  // consequence. The code is DataLoss, or ResourceExhausted for a record above the limit. If damage() is kOtherKind,
+  // returns OtherKindOfFile() with "PATH: " and detail().
   absl::Status BrokenStatus() const;
 
  protected:
   const WalkOptions& options() const { return input_.options; }
-  // Reads exactly `length` bytes. Returns OK with *got < length at the end of the stream, or before damage (which is
-  // stored).
+  // Reads `length` bytes. Returns OK with *got < length at the end of the stream, or before damage, which is stored.
   absl::Status ReadFully(char* out, size_t length, size_t* got);
   absl::Status SkipFully(uint64_t length, uint64_t* got);
   // Reads `length` bytes piece by piece, so that memory grows with the existing data and not with a header's length.
@@ -103,6 +105,8 @@ class RecordWalker {
   absl::Status ReadPieces(uint64_t length, std::string* data, std::initializer_list<uint32_t*> crcs, uint64_t* got);
   // Returns whether the stream ended with damage of its compression.
   bool stream_is_damaged() const { return !stream_damage_.ok(); }
+  // Ends the walk with this damage. If the first record of a TFRecord stream is damaged and the file is of a known
+  // other kind, the damage becomes kOtherKind.
   Step Break(Damage damage, std::string detail);
   // Chooses the damage for a stream that ended, or was damaged, after `got` bytes of a part. `place` is empty or names
   // the part in the detail, with ": " after it.
@@ -123,7 +127,7 @@ class RecordWalker {
   std::string scratch_;
 };
 
-// Returns one line about a damaged record: "record 4 at offset 300: ...".
+// Returns one line about a damaged record: "record 4 at offset 300: ...". Returns only `detail` for kOtherKind.
 std::string DescribeDamage(const BrokenRecord& broken, std::string_view detail);
 
 }  // namespace penstock::sources

@@ -23,7 +23,7 @@ namespace penstock::sources {
 // A position where inflating a compressed shard can start (as in zlib's examples/zran.c).
 struct RestartPoint {
   uint64_t stream_offset = 0;  // in the decompressed stream
-  uint64_t file_offset = 0;    // the first byte that is not completely consumed; see `bits`
+  uint64_t file_offset = 0;    // the first byte of which no bit is consumed; see `bits`
   // 0..7: the number of high bits of the byte before `file_offset` that belong to the next block.
   uint8_t bits = 0;
   // Whether a gzip member (or the zlib stream) begins at file_offset, with its header. Then no window is needed.
@@ -63,9 +63,10 @@ class ShardIndex {
   const MemberTable& members() const { return members_; }
   // Returns the number of stored bytes of record k: the size of a read of the record.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
-  // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). O(1).
+  // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). Takes
+  // constant time, plus a binary search if the shard has gaps.
   uint64_t RecordOffset(uint64_t k) const;
-  // Prefetches the memory that RecordOffset and RecordLength of k read into the processor's cache.
+  // Prefetches the entries of record k, for RecordOffset and RecordLength, into the processor's cache.
   void WillLookAt(uint64_t k) const {
     PrefetchLine(&lengths_[k]);
     PrefetchLine(&offsets_[k / kOffsetStride]);
@@ -94,11 +95,13 @@ class ShardIndex {
   size_t MemoryBytes() const;
 
   // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
-  // record, and 7 to 9 per member. A TFRecord shard gets the oldest version that can store its index.
+  // record, 7 to 9 per member, and the restart windows. A TFRecord shard gets the oldest version that can store its
+  // index.
   std::string Serialize() const;
   // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
-  // Returns FailedPrecondition for a version or a container of a later release, and for an index of a tar archive
-  // without its members, which is of an earlier one. Never allocates more than a small multiple of the blob's size.
+  // Returns FailedPrecondition for a version or a container that this release does not know. Also returns it for an
+  // index of a tar archive without members, which an earlier release wrote. Never allocates more than a small multiple
+  // of the blob's size.
   static absl::StatusOr<ShardIndex> Parse(std::string_view blob);
 
   bool operator==(const ShardIndex&) const = default;
@@ -125,7 +128,7 @@ class ShardIndex {
   std::vector<uint32_t> lengths_;
   std::vector<uint64_t> offsets_;  // one for each kOffsetStride records
   MemberTable members_;
-  std::vector<Gap> gaps_;  // ascending by record, one for each record
+  std::vector<Gap> gaps_;  // ascending by record, at most one for each record
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;
 };

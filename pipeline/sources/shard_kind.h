@@ -43,7 +43,7 @@ struct ShardKind {
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto,
                                           std::optional<ContainerKind> expected = std::nullopt);
 
-// Returns whether the stream begins with the header of a TFRecord.
+// Returns whether the stream begins with the header of a TFRecord. `compression` must not be kAuto.
 absl::StatusOr<bool> BeginsWithRecord(const RandomAccessFile& file, Compression compression);
 
 }  // namespace penstock::sources

@@ -32,15 +32,16 @@ struct ShardReaderOptions {
 
 // Thread-safe. One object per shard serves all threads. A read with `features` reads only the ranges that hold them,
 // and its result is the bytes of these ranges. With null, it reads the whole record. Results of reads, besides OK:
-//   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
-//                       The message names file, record and offset. Other records may be readable.
-//   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
+//   DataLoss            the read of the record is damaged (damage.h): a CRC or the compressed data there is wrong, or
+//                       the file ends early. The message names file, record and offset. Other records may be readable.
+//   FailedPrecondition  blocking reads: the file is no longer the indexed one (size, mtime or tag); index it again
+//   Aborted             the file changed since it was opened
 //   OutOfRange          the shard has no such record
 //   others              reading failed (from the file); a retry may succeed
 class ShardReader {
  public:
   // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
-  // supports asynchronous reads.
+  // supports asynchronous reads (HasReadLater).
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<storage::StoredFile> file,
                                                            std::shared_ptr<const ShardIndex> index,
                                                            const ShardReaderOptions& options = {});
@@ -52,7 +53,7 @@ class ShardReader {
   const ShardIndex& index() const { return *index_; }
   const std::string& path() const { return file_->path(); }
 
-  // Returns the number of bytes that a read of record k reads. Its buffer needs as many.
+  // Returns the size of the buffer for a read of record k.
   uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
 
   // Reads record k's data into *record, replacing its content.
@@ -63,28 +64,31 @@ class ShardReader {
   absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer,
                                               const RequestedFeatures* features = nullptr) const;
 
-  // Reads record k from the storage itself (RandomAccessFile::ReadAtPastCaches). For a compressed shard it starts at
-  // the restart point and ignores kept positions. Blocks until it is done.
+  // Does the same, but reads from the storage itself (RandomAccessFile::ReadAtPastCaches). For a compressed shard it
+  // starts at the restart point and ignores kept positions.
   absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer,
                                                         const RequestedFeatures* features = nullptr) const;
 
   // ReadRecordLater reads a record asynchronously, all of its ranges at once. It requires HasReadLater(): a plain shard
   // in a StoredFile. `done` receives the result once, during the call or on a thread of the storage. The reader,
-  // `features` and `buffer` must live until then. Aborted: the file changed since it was opened.
+  // `features` and `buffer` must live until then.
   bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
   void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                        storage::CallDone<std::string_view> done) const;
 
-  // Requires HasReadLater(). Reads the stored bytes of records [first, first + count), index().RangeBytes() in total,
-  // into consecutive parts without checking them; RecordOf checks them. Lifetimes are those of ReadRecordLater.
+  // Requires HasReadLater(). Reads index().RangeBytes(first, count) bytes from the first stored byte of record `first`
+  // into consecutive parts. Does not check them; RecordOf does. The reader and the parts must live until `done` is
+  // called.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
   // Checks the stored bytes of record k, and returns its data, which is a part of `stored`. Returns DataLoss if they
-  // are damaged. `stored` must have the whole record. With `features`, moves their ranges to the front of `stored`.
+  // are damaged. `stored` must have the whole record. If `features` is not null, first moves the ranges that hold them
+  // to the front of `stored`.
   absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored,
                                             const RequestedFeatures* features = nullptr) const;
 
-  // Announces that record k will be read soon. Passes the hint to the file if the shard is plain. Does not block.
+  // Announces that record k will be read soon. Passes the hint to the file if the shard is plain and has record k. Does
+  // not block.
   void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
 
  private:
@@ -114,7 +118,7 @@ class ShardReader {
   absl::Status Inflate(InflateStream* cursor, const ByteRange& range, char* out) const;
   // Returns the restart point at or before `offset`.
   absl::StatusOr<const RestartPoint*> RestartPointOf(uint64_t offset) const;
-  // Returns a stream at or before `offset`: a kept one if it is nearer than the restart point.
+  // Returns a stream at or before `offset`: a kept one at or after the restart point, or a new one there.
   absl::StatusOr<std::unique_ptr<InflateStream>> TakeCursor(uint64_t offset) const;
   void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
 

@@ -73,8 +73,8 @@ class Snapshot {
   uint64_t data_bytes_ = 0;
 };
 
-// Returns FailedPrecondition: the file at `path` is not the one of the snapshot. `why` is the difference. The message
-// has the remedy.
+// Returns FailedPrecondition: the file at `path` is not the one of the snapshot. `why` describes the difference. The
+// message also has the remedy.
 absl::Status ChangedFile(absl::string_view path, absl::string_view why);
 
 }  // namespace penstock::sources

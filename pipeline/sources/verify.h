@@ -31,7 +31,7 @@ enum class Damage : uint8_t {
 struct BrokenRecord {
   uint64_t record = 0;
   uint64_t offset = 0;  // offset of the record's frame in the stream
-  uint64_t length = 0;  // from its header; 0 if the header is damaged
+  uint64_t length = 0;  // size of the data as far as the headers state it; 0 if unknown
   Damage damage = Damage::kDataCrc;
 };
 
@@ -46,7 +46,7 @@ struct VerifyReport {
   uint64_t data_bytes = 0;        // data of the readable records
   uint64_t skipped_members = 0;   // tar: members that belong to no sample
   std::vector<BrokenRecord> broken;
-  // The message of zlib, of the limit or of the file's kind about the last entry of `broken`; otherwise empty.
+  // Further details about the last entry of `broken`, such as the message of zlib. May be empty.
   std::string detail;
 
   bool ok() const { return broken.empty(); }
@@ -56,7 +56,8 @@ struct VerifyReport {
   std::vector<uint64_t> ReadableRecords() const;
   // Returns one line about broken[i]: record, offset, damage and its consequence.
   std::string Describe(size_t i) const;
-  // Returns one line about the file: the number of readable records, and the number of faults if there are any.
+  // Returns one line about the file: the number of readable records, and the number of faults if there are any. If
+  // other_kind() is true, returns the file's kind instead.
   std::string Summary() const;
 };
 
@@ -67,7 +68,8 @@ struct VerifyOptions {
   std::function<void(uint64_t bytes)> progress = {};
 };
 
-// Verifies every CRC of every record. Damage is in the report. Errors:
+// Verifies every CRC of every TFRecord, or the headers of a tar archive, which has no checksums of its data. Damage is
+// in the report. Errors:
 //   InvalidArgument  options.max_record_bytes is above kLargestMaxRecordBytes
 //   others           the file cannot be read
 absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});

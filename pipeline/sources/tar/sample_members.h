@@ -12,10 +12,10 @@ namespace penstock::sources {
 
 // The chosen members of one sample. A parser finds the same values and errors in them as in the whole sample. The
 // chosen members are:
-//   - the members that a request names, in its order, up to the first one that is enough
-//   - members with an extension that occurs twice in the sample: a parser reports such a sample as malformed
+//   - the members of the sample that a request names, in its order, up to the first one that is enough
+//   - members with an extension that occurs more than once in the sample: a parser reports such a sample as malformed
 //   - members with an extension that has no number of its own in the table (MemberTable::kOther)
-//   - if the sample has none of these, its smallest member with an extension, for the sample's name in its header
+//   - if the sample has none of these, its smallest member with an extension, because a header has the sample's name
 class SampleMembers {
  public:
   // Chooses the members of sample k. `table` must outlive this object.

@@ -25,11 +25,11 @@ struct SampleName {
 // only ASCII letters to lower case.
 std::optional<SampleName> ParseSampleName(std::string_view member_name);
 
-// Calls visit(name, data) for each member of a sample that has an extension, in the order of the archive. `span` is the
-// sample's bytes in the archive: from its first header to the end of the padding of its last member. Other members in
-// it (links, folders, metadata) are skipped. Returns the first error of `visit`. Returns InvalidArgument, with the
-// offset in the span, if the span is cut off, malformed, or has members of two samples. Bounds-checked; `data` is a
-// part of `span`.
+// Calls visit(name, data) for each file with a sample name in a sample, in the order of the archive. `span` is the
+// sample's bytes in the archive: from its first header to the end of the padding of its last member. Skips the other
+// members in the span (links, folders, metadata). Stops at the first error of `visit` and returns the error. Returns
+// InvalidArgument, with the offset in the span, if the span is cut off, malformed, or has members of two samples. Safe
+// for untrusted bytes. `data` is a part of `span`.
 absl::Status ForEachSampleMember(std::string_view span,
                                  absl::FunctionRef<absl::Status(const SampleName& name, std::string_view data)> visit);
 

@@ -2,8 +2,8 @@
 // Its data are its bytes in the archive, from the first header to the end of the padding of its last member. The data
 // include members between them that belong to no sample, which parsers skip.
 //
-// A feature is a member. With requested features, the data are the bytes of the members that hold them, each from its
-// first header to the end of its padding.
+// A member holds one feature, or several in a JSON text. With requested features, the data are the bytes of the members
+// that SampleMembers chooses, each from its first header to the end of its padding.
 #ifndef PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_TAR_TAR_CONTAINER_H_
 
@@ -19,8 +19,8 @@
 
 namespace penstock::sources {
 
-// The identity of a sample for its content hash: for each member its name, a zero byte, u64 size and u32 CRC-32C of its
-// data, all little-endian. Times and owners of members do not count.
+// The identity of a sample for its content hash: for each member with an extension its name, a zero byte, u64 size and
+// u32 CRC-32C of its data, all little-endian. Times and owners of members do not count.
 class TarContainer final : public Container {
  public:
   std::string_view FileNoun() const override { return "a tar archive"; }

@@ -56,16 +56,16 @@ class TarAssembler {
   enum class Next { kHeader, kExtension, kMember, kEnd };
 
   // Parses the 512 bytes at `block`. Returns InvalidArgument, with the member's name if it is known, for a block that
-  // is no header, a size that is negative or exceeds INT64_MAX, an extension over kMaxTarExtensionBytes, a sparse
-  // member, and an end mark between an extension and its member.
+  // is no header, a size that is no number, is negative or exceeds INT64_MAX, an extension over kMaxTarExtensionBytes,
+  // a sparse member, and an end mark between an extension and its member.
   absl::StatusOr<Next> AddHeader(const char* block);
 
   // Valid after kExtension.
   uint64_t extension_bytes() const { return extension_bytes_; }
 
   // Parses the extension_bytes() bytes after an extension's header: a pax header or a long name. Returns
-  // InvalidArgument for a malformed pax header, and for a global pax header that sets a path or a size. The next
-  // AddHeader() rejects the member if the extension makes it sparse or gives it an invalid size.
+  // InvalidArgument for a malformed pax header, and for a global pax header that sets a path, a size or a field of
+  // sparse members. AddHeader() then rejects the member if the extension makes it sparse or gives it an invalid size.
   absl::Status AddExtension(std::string_view payload);
 
   // Whether an extension without its member was added. The archive must not end here.

@@ -13,7 +13,7 @@
 
 namespace penstock::sources {
 
-// The identity of a record for its content hash is its frame: u64 length, u32 CRC of the length, u32 CRC of the data.
+// The identity of a record for its content hash is its frame: u64 length, and the masked CRCs of length and data.
 class TfRecordContainer final : public Container {
  public:
   std::string_view FileNoun() const override { return "a TFRecord file"; }

@@ -23,10 +23,12 @@ struct WriterOptions {
 // file.
 class TFRecordWriter {
  public:
+  // Returns InvalidArgument for a compression or a level that cannot be written, and the errors of Storage::Create().
   static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(storage::Storage* storage, const std::string& path,
                                                               const WriterOptions& options = {});
   virtual ~TFRecordWriter() = default;
 
+  // Appends a record. After an error, all further calls of Write() and Close() return the same error.
   virtual absl::Status Write(std::string_view record) = 0;
   // Flushes the file and makes it durable and visible. Call it once, as the last call.
   virtual absl::Status Close() = 0;
