@@ -15,14 +15,16 @@
 
 namespace penstock::storage {
 
-// Thread-safe. Runs every added call once. `cancelled` is set if the call has not begun when its stop is requested, the
-// queue is destroyed or the executor stops.
+// Thread-safe. Runs every added call once. `cancelled` is true if the call's stop was requested, the queue was
+// destroyed or the executor was stopped before the call began.
 class CallQueue {
  public:
   using Call = absl::AnyInvocable<void(bool cancelled) &&>;
 
+  // `executor` must outlive this object.
   explicit CallQueue(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
-  // Blocks until running calls have ended. Must not be called from one of them.
+  // Cancels the waiting calls on this thread, and blocks until running calls have ended. Must not be called from one of
+  // them.
   ~CallQueue();
 
   void Add(const CallOptions& options, Call call);
@@ -40,7 +42,7 @@ class CallQueue {
     int running ABSL_GUARDED_BY(mutex) = 0;
     bool closed ABSL_GUARDED_BY(mutex) = false;
   };
-  // Runs the most urgent call. `cancelled`: the call only reports its cancellation.
+  // Runs the most urgent call, if any. With `cancelled`, the call only reports its cancellation.
   static void RunOne(State* state, bool cancelled);
 
   Executor* const executor_;

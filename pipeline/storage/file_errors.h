@@ -26,15 +26,14 @@ class FileErrors {
   // too.
   static constexpr int kMostReported = 8;
 
-  // Receives a line when a file begins to fail, at most once in `interval` while the file keeps failing, and when it
-  // recovers. If more than kMostReported files fail, it receives lines about only some of them. It learns about a
-  // recovery only if it learned about the failure. Runs without locks, on the thread that calls Failed, Silent or
-  // Recovered.
+  // Receives a line when a file begins to fail, at most once in `interval` while the file keeps failing, and when the
+  // file recovers. If more than kMostReported files fail, receives lines about only some of them. Receives a recovery
+  // only if it received the failure. Runs without locks, on the thread that calls Failed, Silent or Recovered.
   using Report = std::function<void(const std::string& line)>;
   explicit FileErrors(Clock* clock, Report report = {}, Nanos interval = 30 * kSecond)
       : clock_(clock), report_(std::move(report)), interval_(interval) {}
 
-  // Records that a try to use `file` failed with `status`. Its message may begin with the name of the file. `next` is
+  // Records that a try to use `file` failed with `status`, whose message may begin with the name of the file. `next` is
   // the end of the line: the reaction to the failure, in words.
   void Failed(const std::string& file, const absl::Status& status, const std::string& next);
   // Records that a request for `file` is in flight and has received nothing for the duration `silent`. `what` is the

@@ -41,21 +41,22 @@ std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others 
 // thread that needs a record reads it. SetThreads() chooses between the two, also while files are read.
 class RemoteFiles {
  public:
-  // Maximum number of threads. The settings of a worker (config/daemon_config.cc) have the same limit.
+  // Maximum number of threads. kMaxReadThreads of config/daemon_config.h, for the settings of a worker, is equal.
   static constexpr uint32_t kMaxThreads = 512;
 
-  // `threads`: 0 if the files are on local disks. `urls` is the storage of URLs. It must outlive this object.
+  // `threads`: 0 if the files are on local disks. `urls`, the storage of URLs, must outlive this object.
   RemoteFiles(int threads, Storage* urls);
 
   // Returns the storage of all files. It has the lifetime of this object.
   Storage* storage() const { return storage_.get(); }
-  // Number of records to keep in flight: one for each thread, and one that waits for it.
+  // Returns the number of records to keep in flight: for each thread one that it reads, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }
   int threads() const { return threads_now_.load(); }
-  // Returns the threads that read, or that open files if threads() is 0, and the calls that wait for them.
+  // Returns the number of threads that run calls, and the number of calls that wait for a thread. If threads() is 0,
+  // the threads open, stat and list files. Otherwise they also read.
   ThreadPool::Load load() const { return threads_.load(); }
   // Sets threads(); 0 means that the files are on local disks. The number is lower if the system grants fewer threads.
-  // Starts missing threads and ends none: a lower number only lowers reads_under_way(). Thread-safe.
+  // Starts missing threads and ends none: a lower number only lowers threads() and reads_under_way(). Thread-safe.
   void SetThreads(int threads);
   // Stops new reads. Returns false if a read still blocks at the deadline. This object must then live until the process
   // ends.

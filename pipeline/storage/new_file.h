@@ -11,15 +11,15 @@
 
 namespace penstock::storage {
 
-// Condition of a write or a removal. If it does not hold, nothing changes and the call ends with Aborted. Storages
-// without conditional requests ignore it.
+// Condition of a write or a removal. If the condition does not hold, nothing changes and the call ends with Aborted.
+// Storages without conditional requests, such as that of local files, ignore it.
 struct WriteCondition {
   bool is_new = false;   // no file of the name exists
   std::string tag = {};  // the existing file is in this state; empty: in any
 };
 
 // Not thread-safe. Commit() makes the file visible under its name and replaces an existing file. A file that is
-// destroyed before Commit() never becomes visible. Calls block.
+// destroyed before Commit() never becomes visible. Must not be committed after an error of Append(). Calls block.
 class NewFile {
  public:
   // Creates a local file. Until Commit() it is a hidden temporary file in the same folder, which must exist.

@@ -11,8 +11,8 @@
 namespace penstock::storage {
 
 // Makes a storage whose blocking calls are plain system calls on the caller's thread. The other calls run on
-// `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `remote`:
-// HasLowLatency() returns false.
+// `executor`, and may block its threads. `executor` must outlive the storage. A file's state is its size and its mtime.
+// HasLowLatency() returns !remote.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool remote = false);
 // Does the same, but `remote` may change at any time. It must outlive the storage.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* remote);

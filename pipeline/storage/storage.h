@@ -35,9 +35,9 @@ struct CallOptions {
   std::stop_token stop = {};
   // Makes a read from remote storage use a new connection instead of a kept one.
   bool new_connection = false;
-  // For Open(): receives each error that is retried for at least a second, in Open() and in all reads of the file. It
-  // receives the error before the call ends. Null: errors are not recorded. Shared, because a try may end after its
-  // caller is gone.
+  // For Open() of an object: receives the errors of Open() and of all reads of the file that are retried a second or
+  // more after the call began, and reports of silence. Null: errors are not recorded. Shared, because a try may end
+  // after its caller is gone.
   std::shared_ptr<FileErrors> file_errors = nullptr;
   // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
   // this state, or the call or its reads end with Aborted.
@@ -76,6 +76,7 @@ class StoredFile : public RandomAccessFile {
                          CallDone<size_t> done) const;
 };
 
+// An entry of a folder. A listing of a local folder does not follow links: a link has the kind kOther.
 struct StoredEntry {
   enum class Kind : uint8_t { kFile, kFolder, kOther };
   std::string name;  // name within the folder
@@ -116,12 +117,12 @@ class Storage {
   // with either result.
   virtual bool HasLowLatency(const std::string& name) const = 0;
 
-  // These calls never block. `done` may run inside the call, as for StoredFile::Read().
+  // These calls never wait for the storage. `done` may run inside the call, as for StoredFile::Read().
   virtual void Open(const std::string& name, const CallOptions& options,
                     CallDone<std::unique_ptr<StoredFile>> done) = 0;
   virtual void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) = 0;
   // Lists the entries of a folder, in no order. If the folder does not exist, the result is NotFound for local folders,
-  // and an empty list for URLs. Unimplemented: the storage cannot list.
+  // and an empty list for URLs of an existing bucket. Unimplemented: the storage cannot list.
   virtual void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) = 0;
 
   // Blocking forms. Must not be called on a storage's own threads.
@@ -133,20 +134,23 @@ class Storage {
 
   // The calls that write block, too.
   //
-  // Creates a file. NotFound: a local folder does not exist. InvalidArgument: as CheckName() and CheckOutput().
+  // Creates a file. NotFound: a local folder does not exist. InvalidArgument: the name is not valid, or the storage
+  // cannot be written.
   virtual absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) = 0;
-  // Replaces the file atomically. Returns the tag of its new state, or "" if the state has none. Aborted: `condition`
-  // does not hold.
+  // Creates or replaces the file atomically. Returns the tag of its new state, or "" if the state has none. Aborted:
+  // `condition` does not hold.
   virtual absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
                                           const WriteCondition& condition = {}) = 0;
   // Removes the file. OK if it does not exist. Aborted: `condition` does not hold. If the file does not exist and the
   // condition has a tag, either result is correct.
   virtual absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) = 0;
-  // Removes temporary files, or parts of uploads, that killed writers have left in the folder.
+  // Removes temporary files, or parts of uploads, that killed writers have left in the folder. Also removes those of
+  // running writers, so the caller must own the folder.
   virtual absl::Status RemoveUnfinished(const std::string& folder) = 0;
 };
 
-// Returns the whole content. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`.
+// Returns the whole content. Blocks. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`
+// bytes.
 absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& name, uint64_t most);
 
 // Makes a call and blocks until it ends. `start` receives the `done` to pass to the call.

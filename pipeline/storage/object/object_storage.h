@@ -30,7 +30,7 @@ struct ObjectCounts {
   uint64_t requests = 0;  // including retries and hedges
   uint64_t again = 0;     // retries
   uint64_t hedges = 0;    // second requests because the first was late
-  uint64_t bytes = 0;     // bytes of objects
+  uint64_t bytes = 0;     // bytes of objects that were read
 };
 
 // One scheme of a storage.
@@ -40,10 +40,11 @@ struct ObjectSchemeCounts {
   int64_t credentials_end = 0;   // end of the credentials in use, in seconds since 1970; 0: none of them ends
 };
 
-// Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Renewed keys allow
-// up to 3 more tries. Pauses are random. Their upper limit doubles with each try. A pause is never shorter than the
-// Retry-After of the storage's answer. Sends a late read a second time (hedge_policy.h). A stop ends a request at once.
-// Messages name the object, never a secret.
+// Thread-safe. Retries requests after errors that may pass, at most Options::tries tries. No such try begins later than
+// kPatience after the call. A renewed key, region or clock allows up to 3 more tries at once. Pauses are random. Their
+// upper limit doubles with each try, to at most 5 s. A pause is never shorter than the Retry-After of the storage's
+// answer. Sends a late read a second time (hedge_policy.h). A stop ends a request at once, but not a fetch of keys.
+// Messages name the object, never a secret. A call may first read a local file of keys.
 //
 // A folder is any prefix of a key that ends before a '/'. A state's tag is the generation, the ETag, or the time of the
 // last change of a server without ETags. If an object and a folder have one name, the name is the object.
@@ -66,7 +67,7 @@ class ObjectStorage final : public Storage {
     size_t part_bytes = size_t{8} << 20;  // of uploads. S3 requires at least 5 MiB, Google multiples of 256 KiB.
     int parts_under_way = 4;              // concurrent parts of an upload. Each is in memory twice while it is sent.
 
-    // Reads the variables of S3Options, GcsOptions, the sources of keys and HttpAuthorization.
+    // Reads the variables of S3Options and GcsOptions. `environment` is that of the process.
     static Options FromEnvironment();
   };
   explicit ObjectStorage(Options options);

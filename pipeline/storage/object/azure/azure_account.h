@@ -1,7 +1,7 @@
 // The Azure storage account for az:// and its credentials, from the environment:
 //   1. AZURE_STORAGE_CONNECTION_STRING: account, key or shared access signature, endpoint
-//   2. AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. With neither, requests use tokens
-//      (azure_tokens.h)
+//   2. AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN
+// An account without a key and without a shared access signature uses tokens (azure_tokens.h).
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_ACCOUNT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_AZURE_ACCOUNT_H_
 

@@ -20,7 +20,8 @@ struct BearerToken {
   int64_t ends_at = 0;  // seconds since 1970; 0: never
 };
 
-// Thread-safe. Makes one request at a time; further callers wait for its answer.
+// Thread-safe. Makes one request at a time. Further callers receive the old token if it is still valid, for up to 10 s.
+// Otherwise they wait for the answer.
 class TokenSource {
  public:
   // Fetches a token. Must call its argument once, possibly inside the call.
@@ -28,9 +29,9 @@ class TokenSource {
   // `now` returns seconds since 1970. Requests that `ask` begins must end before this object is destroyed.
   TokenSource(Ask ask, std::function<int64_t()> now) : ask_(std::move(ask)), now_(std::move(now)) {}
 
-  // Calls `done` once, possibly inside the call. If a renewal fails, returns the old token as long as it lasts.
+  // Calls `done` once, possibly inside the call. If a renewal fails, passes the old token as long as it lasts.
   void Get(CallDone<BearerToken> done);
-  // Returns the last fetched token, for requests that follow Get() directly.
+  // Returns the last fetched token, for requests that follow Get() directly. Empty if there is none, or after Forget().
   BearerToken Current() const;
   // Reports that a storage refused the token: the next Get() fetches a new one.
   void Forget(const std::string& value);

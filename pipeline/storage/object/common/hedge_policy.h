@@ -1,8 +1,8 @@
 // Decides which late requests are sent a second time. Pure: the caller passes times in.
 //
 // A request is late if it takes much longer than nearly all recent requests to the same storage for about as many
-// bytes. A storage that is slow altogether receives no second requests, except for a request that is alone under way.
-// At most one in Options::one_in answered requests is sent twice.
+// bytes. A storage that is slow altogether receives no second requests, except if only one request is under way. At
+// most one in Options::one_in answered requests is sent twice.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_COMMON_HEDGE_POLICY_H_
 
@@ -24,7 +24,7 @@ class HedgePolicy {
   struct Options {
     Nanos floor = 200 * kMillisecond;  // no request is late before this
     int times = 2;                     // late: this many times the time in which 19 of 20 requests were answered
-    size_t known = 32;                 // answers that must be known before a request of the size can be late
+    size_t known = 32;                 // answers of a size group that must be known before a request can be late
     uint64_t one_in = 50;              // answers that earn a second request
     uint64_t saved = 4;                // maximum number of earned second requests that are kept
   };
@@ -36,8 +36,8 @@ class HedgePolicy {
   Nanos LateAfter(size_t bytes) const;
   // Returns whether to send a late request that began at `begun` a second time, and counts it if so. `late` of
   // `under_way` requests are late. Both include this one and count the requests to all storages with a policy. If
-  // several are under way, returns false unless at most a quarter of them (or one) are late, and a request that began
-  // later was answered.
+  // several are under way, returns false unless at most a quarter of them (or one) are late, and this storage has
+  // answered a request that began later.
   bool Ask(size_t bytes, Nanos begun, size_t under_way, size_t late);
   // Records that a request was answered, by its first or second try, `took` after it began.
   void Answered(size_t bytes, Nanos begun, Nanos took);

@@ -35,12 +35,12 @@ struct HttpRequest {
   std::vector<std::string> secrets = {};
   std::string body;  // for POST and PUT
   // Destination of the body of a 2xx answer, filled in order. The parts must stay valid until the call ends. They have
-  // at least `capacity` bytes together, which is the limit of the body. Without parts the body goes to `body` of the
-  // response, at most kMostBody bytes.
+  // at least `capacity` bytes together, which is the limit of the body. Any other body goes to `body` of the response,
+  // at most kMostBody bytes.
   std::vector<ReadPart> parts;
   size_t capacity = 0;
-  // Returns whether the headers belong to the wanted answer. If not, nothing is written to `parts` and the call ends
-  // without the body. Runs on the client's thread. Null: every answer is wanted.
+  // Returns whether the headers of a 2xx answer belong to the wanted one. If not, nothing is written to `parts` and the
+  // call ends without the body. Runs on the client's thread. Null: every answer is wanted.
   std::function<bool(const HttpResponse&)> is_wanted = nullptr;
   // Name of the storage, for requests with `parts` and `is_wanted`. A request that is late compared with others of the
   // same name is sent a second time (hedge_policy.h). The first good answer counts, and the other transfer is aborted.
@@ -66,9 +66,9 @@ class HttpClient {
   static constexpr Nanos kSilentAfter = 2 * kSecond;
   // Receives the response or an error. Messages do not name the URL, which may hold secrets. Secrets of the request are
   // hidden in the body of an error response (request_secrets.h).
-  //   Unavailable         no answer arrived, or only a part of it
+  //   Unavailable         no answer arrived, or only a part of it, or the body is longer than `capacity`
   //   FailedPrecondition  a success response without `parts` is longer than kMostBody
-  //   InvalidArgument     the URL is malformed
+  //   InvalidArgument     the URL is malformed, or neither http nor https
   //   Cancelled           a stop was requested, or the client ends
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>) &&>;
 

@@ -78,11 +78,11 @@ absl::StatusOr<bool> Prepared(const ObjectName& name, const absl::Status& status
 // Interprets status codes that mean the same in all HTTP. `why` is the reason in the body, if known.
 ObjectError HttpError(const ObjectName& name, const HttpResponse& response, const std::string& why);
 
-// Returns the value of a header, or "" if it is missing.
+// Returns the value of a header, or "" if it is missing. `name` is in lower case.
 std::string HeaderOf(const HttpResponse& response, const std::string& name);
 
-// Returns the size and tag from headers that all kinds share: content-length (or the total in content-range), and etag
-// (or last-modified). InvalidArgument: there is no size.
+// Returns the size and tag from headers that all kinds share: the total in content-range (or else content-length), and
+// etag (or else last-modified). InvalidArgument: there is no size.
 absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpResponse& response);
 
 }  // namespace penstock::storage

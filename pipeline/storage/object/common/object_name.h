@@ -27,8 +27,8 @@ struct ObjectName {
 // Returns "s3" and the other schemes.
 std::vector<std::string> ObjectSchemes();
 
-// Parses a URL. InvalidArgument: another scheme; a missing bucket or host, or one with invalid characters; '?' or '#'
-// in an HTTP URL; a user or a password in the URL, which would appear in status and logs.
+// Parses a URL. InvalidArgument: another scheme; a missing bucket or host, or one with invalid characters; a port that
+// is no number; '?' or '#' in an HTTP URL; a user or a password in the URL, which would appear in status and logs.
 absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name);
 
 // Returns the URL of the object.

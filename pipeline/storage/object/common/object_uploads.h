@@ -58,6 +58,7 @@ class ObjectUploads {
   virtual std::optional<HttpRequest> Complete(const ObjectName& name, const std::string& id,
                                               const std::vector<std::string>& parts,
                                               const WriteCondition& condition) = 0;
+  // Returns the error in the body of a success response to Complete(). Unavailable: a retry may help.
   virtual absl::Status CheckComplete(const ObjectName& name, const HttpResponse& response) { return absl::OkStatus(); }
   // Returns a request that removes the parts, or nullopt if the storage itself removes them.
   virtual std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) { return std::nullopt; }

@@ -10,9 +10,9 @@
 
 namespace penstock::storage {
 
-// Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends. After `limit`, or if
-// a stop is requested, it kills the program and its children. The output is secret: no message includes any of it, and
-// stderr is discarded.
+// Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends and closes its output.
+// Kills the process group of the program after `limit`, or if a stop is requested or the output is too long. The output
+// is secret: no message includes any of it. Discards stderr.
 //   Unavailable        the program did not end in time, or could not be started
 //   PermissionDenied   it failed, or printed too much
 //   Cancelled          a stop was requested

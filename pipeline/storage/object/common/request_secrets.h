@@ -12,7 +12,7 @@ namespace penstock::storage {
 // Returns the request's secrets, the longest first: HttpRequest::secrets, and the values of headers, of URL fields and
 // of form fields in the body that hold a key or a token. Returns the value of a field both as it is and
 // percent-decoded. Returns the other secrets as they are, and a header's value also without its scheme, such as
-// "Bearer".
+// "Bearer". Omits values of less than 4 bytes.
 std::vector<std::string> SecretsOf(const HttpRequest& request);
 
 // Replaces each secret in the body by "(hidden)". Does not change the headers: error messages quote only content-range

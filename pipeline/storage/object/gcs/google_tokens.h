@@ -2,7 +2,7 @@
 //   1. The file GOOGLE_APPLICATION_CREDENTIALS
 //   2. application_default_credentials.json in CLOUDSDK_CONFIG (~/.config/gcloud), the file of `gcloud auth
 //      application-default login`
-//   3. The metadata service of the machine or pod (GCE_METADATA_HOST), unless NO_GCE_CHECK is true
+//   3. The metadata service of the machine or pod (GCE_METADATA_HOST), unless NO_GCE_CHECK is set (Says())
 // A file holds one of:
 //   - a service account's key
 //   - a user's refresh token
@@ -31,8 +31,9 @@ class GoogleTokens {
   GoogleTokens(Environment environment, HttpClient* http);
   ~GoogleTokens();
 
-  // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
-  // tried.
+  // Returns the source of tokens. Errors of its Get(): NotFound if no source exists, or the machine has no service
+  // account; the message names the sources that were tried. PermissionDenied for a file that cannot be used. Others
+  // come from the service (TokenOf).
   TokenSource* source() { return &source_; }
 
  private:

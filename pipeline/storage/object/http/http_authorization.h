@@ -12,18 +12,19 @@
 namespace penstock::storage {
 
 // The value is that of the variable PENSTOCK_HTTP_AUTHORIZATION or, without it, the content of the file that
-// PENSTOCK_HTTP_AUTHORIZATION_FILE names. The file is read again after 10 s, so that a replaced file takes effect.
-// Thread-safe.
+// PENSTOCK_HTTP_AUTHORIZATION_FILE names. Value() reads the file again after 10 s, so that a replaced file takes
+// effect. Thread-safe.
 class HttpAuthorization {
  public:
   // Reads the file, if there is one. `environment`: null functions mean that nothing is set. `clock` must outlive this
   // object.
   HttpAuthorization(Environment environment, Clock* clock);
 
-  // Returns the value, such as "Bearer ...", or "" if there is none. If the file cannot be read again, returns its last
-  // content. One caller reads the file, which may block; the others get the last content meanwhile.
+  // Returns the value, such as "Bearer ...", or "" if there is none. If the file cannot be read again, or is not one
+  // line of text, returns the last valid content. One caller reads the file, which may block; the others get the last
+  // valid content meanwhile.
   std::string Value();
-  // Returns why the file could not be read at the last attempt.
+  // Returns why the last attempt gave no valid content; OK if it did.
   absl::Status fault() const;
 
  private:

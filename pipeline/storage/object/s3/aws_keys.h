@@ -40,8 +40,9 @@ class AwsKeySource {
   AwsKeySource(Environment environment, HttpClient* http);
   ~AwsKeySource();  // kills a program that still runs for its keys
 
-  // Calls `done` once, possibly inside the call. NotFound: there is no source of keys, or the token file of a source
-  // cannot be read. The message names the sources or the file.
+  // Calls `done` once, possibly inside the call. If a renewal fails, passes the old keys as long as they last.
+  // NotFound: there is no source of keys, or the token file of a source cannot be read. The message names the sources
+  // or the file. Other errors come from the source.
   void Get(CallDone<AwsKeys> done);
   // Returns the last fetched keys, for requests that follow Get() directly. Empty if there are none.
   AwsKeys Current() const;
