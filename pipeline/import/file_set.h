@@ -35,7 +35,7 @@ class FileSet {
     return static_cast<uint32_t>(classes_.size() - 1);
   }
   // Adds a local file and reads its size and time. `class_number` is a result of AddClass(), or kNoClass (kPlain only).
-  // An unreadable file is counted and kept.
+  // Keeps a file that is missing or not regular, and counts it in unreadable().
   void Add(std::string_view name, int64_t label, uint32_t class_number = kNoClass);
   // Adds an object with the state from its storage, or with the error instead of a state.
   void AddObject(std::string_view name, int64_t label, uint32_t class_number, const absl::StatusOr<FileInfo>& state);
@@ -55,7 +55,7 @@ class FileSet {
   const std::string& folder() const { return folder_; }
   std::string path(size_t i) const;
   std::string_view name(size_t i) const;
-  // Whether the file is an object, and the object's state if known.
+  // Return whether the file is an object, and the object's state if known.
   bool is_object(size_t i) const { return i < objects_.size() && objects_[i].size != kNoObject; }
   std::optional<FileInfo> state(size_t i) const;
   bool has_objects() const { return !objects_.empty(); }
@@ -66,9 +66,10 @@ class FileSet {
   }
   const std::vector<std::string>& classes() const { return classes_; }
   uint64_t bytes() const { return bytes_; }
-  // Fingerprint of names, labels, classes, sizes, times and tags.
+  // Returns the fingerprint of names, labels, classes, sizes, times and tags.
   uint64_t fingerprint() const { return fingerprint_.value(); }
-  // Number of files without a state, because they are missing, not regular or unreadable, and the error of the first.
+  // Return the number of files without a state, because they are missing or not regular or their storage returned an
+  // error, and the error of the first.
   uint64_t unreadable() const { return unreadable_; }
   const std::string& first_unreadable() const { return first_unreadable_; }
 
@@ -111,18 +112,19 @@ struct ClassFolders {
 
 // Lists the files below FOLDER/CLASS/, by class and then by name, both sorted by bytes. A class includes its
 // subfolders. Names with a leading dot are ignored. Classes have the numbers 0, 1 ... in their order, or those of
-// `labels` if it is not null. Files of a folder with images but without class folders have no labels. skip_other:
-// leaves out and counts files that do not begin as images. The folder may be in a bucket.
+// `labels` if it is not null. Files of a folder with images but without class folders have no labels. With
+// `skip_other`, leaves out and counts files that do not begin as images. The folder may be in a bucket.
 //   NotFound         the folder does not exist
 //   InvalidArgument  no class folders, no files, or folders nested too deeply; a class without a number in `labels`; a
 //                    web server, which has no listing
+//   others           from the storage
 absl::StatusOr<ClassFolders> ListClassFolders(storage::Storage* storage, const std::string& folder,
                                               const LabelNames* labels, bool skip_other = false);
 
 // Reads a list of files, in its order. Its lines are "path<TAB, space or comma>label"; empty lines are skipped. Paths
 // are below `root` unless they are absolute or URLs. List and root may be in a bucket or on a web server. A label is a
-// number, or one of `labels` if that is not null. A file with one of `labels` has a class. InvalidArgument: a wrong
-// line, which the message names, or no files.
+// number, or one of `labels` if that is not null. A file with one of `labels` has a class. `skip_other` is as for
+// ListClassFolders(). InvalidArgument: a wrong line, which the message names, or no files.
 absl::StatusOr<FileSet> ReadFileList(storage::Storage* storage, const std::string& path, const std::string& root,
                                      const LabelNames* labels, bool skip_other = false);
 

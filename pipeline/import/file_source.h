@@ -12,8 +12,8 @@
 
 namespace penstock::imports {
 
-// Makes a source whose item i is file i. With `skip_bad` the makers report unreadable files one by one. Otherwise
-// returns NotFound with the number of unreadable files and the name of the first.
+// Makes a source whose item i is file i. With `skip_bad` the makers report unreadable files one by one. Otherwise, if
+// files.unreadable() is not 0, returns NotFound with that number and the error of the first.
 absl::StatusOr<std::unique_ptr<RecordSource>> NewFileSource(FileSet files, const PrepareOptions& prepare,
                                                             bool skip_bad);
 

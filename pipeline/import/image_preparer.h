@@ -23,12 +23,12 @@ struct PrepareOptions {
   // Rewrites JPEGs with restart markers and a table of them, so that a crop reads only its own tiles. The coefficients
   // do not change. Images that have no such form (progressive JPEGs and other formats) keep their bytes.
   bool restart_index = true;
-  // Resizes images whose longer side has more pixels (PIL bilinear, aspect kept), and compresses them as JPEG of this
-  // quality. 0: never.
+  // Resizes images whose longer side has more pixels (PIL bilinear, aspect kept), and compresses them as JPEG of
+  // `quality`. 0: never.
   uint32_t longer_side = 0;
   int quality = 90;
-  // Reads the data of every image completely, so that the import finds damaged ones. Otherwise only headers are
-  // checked.
+  // Reads the data of every image completely, and reports damaged images. Otherwise reports only damaged headers, and
+  // damage that prevents a resize.
   bool check = true;
   // Accepts damaged JPEGs as libjpeg decodes them.
   bool lenient = false;

@@ -51,7 +51,7 @@ class ItemsAhead {
   // Cancels fetches in flight, and blocks until they have ended.
   ~ItemsAhead();
 
-  // Announces that Take(item) will be called, or has just been called.
+  // Announces that Take(item) will be called, or has just been called. Call it at most once for each item.
   void Announce(uint64_t item);
   // Blocks until the item is fetched, and returns it. Call it once for each item.
   absl::StatusOr<FetchedItem> Take(uint64_t item);

@@ -38,7 +38,8 @@ std::string ShapeText(const std::vector<int64_t>& shape);
 // Returns "batch { size: 256 last: DROP }" with a comment. The size fits an epoch of `rows`.
 std::string BatchText(uint64_t rows, const std::string& last = "DROP");
 
-// Returns `text` as a valid job name: invalid characters become '-'.
+// Returns a valid job name made of the first 128 bytes of `text`: invalid characters become '-', and '-' and '.' at the
+// front are removed. Returns "my-job" if nothing is left.
 std::string JobName(const std::string& text);
 
 }  // namespace penstock::imports

@@ -19,7 +19,8 @@ using LabelNames = std::map<std::string, int64_t, std::less<>>;
 bool SplitLastWord(std::string_view line, std::string_view* left, std::string_view* right);
 
 // Reads lines "name<TAB or space>number"; empty lines are skipped. InvalidArgument: a line has no number, or has a name
-// that an earlier line has with another number (the message names the line), or the file has no names.
+// that an earlier line has with another number (the message names the line), or the file has no names. Also returns the
+// errors of storage::ReadContent().
 absl::StatusOr<LabelNames> ReadLabelNames(storage::Storage* storage, const std::string& path);
 
 // Returns the text that ReadLabelNames() reads: "name<TAB>number", sorted by number.

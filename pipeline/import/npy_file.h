@@ -23,7 +23,8 @@ class NpyFile {
   // Opens an array of at least one dimension and checks its whole header against the file. An object is first copied
   // into an unnamed file in the folder `scratch`. InvalidArgument names the file and the remedy: an element type
   // that a column cannot have (unsigned 32 and 64 bits, complex, strings, objects, big-endian ones), Fortran order, a
-  // scalar, no rows. DataLoss: the file has fewer or more bytes than the header declares.
+  // scalar, no rows, empty rows, rows that exceed kDefaultMaxRecordBytes, or no .npy file. DataLoss: the file has fewer
+  // or more bytes than the header declares.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(storage::Storage* storage, const std::string& path,
                                                              const std::string& scratch = "");
   // Does the same for an open file, such as a member of an archive.
@@ -38,7 +39,8 @@ class NpyFile {
   // Fingerprint of the header, and of the file's size, time and tag.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // Reads row i into *out (replaced), little-endian and dense. Requires i < rows().
+  // Reads row i into *out (replaced), little-endian and dense. Requires i < rows(). FailedPrecondition: the file has
+  // become shorter.
   absl::Status ReadRow(uint64_t i, std::string* out) const { return ReadRows(i, 1, out); }
   // Reads `count` consecutive rows from row i. Requires i + count <= rows().
   absl::Status ReadRows(uint64_t i, uint64_t count, std::string* out) const;
@@ -53,6 +55,7 @@ class NpyFile {
 };
 
 // Reads one integer per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
+// InvalidArgument: another type or shape.
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(storage::Storage* storage, const std::string& path,
                                                    const std::string& scratch = "");

@@ -22,9 +22,9 @@ class NpySource final : public RecordSource {
  public:
   // Makes a source whose item i is row i of `rows` and of each of `others`, with the bytes under the columns' keys.
   // With labels, labels[i] is under image/class/label. With a window, item i is `window` consecutive numbers of an
-  // array of one dimension; numbers at the end that fill no window are left out.
-  //   InvalidArgument: arrays that differ in type or shape; another number of rows in `others` or of labels; a window
-  //   of an array of more dimensions, or larger than the array or than the maximum record.
+  // array of one dimension; numbers at the end of an array that fill no window are left out.
+  //   InvalidArgument: no arrays; arrays that differ in type or shape; another number of rows in `others` or of labels;
+  //   a window of an array of more dimensions, or larger than the array or than the maximum record.
   static absl::StatusOr<std::unique_ptr<NpySource>> Create(NpyColumn rows, std::vector<int64_t> labels,
                                                            std::vector<NpyColumn> others = {}, uint64_t window = 0);
 

@@ -15,9 +15,10 @@ namespace penstock::imports {
 struct NpzOptions {
   // Names of arrays, with or without ".npy".
   //   rows    "": the first that exists of the usual names (x_train, train_images, images, x, data and similar ones).
-  //           Without any of them: the first array, if all arrays can be opened and have the same number of rows.
-  //   labels  "": the usual name for these rows (y_train, train_labels, labels, y), if that array exists and has one
-  //           integer per row.
+  //           Without any of them: the only array, or the first one if all arrays can be opened and have the same
+  //           number of rows.
+  //   labels  "": the first that exists of the usual names for these rows (y_train, train_labels, labels, y), if that
+  //           array has one integer per row.
   std::string rows, labels;
   // Folder for unnamed files. They hold unpacked arrays, and copies of archives that are not local files.
   std::string scratch;

@@ -20,7 +20,8 @@ struct OrderedRunOptions {
 };
 
 // Makes the records of items item_at(first), item_at(first + 1) ... item_at(end - 1) on several threads, and passes
-// each to `take` with its position: in order, one call at a time, on those threads. For an item that cannot be made,
+// each to `take` with its position: in order, one call at a time, on those threads. If the system grants no thread, the
+// caller's thread makes all records. Several threads may call `item_at` at once. For an item that cannot be made,
 // `take` receives the error. Ends with the first error that `take` returns, without further calls.
 absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t end,
                          const std::function<uint64_t(uint64_t position)>& item_at, const OrderedRunOptions& options,

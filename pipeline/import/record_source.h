@@ -44,10 +44,10 @@ class RecordSource {
   virtual uint64_t fingerprint() const = 0;
   virtual std::unique_ptr<RecordMaker> NewMaker() const = 0;
 
-  // For remote storage: how many items to announce before they are made.
+  // Returns how many items to announce before they are made; 0: none, as for local files.
   virtual size_t ahead() const { return 0; }
-  // Announces that `item` will be made. Called only if ahead() is not 0, once per item, approximately in the order of
-  // use. Does not block.
+  // Announces that `item` will be made, or is being made. Called only if ahead() is not 0, once per item, approximately
+  // in the order of use. Does not block.
   virtual void WillMake(uint64_t item) const {}
 };
 

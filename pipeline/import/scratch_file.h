@@ -39,8 +39,8 @@ class ScratchFile {
 std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAccessFile> file, uint64_t offset,
                                                 FileInfo info, std::string name);
 
-// Opens a file for reads at many places. A local file is opened directly. Any other is copied into the folder
-// `scratch`, and keeps its name and state.
+// Opens a file for reads at many places. A local file is opened directly. Any other is first copied into an unnamed
+// file in the folder `scratch`. The result has the name and the state of the original.
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* storage, const std::string& path,
                                                            const std::string& scratch);
 

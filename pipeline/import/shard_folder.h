@@ -13,18 +13,19 @@
 
 namespace penstock::imports {
 
-// Not thread-safe. The lock on the folder lasts as long as the object or the process. A folder may be in a bucket
-// ("s3://bucket/folder"). There a run cannot know whether the previous one is alive, so the latest run owns the folder.
-// The state file names its run. If the storage supports conditional writes, a run replaces only the state that it read
-// itself.
+// Not thread-safe. The lock on the folder lasts as long as the object or the process. On a file system without locks,
+// the run continues without one. A folder may be in a bucket ("s3://bucket/folder"). There a run cannot know whether
+// the previous one is alive, so the latest run owns the folder. The state file names its run. If the storage supports
+// conditional writes, a run replaces only the state that it read or wrote last.
 class ShardFolder {
  public:
   // Creates the folder if it is missing, or continues an earlier run with the same arguments. Removes leftovers of
   // unfinished shards of a killed run.
   //   FailedPrecondition  the folder holds shards of other arguments (the message names each that differs), files
-  //                       that no run wrote, or less than its state records; the message gives the remedy
+  //                       that no run wrote, a damaged state, or less than its state records; the message gives the
+  //                       remedy
   //   Unavailable         another run is writing into it
-  //   InvalidArgument     it is behind plain HTTP
+  //   others              from the storage; Unimplemented for a web server, which CheckOutput() rejects
   static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(
       storage::Storage* storage, const std::string& path,
       const std::vector<std::pair<std::string, std::string>>& arguments);
@@ -35,8 +36,8 @@ class ShardFolder {
   const ShardState& state() const { return state_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
-  // Returns Unavailable if another run has claimed the folder. Call this before a shard gets its name, because the
-  // other run may use the same name.
+  // Returns Unavailable if another run has claimed the folder, or another error of the storage. Call this before a
+  // shard gets its name, because the other run may use the same name.
   absl::Status StillOurs() const;
   // Records that the shard exists under its name, and which items were left out of it.
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);

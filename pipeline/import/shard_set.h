@@ -25,7 +25,7 @@ struct ShardSetProgress {
 
 struct ShardSetOptions {
   std::string folder;
-  // Shards are named PREFIX-00000.tfrecord and so on. Letters, digits, '-', '_', '.', with no dot in front.
+  // Shards are named PREFIX-00000.tfrecord and so on. 1 to 128 letters, digits, '-', '_' and '.', with no dot in front.
   std::string prefix = "data";
   // A shard ends before the record that would make its file larger than this. One record always fits.
   uint64_t shard_bytes = uint64_t{128} << 20;
@@ -39,7 +39,7 @@ struct ShardSetOptions {
   // Source and method of the shards, in words for the user. A folder can be continued only if these, the options above
   // (except threads, window_bytes and skip_bad) and the source's fingerprint are equal.
   std::vector<std::pair<std::string, std::string>> arguments;
-  // Runs on threads of the run or on the caller's, one call at a time. May be empty.
+  // Runs after each record and at the end, on threads of the run or on the caller's, one call at a time. May be empty.
   std::function<void(const ShardSetProgress&)> progress;
   // A stop ends the run with Cancelled, as an error would, unless all records are written.
   std::stop_token stop = {};
@@ -53,11 +53,12 @@ struct ShardSetResult {
 // Checks the options. InvalidArgument: an invalid prefix, or a size of 0.
 absl::Status CheckShardOptions(const ShardSetOptions& options);
 
-// Writes all items. The files depend only on source, prefix, size, order and seed, not on the threads or on how often
-// the run was killed. A shard appears under its name when it is complete and on disk. After an error the finished
-// shards stay, and a later call with the same options continues after them. If there are none, the folder is left as it
-// was. Returns the errors of ShardFolder::Open() and of writes (they name the file), and the error of the first bad
-// item in order. InvalidArgument also if there are no items, or all of them are bad.
+// Writes all items, or nothing if an earlier run has written them. The files depend only on source, prefix, size, order
+// and seed, not on the threads or on how often the run was killed. A shard appears under its name when it is complete
+// and on disk. After an error the finished shards stay, and a later call with the same options continues after them. If
+// there are none, the folder is left as it was. Returns the errors of CheckShardOptions(), of ShardFolder::Open() and
+// of writes (they name the file). Without skip_bad, also returns the error of the first bad item in order.
+// InvalidArgument also if there are no items, or all of them are bad.
 absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const RecordSource& source,
                                            const ShardSetOptions& options);
 

@@ -23,7 +23,7 @@ struct FoundFile {
   FileInfo info;     // only for objects
 };
 
-// Ignores names with a leading dot. All results are sorted by bytes.
+// Ignores names with a leading dot. All lists of names are sorted by bytes.
 class SourceFolders {
  public:
   static std::unique_ptr<SourceFolders> OfThisMachine();
@@ -37,13 +37,15 @@ class SourceFolders {
   };
   // Lists a folder. NotFound: the folder does not exist.
   virtual absl::StatusOr<Listing> List(const std::string& folder) = 0;
-  // Number of folders to request in one call of FilesBelow().
+  // Returns the number of folders to request in one call of FilesBelow().
   virtual size_t at_once() const { return 1; }
-  // Returns all files below each of `folders`, at any depth.
+  // Returns all files below each of `folders`, at any depth. InvalidArgument: folders nested deeper than
+  // kMaxFolderDepth.
   virtual absl::StatusOr<std::vector<std::vector<FoundFile>>> FilesBelow(const std::vector<std::string>& folders) = 0;
   // Returns which files of `folder` are images by their first bytes, or unreadable.
   virtual std::vector<bool> MayBeImages(const std::string& folder, const std::vector<FoundFile>& files) = 0;
-  // Returns whether one of the files is an image. In a bucket it checks names, and the content of only some files.
+  // Returns whether one of the files is an image, or unreadable. In a bucket it checks names, and the content of only
+  // some files.
   virtual bool HasImage(const std::string& folder, const std::vector<FoundFile>& files) = 0;
 };
 

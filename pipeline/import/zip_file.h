@@ -24,9 +24,10 @@ struct ZipMember {
 // archive, or an invalid directory. Safe for untrusted bytes.
 absl::StatusOr<std::vector<ZipMember>> ListZip(const RandomAccessFile& file);
 
-// Opens a member as a file called `name`, after checking its checksum. Its modification time is that of the archive. A
-// deflated member is unpacked into an unnamed file in the folder `scratch`. InvalidArgument: an unsupported method or
-// encryption. DataLoss: the member is damaged. Returns other errors of the files.
+// Opens a member as a file called `name`, after checking its checksum. Its modification time and tag are those of the
+// archive. A deflated member is unpacked into an unnamed file in the folder `scratch`. InvalidArgument: an unsupported
+// method, encryption, or a header that is not where the directory states it. DataLoss: the member is damaged. Returns
+// other errors of the files.
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenZipMember(std::shared_ptr<const RandomAccessFile> file,
                                                                 const ZipMember& member, const std::string& name,
                                                                 const std::string& scratch);
