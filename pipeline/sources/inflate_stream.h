@@ -1,5 +1,5 @@
 // The decompressed stream of a GZIP or ZLIB shard, from its start or from a restart point. Internal to sources/. In
-// this folder, only this header, shard_kind.cc and tfrecord/tfrecord_writer.cc include zlib.
+// this folder, only inflate_stream.*, shard_kind.cc and tfrecord/tfrecord_writer.cc include zlib.
 #ifndef PENSTOCK_PIPELINE_SOURCES_INFLATE_STREAM_H_
 #define PENSTOCK_PIPELINE_SOURCES_INFLATE_STREAM_H_
 
