@@ -39,8 +39,7 @@ class NpyFile {
   // Fingerprint of the header, and of the file's size, time and tag.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // Reads row i into *out (replaced), little-endian and dense. Requires i < rows(). FailedPrecondition: the file has
-  // become shorter.
+  // Reads row i < rows() into *out (replaced), little-endian and dense. FailedPrecondition: the file became shorter.
   absl::Status ReadRow(uint64_t i, std::string* out) const { return ReadRows(i, 1, out); }
   // Reads `count` consecutive rows from row i. Requires i + count <= rows().
   absl::Status ReadRows(uint64_t i, uint64_t count, std::string* out) const;

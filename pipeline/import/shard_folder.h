@@ -21,9 +21,8 @@ class ShardFolder {
  public:
   // Creates the folder if it is missing, or continues an earlier run with the same arguments. Removes leftovers of
   // unfinished shards of a killed run.
-  //   FailedPrecondition  the folder holds shards of other arguments (the message names each that differs), files
-  //                       that no run wrote, a damaged state, or less than its state records; the message gives the
-  //                       remedy
+  //   FailedPrecondition  the folder holds shards of other arguments (the message names each that differs), files that
+  //                       no run wrote, a damaged state, or less than its state records; the message has the remedy
   //   Unavailable         another run is writing into it
   //   others              from the storage; Unimplemented for a web server, which CheckOutput() rejects
   static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(

@@ -39,8 +39,7 @@ class SourceFolders {
   virtual absl::StatusOr<Listing> List(const std::string& folder) = 0;
   // Returns the number of folders to request in one call of FilesBelow().
   virtual size_t at_once() const { return 1; }
-  // Returns all files below each of `folders`, at any depth. InvalidArgument: folders nested deeper than
-  // kMaxFolderDepth.
+  // Returns all files below each of `folders`. InvalidArgument: folders are nested deeper than kMaxFolderDepth.
   virtual absl::StatusOr<std::vector<std::vector<FoundFile>>> FilesBelow(const std::vector<std::string>& folders) = 0;
   // Returns which files of `folder` are images by their first bytes, or unreadable.
   virtual std::vector<bool> MayBeImages(const std::string& folder, const std::vector<FoundFile>& files) = 0;

@@ -1,6 +1,5 @@
-// A container defines how the stream of a shard stores records. It finds the records without an index, returns the
-// ranges that hold a record or its features, and checks a read. The stream is the file itself, or its decompressed
-// content.
+// A container defines how the stream of a shard stores records. It finds records without an index, returns the ranges
+// of a record or its features, and checks a read. The stream is the file itself, or its decompressed content.
 #ifndef PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_CONTAINER_H_
 

@@ -29,9 +29,8 @@ struct IndexOptions {
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
   // not even read.
   bool verify_data = false;
-  // Compressed shards: approximate distance between two restart points, in stream bytes. The builder doubles the
-  // distance until the windows fit max_window_bytes. A read inflates at most about the final distance before its
-  // record.
+  // Compressed shards: approximate distance between two restart points, in stream bytes. The builder doubles it until
+  // the windows fit max_window_bytes. A read inflates at most about the final distance before its record.
   uint64_t restart_spacing = uint64_t{2} << 20;
   // Compressed shards: upper bound on the memory of all restart windows of a shard. The builder stops dropping points
   // when two are left, even if their windows are larger.

@@ -47,9 +47,8 @@ class IndexStore {
   // without resolving symlinks.
   std::string SidecarPath(const std::string& path) const;
 
-  // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, if there is no shard, or if the
-  // shard's size, mtime or tag has changed since it was indexed. Also returns the errors of ShardIndex::Parse and of
-  // the storage.
+  // Loads the sidecar of the shard at `path`. Returns NotFound if there is no sidecar or no shard, or if the shard's
+  // size, mtime or tag has changed. Also returns the errors of ShardIndex::Parse and of the storage.
   absl::StatusOr<ShardIndex> Load(const std::string& path) const;
 
   // Writes the sidecar atomically.

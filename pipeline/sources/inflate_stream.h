@@ -52,8 +52,7 @@ class InflateStream final : public ByteSource {
   // Opens the stream at its start. `file` must outlive it. `recorder` may be null. `compression` is kGzip or kZlib.
   static absl::StatusOr<std::unique_ptr<InflateStream>> Start(const RandomAccessFile* file, Compression compression,
                                                               RestartRecorder* recorder);
-  // Opens the stream at a restart point. Returns DataLoss if the file ends before the point, or if its window is
-  // damaged.
+  // Opens the stream at a restart point. Returns DataLoss if the file ends before the point, or its window is damaged.
   static absl::StatusOr<std::unique_ptr<InflateStream>> Resume(const RandomAccessFile* file, Compression compression,
                                                                const RestartPoint& point);
   ~InflateStream() override;

@@ -95,13 +95,11 @@ class ShardIndex {
   size_t MemoryBytes() const;
 
   // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
-  // record, 7 to 9 per member, and the restart windows. A TFRecord shard gets the oldest version that can store its
-  // index.
+  // record, 7 to 9 per member, and the windows. A TFRecord shard gets the oldest version that can store its index.
   std::string Serialize() const;
   // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
-  // Returns FailedPrecondition for a version or a container that this release does not know. Also returns it for an
-  // index of a tar archive without members, which an earlier release wrote. Never allocates more than a small multiple
-  // of the blob's size.
+  // Returns FailedPrecondition for an unknown version or container, and for an index of a tar archive without members,
+  // which an earlier release wrote. Never allocates more than a small multiple of the blob's size.
   static absl::StatusOr<ShardIndex> Parse(std::string_view blob);
 
   bool operator==(const ShardIndex&) const = default;

@@ -77,18 +77,15 @@ class ShardReader {
                        storage::CallDone<std::string_view> done) const;
 
   // Requires HasReadLater(). Reads index().RangeBytes(first, count) bytes from the first stored byte of record `first`
-  // into consecutive parts. Does not check them; RecordOf does. The reader and the parts must live until `done` is
-  // called.
+  // into consecutive parts. Does not check them; RecordOf does. The reader and the parts must live until `done` runs.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
   // Checks the stored bytes of record k, and returns its data, which is a part of `stored`. Returns DataLoss if they
-  // are damaged. `stored` must have the whole record. If `features` is not null, first moves the ranges that hold them
-  // to the front of `stored`.
+  // are damaged. `stored` must have the whole record. With `features`, first moves their ranges to its front.
   absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored,
                                             const RequestedFeatures* features = nullptr) const;
 
-  // Announces that record k will be read soon. Passes the hint to the file if the shard is plain and has record k. Does
-  // not block.
+  // Announces a read of record k. Passes the hint to the file if the shard is plain and has record k. Does not block.
   void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
 
  private:

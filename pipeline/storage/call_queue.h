@@ -23,8 +23,7 @@ class CallQueue {
 
   // `executor` must outlive this object.
   explicit CallQueue(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
-  // Cancels the waiting calls on this thread, and blocks until running calls have ended. Must not be called from one of
-  // them.
+  // Cancels the waiting calls on this thread, and blocks until running calls have ended. Must not run in one of them.
   ~CallQueue();
 
   void Add(const CallOptions& options, Call call);

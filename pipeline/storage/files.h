@@ -52,8 +52,7 @@ class RemoteFiles {
   // Returns the number of records to keep in flight: for each thread one that it reads, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }
   int threads() const { return threads_now_.load(); }
-  // Returns the number of threads that run calls, and the number of calls that wait for a thread. If threads() is 0,
-  // the threads open, stat and list files. Otherwise they also read.
+  // Returns the number of threads that run calls (opens if threads() is 0, also reads otherwise), and of waiting calls.
   ThreadPool::Load load() const { return threads_.load(); }
   // Sets threads(); 0 means that the files are on local disks. The number is lower if the system grants fewer threads.
   // Starts missing threads and ends none: a lower number only lowers threads() and reads_under_way(). Thread-safe.

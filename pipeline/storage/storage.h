@@ -134,8 +134,7 @@ class Storage {
 
   // The calls that write block, too.
   //
-  // Creates a file. NotFound: a local folder does not exist. InvalidArgument: the name is not valid, or the storage
-  // cannot be written.
+  // Creates a file. NotFound: a local folder does not exist. InvalidArgument: an invalid name, or a read-only storage.
   virtual absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) = 0;
   // Creates or replaces the file atomically. Returns the tag of its new state, or "" if the state has none. Aborted:
   // `condition` does not hold.
@@ -149,8 +148,7 @@ class Storage {
   virtual absl::Status RemoveUnfinished(const std::string& folder) = 0;
 };
 
-// Returns the whole content. Blocks. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`
-// bytes.
+// Returns the whole content. Blocks. NotFound: there is no such file. ResourceExhausted: it has more than `most` bytes.
 absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& name, uint64_t most);
 
 // Makes a call and blocks until it ends. `start` receives the `done` to pass to the call.

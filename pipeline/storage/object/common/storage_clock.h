@@ -19,8 +19,7 @@ class StorageClock {
 
   // Returns the seconds since 1970 on the storage's clock.
   int64_t Now() const { return now_() + ahead_.load(); }
-  // Adjusts the clock to the date of a response, if the date differs from Now() by at least a minute. Returns whether
-  // it adjusted the clock.
+  // Adjusts the clock to the date of a response, if it differs from Now() by at least a minute. Returns whether it did.
   bool Learn(const HttpResponse& response);
 
  private:
