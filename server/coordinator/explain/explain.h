@@ -25,8 +25,8 @@ constexpr double kLeastWait = 0.05;
 //   SHARED_MEMORY, NETWORK
 //                  finished rows wait at the workers for shared memory or the network, and the threads are not busy
 //   CPU, STORAGE, MEMORY, WINDOW
-//                  the work or wait that takes most of the time of the workers' threads. CPU also if the threads that
-//                  make rows get less than half of a CPU
+//                  the work or wait that takes most of the time of the workers' threads. CPU also, instead of STORAGE
+//                  and MEMORY, if the threads that make rows get less than half of a CPU
 // CAP and the limits below it judge the worker that causes most of the trainer's waiting (Straggler). If there is
 // none, they judge all live workers, weighted by the trainer's wait for each. `input.sessions` must not be empty; it
 // holds the current readers of the job.

@@ -16,8 +16,8 @@ namespace penstock::coordinator {
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load);
 
 // Sets the fields that follow from two heartbeats of the worker, `between` apart, for the job: rates, fractions of its
-// threads' time, stages. Leaves other fields unchanged, and all fields if `now` has no load of the job. Reads
-// out->threads. Counters that decreased, because the worker restarted, count from 0.
+// threads' time, stages and caches. Leaves other fields unchanged, and all fields if `now` has no load of the job or no
+// time was counted. Reads out->threads. Counters that decreased, because the worker restarted, count from 0.
 void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos between, const std::string& job,
                    WorkerInput* out);
 

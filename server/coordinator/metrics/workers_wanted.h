@@ -15,7 +15,7 @@ namespace penstock::coordinator {
 // Returns at least the number of live workers while
 //   - a job waits for its workers (limits CPU, STORAGE, MEMORY, SLOW_WORKER)
 //   - the demand of a job is unknown: its trainers were observed too briefly or take rows at any rate, its files fail,
-//     or it is being prepared
+//     it is being prepared, or it is not explained because too many jobs have trainers
 //   - no worker has measured its capacity, and a job has trainers
 uint32_t WorkersWanted(const CoordinatorSnapshot& snapshot);
 

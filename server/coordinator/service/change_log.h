@@ -14,8 +14,8 @@ namespace penstock::coordinator {
 // line states the views; without a worker they have a line of their own. Call it before the effects are moved from.
 void LogMembersAndViews(const Effects& effects);
 
-// Logs the facts of one stored change: stored jobs, deleted jobs and added decisions, a line each. Other facts have no
-// line. A deletion has no line either if the change stores another job of the same name.
+// Logs the facts of one stored change: stored jobs, deleted jobs, added decisions, revocations and new keys of tickets,
+// a line each. Other facts have no line. A deletion has no line if the change stores another job of the same name.
 void LogFacts(const std::vector<std::shared_ptr<const v1::StoreEvent>>& facts);
 
 // Logs the start of a trace, and its end when a program has fetched it. Other events have no line.

@@ -15,8 +15,9 @@ using SnapshotDone = std::function<void(absl::StatusOr<std::shared_ptr<Coordinat
 
 // Collects the snapshot in several queries: one for the status and the sums, and one for the explanation of each job.
 // Other requests get their turns in between. Calls `done` once, in a task of the executor or inside this call, unless
-// the loop is destroyed first. It must not block. Returns ResourceExhausted through `done` if too many requests wait.
-// Leaves the fields about the disk at 0. The loop must outlive the collection.
+// the loop is destroyed first. `done` must not block. Passes ResourceExhausted to `done` if too many requests wait.
+// Explains at most 64 jobs. Does not set the fields about the disk and about rejected callers. The loop must outlive
+// the collection.
 void CollectMetrics(ControlLoop* loop, SnapshotDone done);
 
 }  // namespace penstock::coordinator

@@ -38,7 +38,7 @@ class CommitQueue {
     uint64_t last = 0;  // number of the last entry of the commit
   };
 
-  // Commits so far, by outcome. An unknown one counts again when it is settled.
+  // Outcomes so far, by kind. A commit whose outcome is unknown counts again after each attempt to settle it.
   struct Counts {
     uint64_t stored = 0, not_stored = 0, unknown = 0, superseded = 0;
     Nanos in_flight = 0;  // total time of the ended commits
@@ -49,7 +49,8 @@ class CommitQueue {
   CommitQueue(Store* store, uint64_t revision, Strand* strand, RandomSource* random, std::function<void(Result)> ended);
   ~CommitQueue();
 
-  // Each adds an entry with the next number. After kSuperseded the queue drops new entries.
+  // Each adds an entry with the next number. The queue drops new entries after kSuperseded, and new events of the
+  // history while many entries are gathered.
   void AddHint(v1::StoreEvent fact);
   void AddChange(Change change);
   // Begins a commit of all gathered entries, if there are any and no commit is in flight. After kNotStored the entries

@@ -36,8 +36,8 @@ struct WatchAnswer {
   const std::string bytes;  // the reply in wire format
 };
 
-// Thread-safe. Calls every callback exactly once, in a task of the executor or in the destructor. If too many requests
-// wait, it calls the callback with an error before the call returns. Callbacks must not block.
+// Thread-safe. Calls each `done` exactly once, in a task of the executor or in the destructor, which drops only that of
+// Close. If too many requests wait, it calls `done` with an error before the call returns. Callbacks must not block.
 class ControlLoop {
  public:
   // Deadline of a request that has none. Deadlines are times of the executor's clock.
@@ -69,7 +69,7 @@ class ControlLoop {
 
   // The work of the loop, for metrics.
   struct Load {
-    uint64_t handled = 0, rejected = 0;  // requests so far, without watches; rejected: too many waited
+    uint64_t handled = 0, rejected = 0;  // requests of Apply so far; rejected: the queue was full
     size_t queued = 0;                   // waiting items
     size_t unstored = 0;                 // requests that wait for the store
     size_t watches = 0;
@@ -85,9 +85,10 @@ class ControlLoop {
   // requests, runs queued queries and drops the callback of Close. Facts that are not stored are lost; see Close.
   ~ControlLoop();
 
-  // Applies a request, unless its deadline has passed before its turn. Two kinds of request wait for the next tick: a
-  // session report that names no failed worker, and a heartbeat while no task waits for a worker to fetch it. Waking a
-  // thread for each would take longer than applying them. `caller` is the process that sent the request.
+  // Applies a request, unless its deadline has passed before its turn. Two kinds of request do not start a turn, and
+  // wait for the next tick at the latest: a session report that names no failed worker, and a heartbeat while no task
+  // waits for a worker to fetch it. Waking a thread for each would take longer than applying them. `caller` is the
+  // process that sent the request.
   void Apply(Request request, Nanos deadline, ApplyDone done, transport::Peer caller = {});
   // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);

@@ -32,14 +32,14 @@ struct CoordinatorOptions {
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;   // at least twice heartbeat_ms
   server::RpcRule rule = nullptr;  // decides about each call
-  bool tokens = false;             // `rule` expects tokens: reject plaintext beyond loopback, despite `insecure`
-  // The names that may call, with `tokens`: the coordinator then issues tickets. Unset: any name.
+  bool tokens = false;             // `rule` expects tokens: issue tickets; `insecure` has no effect
+  // Returns whether a caller can still prove that it has the name, for the reply to `penstock revoke`.
   std::function<bool(const std::string& name)> is_known = [](const std::string&) { return true; };
   uint32_t ticket_hours = 24;  // lifetime of a ticket
   server::PeerLimits limits;
   std::vector<server::SelfCheck> checks;     // checks of the process; the coordinator adds its own
   std::string configuration;                 // as text without secrets, for support files
-  server::RecordCall record_call = nullptr;  // called for control calls and rejected calls, such as by the audit log
+  server::RecordCall record_call = nullptr;  // called for control calls and rejected calls, for the audit log
   transport::OwnershipRule may_act = transport::MayActFor;  // decides which peers act for sessions and traces
   // Called once, on a thread of the coordinator, if another process has changed the store. The coordinator then rejects
   // all calls, and the owner must shut it down. Must not block or call the coordinator.
@@ -49,9 +49,9 @@ struct CoordinatorOptions {
 // Thread-safe.
 class Coordinator {
  public:
-  // Starts the coordinator, which serves when this returns. After an error, nothing is left running. Errors are a busy
-  // port, a state directory that another coordinator uses or that is not writable, a damaged store, and plaintext on a
-  // network.
+  // Starts the coordinator, which serves when this returns. After an error, nothing is left running. Errors include
+  // invalid options, a busy port, a state directory that another coordinator uses or that is not writable, a store that
+  // is damaged or newer, and plaintext on a network.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const CoordinatorOptions& options);
 
   // Calls Shutdown().
@@ -74,7 +74,7 @@ class Coordinator {
   void Explain(v1::ExplainRequest request, std::function<void(absl::StatusOr<v1::ExplainReply>)> done);
   void ListShards(v1::ListShardsRequest request, std::function<void(absl::StatusOr<v1::ListShardsReply>)> done);
   void GetQuarantine(v1::QuarantineRequest request, std::function<void(absl::StatusOr<v1::QuarantineReply>)> done);
-  // The rejected callers, for callers that others reject in its name, such as the HTTP port. Thread-safe.
+  // Returns the rejected callers of the process. Other servers, such as the HTTP port, add theirs. Thread-safe.
   std::shared_ptr<server::Rejections> rejections() const;
   // Makes the coordinator's metrics in Prometheus' text format. Any thread may call it, once.
   using MetricsText = std::function<std::string()>;
@@ -84,7 +84,7 @@ class Coordinator {
   void CollectMetrics(std::function<void(absl::StatusOr<MetricsText>)> done);
 
   // Answers received requests, ends watches, stores pending facts, and stops listening. Returns when nothing runs,
-  // within about two seconds. A second call does nothing.
+  // within about two seconds unless the disk hangs. A second call does nothing.
   void Shutdown();
 
  private:

@@ -26,7 +26,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
  public:
   // `clock` is the clock of the loop's executor. `loop`, `clock`, `blobs` and `files` must outlive the service and its
   // server. `gate` decides about each call. Adds the callers that the state rejects to `rejections`. `complete_status`
-  // adds what the state does not know to a reply. It must not block.
+  // adds what the state does not know to a reply, and must not block.
   CoordinatorService(
       ControlLoop* loop, Clock* clock, IndexBlobs* blobs, ThreadPool* files, server::RpcGate gate,
       server::RecordCall record_call = nullptr,

@@ -13,8 +13,8 @@
 namespace penstock::coordinator {
 
 struct CapacityOptions {
-  // A worker is out of balance if its ratio of measured capacity to share capacity differs from that of the others by
-  // more than this fraction. Smaller differences are noise.
+  // A worker is out of balance if its ratio of measured capacity to share capacity and the common ratio of the workers
+  // differ by a factor of more than 1 + imbalance. Smaller differences are noise.
   double imbalance = 0.25;
   // A worker that owes rows for less than this fraction of the time delays no trainer, and its share is not cut. Ranges
   // therefore do not move for a job that a link limits. A worker with a slow trainer may also owe rows for seconds,
@@ -22,8 +22,8 @@ struct CapacityOptions {
   double saturated = 0.6;
   Nanos cut_after = 2500 * kMillisecond;  // duration of an imbalance before a cut
   // A worker that became faster gets a larger share after `raise_after`. A worker that owes no rows after a cut gets
-  // one after `probe_after`. Each raise that a cut follows within `most` doubles these times, up to `most`. They are
-  // reset once `most` has passed since the last raise.
+  // one after `probe_after`. Both require that some worker is saturated. Each cut within `most` of the worker's last
+  // raise doubles these times, up to `most`. They are reset once `most` has passed since that raise.
   Nanos raise_after = 5 * kSecond;
   Nanos probe_after = 20 * kSecond;
   Nanos most = 300 * kSecond;

@@ -1,8 +1,8 @@
 // The coordinator's decisions, as plain state: Apply(event) -> effects. It has no clock, thread, lock, socket or file;
 // each event contains the time. Not thread-safe.
 //
-// A change of a job, its bad records or its decisions takes effect when it is stored: Apply returns it, and End makes
-// it. Views and workers change at once, and are stored afterwards.
+// A change of a job, its bad records, its decisions or tickets takes effect when it is stored: Apply returns it, and
+// End makes it. Views and workers change at once, and are stored afterwards.
 //
 // Workers prepare a job by tasks:
 //   PREPARE (expand the globs, build the pipeline) -> INDEX of every shard, on all workers at once
@@ -48,7 +48,7 @@ namespace penstock::coordinator {
 struct TrainerProgress {
   std::string job;
   uint32_t rank = 0, world_size = 1;
-  uint64_t steps_behind = 0;  // behind the first rank of its run; 0 before its first report
+  uint64_t steps_behind = 0;  // behind the first rank of its run; 0 before its first report or without other ranks
   Nanos report_age = 0;       // since its last report, or since it opened
 };
 
@@ -59,8 +59,8 @@ class CoordinatorState {
   // the stored facts contradict each other.
   //
   // Jobs that were PREPARING are prepared again. The last views stay valid for dead_after. Until then, workers that
-  // were live count as live. A worker outside the view of a job gets no ranges of that job while a worker of the view
-  // is live.
+  // were live count as live, and a worker outside the view of a job gets no ranges of that job while a worker of the
+  // view is live.
   static absl::StatusOr<CoordinatorState> Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                   const v1::StoredState& stored);
 
@@ -85,7 +85,7 @@ class CoordinatorState {
   };
   News TakeNews() { return std::exchange(news_, {}); }
 
-  // Returns whether some task or check waits for a worker to fetch it.
+  // Returns whether some task or check waits for a worker to fetch it. Tasks of purges do not count.
   bool HasWaitingTasks() const;
 
   // Returns the job with its snapshot, or nullopt if there is no such job.
@@ -95,8 +95,9 @@ class CoordinatorState {
   // A NotFound error lists the existing jobs.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
-  // Explains what limits the job, or, without a job in the request, each of up to 64 jobs that have a reader. A
-  // NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY or has no reader.
+  // Explains what limits the job, or, without a job in the request, each of up to 64 jobs that have a reader and are
+  // not paused. A NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY, is paused
+  // or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
 
   // Describes a job, or a worker by its id, name, address or host, with its events. A NotFound error lists the existing
@@ -261,7 +262,7 @@ class CoordinatorState {
   // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
   // no worker is live.
   absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
-  // Returns the coordinator, the live workers and the lost ones.
+  // Returns the coordinator, and all workers that have not left.
   std::vector<SupportParty> SupportParties(Nanos now) const;
   // Returns the time within which every trainer has reported and received the answer. It holds for workers too, if
   // their heartbeats are as frequent.
@@ -269,10 +270,10 @@ class CoordinatorState {
 
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // without silent ones
-  // For each of the job's sessions: the steps by which it lags behind the first rank of its run.
+  // For each of the job's sessions: the steps by which it lags behind the first rank of its run (state_metrics.cc).
   std::vector<uint64_t> StepsBehind(const JobEntry& entry, const std::vector<const SessionEntry*>& sessions) const;
-  // Returns a job that is READY and has a reader. Otherwise the error states why not; its text contains `so`, the
-  // consequence of having no reader.
+  // Returns a job that is READY, is not paused and has a reader. Otherwise the error states why not. The error about a
+  // job without a reader contains `so`, the consequence.
   absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;
   v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
@@ -283,7 +284,8 @@ class CoordinatorState {
   // Adds events for the files whose first bad records these are. Call it before the quarantine has them.
   static void AddBadFiles(const v1::StoredBadRecords& fresh, JobEntry* entry, std::vector<v1::HistoryEvent>* events);
   absl::StatusOr<const WorkerEntry*> FindWorkerCalled(const std::string& name, const transport::Peer& caller) const;
-  // Adds the events of the job or worker, and those of the coordinator that concern neither.
+  // Adds the events of the job or worker, and those of the coordinator that concern neither. Leaves out rejections if
+  // the caller may read only some jobs.
   void AddEvents(const std::string& job, const std::string& worker, const transport::Peer& caller,
                  v1::DescribeReply* reply) const;
 

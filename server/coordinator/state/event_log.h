@@ -26,8 +26,8 @@ v1::HistoryEvent RejectionOf(const v1::RejectedCaller& caller, std::string worke
 // Pure state. Not thread-safe.
 class EventLog {
  public:
-  // Events of one key (history_list.h) at once, and the time to the next one after that. The events between are counted
-  // in that one.
+  // A key (history_list.h) has up to kAtOnce events at once, and then one event in each kPause. That event counts the
+  // ones in between.
   static constexpr size_t kAtOnce = 8;
   static constexpr Nanos kPause = 60 * kSecond;
 
@@ -36,9 +36,10 @@ class EventLog {
 
   // Adds the events of the store, oldest first. Call it before the other functions.
   void Restore(const google::protobuf::RepeatedPtrField<v1::HistoryEvent>& stored);
-  // Adds the event, and the fact to store. While its key has no allowance, keeps the event until Tick.
+  // Adds the event, and the fact to store. While its key has no allowance, keeps only the latest event, until Tick.
+  // Drops the event if kMostHeld other keys keep one.
   void Add(Nanos now, v1::HistoryEvent event, std::vector<v1::StoreEvent>* facts);
-  // Adds the latest of the events that were kept, where the pause is over.
+  // Adds the kept event of each key whose pause is over.
   void Tick(Nanos now, std::vector<v1::StoreEvent>* facts);
 
   const std::map<uint64_t, v1::HistoryEvent>& events() const { return list_.events(); }

@@ -54,7 +54,7 @@ struct EndOwnPurge {
 // The reply to a PurgeRequest.
 struct PurgeAnswer {
   v1::PurgeReply reply;
-  // Content hashes of the indexes that the coordinator must now remove; nullopt: it has done so.
+  // Content hashes of the indexes that the coordinator must now remove; nullopt: it has done so, or failed.
   std::optional<std::vector<uint64_t>> blobs;
 };
 
@@ -94,22 +94,21 @@ class CoordinatorState;
 struct Consequences;
 struct Effects;
 
-// A worker that joined, left or was lost, changed its state otherwise, or registered as another process or at another
-// address.
+// A worker that joined, left or was lost, or whose state, registration or owner changed otherwise.
 struct WorkerChange {
   std::string name;  // display name
   std::string address;
   v1::WorkerStatus::State state = v1::WorkerStatus::LIVE;
 };
 
-// A change of stored facts about a job, its bad records or its decisions. The caller stores the facts and then calls
-// CoordinatorState::End. Until then the state is as before, so no reply and no watcher receives the change.
+// A change of stored facts about a job, its bad records, its decisions or tickets. The caller stores the facts and then
+// calls CoordinatorState::End. Until then the state is as before, so no reply and no watcher receives the change.
 struct Change {
   std::vector<v1::StoreEvent> facts;  // to store in this order, all or none
   // Effect of a failed commit. true: the caller stores the change with the next commit. false: the caller ends the
   // change with the error.
   bool retry = false;
-  // Jobs that no other change may name until this one ends. Changes of bad records and of decisions name no job.
+  // Jobs that no other change may name until this one ends. Changes of bad records, decisions and tickets name no job.
   std::vector<std::string> jobs;
   std::string by;  // name of the caller of its request, for the history; "": it has no name
   // Makes the change if `stored` is OK. The reply in `effects`, if any, replaces that of the event.
@@ -121,8 +120,8 @@ struct Change {
 struct Effects {
   absl::Status status;  // result for the caller; `reply` counts only if it is OK
   Reply reply;
-  // Views, workers and events of the history. They have taken effect. The caller stores them, in this order, before
-  // `changes`. Only the reply to a drain waits for them.
+  // Views, workers, events of the history, and final times of revocations. They have taken effect. The caller stores
+  // them, in this order, before `changes`. Only the reply to a drain waits for them.
   std::vector<v1::StoreEvent> hints;
   // Changes to store, in this order. The reply waits until they end.
   std::vector<Change> changes;
@@ -137,7 +136,7 @@ struct Consequences {
   std::vector<v1::HistoryEvent> events;         // for the history, in order
   bool membership = false;    // the set of workers that may serve a job has changed; refresh the views
   bool rebalance = false;     // capacities have changed; shares follow them closely
-  bool wake_workers = false;  // heartbeats have tasks or a drain to fetch
+  bool wake_workers = false;  // heartbeats have something to fetch, such as tasks or a drain
 };
 
 // Limits, times and rules of the coordinator. Times are nanoseconds.

@@ -29,10 +29,10 @@ class IndexTurns {
 
   struct Answer {
     bool build = false;   // the caller builds the index
-    Nanos ask_again = 0;  // otherwise: when to ask again
+    Nanos ask_again = 0;  // otherwise: pause before the caller asks again
     std::string builder;  // its builder; empty: none yet, because too many builds are running
   };
-  // `bytes` is the file's size. A builder that asks again gets the same answer.
+  // `bytes` is the file's size. A builder that asks again gets the same answer, and its time starts again.
   Answer Ask(uint64_t key, const std::string& worker, uint64_t bytes, Nanos now);
   // Ends the build, whichever worker has it: the coordinator received an index.
   void End(uint64_t key) { builds_.erase(key); }

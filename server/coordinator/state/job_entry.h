@@ -22,7 +22,7 @@
 
 namespace penstock::coordinator {
 
-// When the resource that limits a job is another one for long enough to be an event (state_history.cc).
+// Detects that another resource has limited a job for long enough to be an event (state_history.cc).
 struct LimitWatch {
   using Value = std::pair<v1::Explanation::Limit, std::string>;  // with the worker that has the limit
   Value told, seen;                                              // the last event, and the last explanation
@@ -53,7 +53,7 @@ struct JobEntry {
   DecisionList decisions;
   std::set<uint64_t> deciding;  // records whose decision is being stored
   RecordInquiries inquiries;
-  Nanos read_at = 0;  // the last time that a session was open; 0: none was since the start or since it became READY
+  Nanos read_at = 0;  // the last time that a session was open, or the first look at the READY job; 0: no look yet
   LimitWatch limit;
   uint32_t bad_files_told = 0;  // events about bad records of a file
   uint64_t look = 0;            // the task that compares its files with the snapshot; 0: none

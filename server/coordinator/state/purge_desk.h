@@ -53,8 +53,8 @@ class PurgeDesk {
   void Retry(uint64_t job_uid);
   void Forget(uint64_t job_uid) { purges_.erase(job_uid); }
 
-  // Adds the current task of the worker in each purge. `exists` returns whether the job still exists, and `new_id`
-  // returns a new id for a task.
+  // Adds the current task of the worker in each purge. Ends the purges that no request follows, and those of jobs for
+  // which `exists` is false. `new_id` returns a new id for a task.
   void AddTasks(Nanos now, const std::string& worker,
                 absl::FunctionRef<bool(const std::string& job, uint64_t job_uid)> exists,
                 absl::FunctionRef<uint64_t()> new_id, google::protobuf::RepeatedPtrField<v1::Task>* tasks);
@@ -63,9 +63,9 @@ class PurgeDesk {
   // Applies the result of the coordinator's own part. `bytes` counts also if `status` is an error.
   void ReportOwn(uint64_t job_uid, const absl::Status& status, uint64_t bytes);
 
-  // Returns the progress of a running purge.
+  // Returns the progress of a purge. Counts as a request that follows it. Requires that the purge runs.
   v1::PurgeReply Describe(Nanos now, uint64_t job_uid, const std::vector<PurgeWorker>& workers);
-  // Returns the indexes that the coordinator must remove, or null if it has done so.
+  // Returns the indexes that the coordinator must remove, or null if it has done so, it failed, or no purge runs.
   const std::vector<uint64_t>* OwnWork(uint64_t job_uid) const;
 
  private:

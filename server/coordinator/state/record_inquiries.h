@@ -6,10 +6,10 @@
 //   reports DAMAGED            counts
 //   reports INTACT             ends the inquiry: the record is intact
 //   reports NO_FILE            does not count; if there are more than 16 workers, the inquiry asks another one
-//   reports UNREADABLE         gets the question again; counts for 30 s after the first one
+//   reports UNREADABLE         gets the question again; counts for 30 s after the first question
 //   does not answer            counts until its unanswered batch is 30 s old
 //   is lost                    counts for 30 s after its loss, and gets the question when it rejoins
-//   left, or was drained       does not count
+//   left, or died in a drain   does not count
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_RECORD_INQUIRIES_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_RECORD_INQUIRIES_H_
 
@@ -48,11 +48,11 @@ class RecordInquiries {
   void SetWorkers(Nanos now, const std::vector<Worker>& workers);
 
   enum class Verdict { kOpen, kIntact };
-  // Opens an inquiry unless one exists or the limit is reached. Returns the known state of the record. An inquiry ends
-  // if no reader has asked for its record for a minute.
+  // Opens an inquiry unless one exists or the limit is reached. Returns the known state of the record. The inquiry ends
+  // if no reader has asked for its record for a minute, unless Confirm was called for the record.
   Verdict Ask(Nanos now, uint64_t record);
   // Opens an inquiry to confirm a reader's decision about a record. It ends with the first damaged copy, or when every
-  // worker that counts has answered. Opens none while kMostOpen / 2 inquiries are open.
+  // worker that counts has answered. Opens none while at least kMostOpen / 2 inquiries are open.
   void Confirm(Nanos now, uint64_t record);
 
   struct Progress {

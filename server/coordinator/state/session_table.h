@@ -148,7 +148,8 @@ class SessionTable {
   void AddEvent(v1::HistoryEvent::Kind kind, const SessionEntry& session, const std::string& text);
   // Returns the open session of the rank, or null.
   SessionEntry* HolderOf(const Group& group, uint32_t rank);
-  // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting.
+  // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting, and AlreadyExists if the
+  // holder is alive. Notes the request in `holder`.
   absl::StatusOr<std::string> AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request,
                                      const transport::Peer& caller) const;
 

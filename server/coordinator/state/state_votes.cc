@@ -44,8 +44,7 @@ std::map<std::string, OwnedPart> PartsOf(const std::string& worker, const std::m
 }  // namespace
 
 // Removes a worker that more than half of its trainers' names cannot use; without --tokens, more than half of their
-// processes. Votes remove at most half of all workers, and at
-// most half of those that are able to serve a job.
+// processes. Votes remove at most half of all workers, and at most half of those that are able to serve a job.
 void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequences* out) {
   const std::map<std::string, OwnedPart> parts = PartsOf(id, jobs_);
   const SessionTable::Votes votes = sessions_.CountVotes(id, now, [&](const v1::OpenSessionRequest& session) {

@@ -40,7 +40,7 @@ class TaskBoard {
   // tasks that the worker has tried. Calls `may_take` once for each job, whose waiting tasks are all of one kind.
   void HandOut(const std::string& worker, Nanos now, size_t limit,
                const std::function<bool(const BoardTask&)>& may_take);
-  // Returns all tasks of the worker. Its replies repeat them.
+  // Returns all tasks of the worker. Each reply to the worker repeats them until they end.
   std::vector<const BoardTask*> TasksOf(const std::string& worker) const;
   size_t CountOf(const std::string& worker) const;
 

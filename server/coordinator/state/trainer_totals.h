@@ -29,8 +29,8 @@ class TrainerTotals {
     uint64_t bytes = 0;  // received
     double waited_seconds = 0;
     double copy_seconds = 0;
-    // The steps that the trainer took, by their wait. A report has one wait for all of its steps: the mean. A wait that
-    // spans several reports counts for the first of its steps.
+    // The steps that the trainer took, by their wait. All steps of a report count with their mean wait. The wait of
+    // reports without a step counts for the next report that has steps.
     std::array<uint64_t, kWaitBounds.size() + 1> steps_by_wait = {};
     double steps_waited_seconds = 0;
 

@@ -18,21 +18,22 @@ namespace penstock::coordinator {
 
 struct WorkerEntry {
   v1::RegisterWorkerRequest info;
-  std::string name;                      // display name; unique among workers that send heartbeats
+  std::string name;                      // display name; when it registers, no worker that sends heartbeats has it
   std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: unknown
   v1::WorkerLoad load;
   google::protobuf::RepeatedPtrField<v1::RejectedCaller> rejected;  // callers that it rejected
   google::protobuf::RepeatedPtrField<v1::Finding> findings;         // about itself
   int64_t clock_ahead_ms = 0;                                       // as in WorkerStatus
   // LIVE       has ranges and gets tasks
-  // DRAINING   has no ranges while a worker is live; answers until it reports that it leaves
+  // DRAINING   has no ranges of a job that a live worker can serve; answers until it reports that it leaves
   // SUSPECT    as DRAINING; votes removed it, or it died or crashed repeatedly
   // DEAD       no heartbeat for dead_after
   // LEFT       reported that it leaves
   v1::WorkerStatus::State state = v1::WorkerStatus::LIVE;
   Nanos last_beat = 0;
   Nanos since = 0;  // when `state` began
-  // Time of its loss. A worker is lost if it is DEAD without having been drained, or known only from the store.
+  // Time of its loss. A worker is lost if it died without being drained. A worker that is known only from the store
+  // counts as lost unless it was draining or had left.
   std::optional<Nanos> lost_since;
   bool voted_out = false;      // SUSPECT, because sessions cannot use it
   bool drain_ordered = false;  // ordered by an operator; each heartbeat reply contains it
@@ -76,12 +77,12 @@ class WorkerRegister {
   // FailedPrecondition if the worker died or left.
   absl::Status Drain(Nanos now, const std::string& id, Consequences* out);
 
-  // Makes a live worker SUSPECT, because most processes cannot use it.
+  // Makes a live worker SUSPECT after votes of its readers. Does nothing if the worker is not live.
   void RemoveOnReports(Nanos now, const std::string& id, Consequences* out);
 
   // Applies deaths and readmissions, and forgets workers that died or left long ago. After a pause of the coordinator
-  // itself (no tick for half of dead_after) every worker gets a new dead_after, because its heartbeats may still be
-  // unread. Returns the ids of workers that died. Shares follow capacities only while `trainers_wait`.
+  // itself (no tick for over half of dead_after) every worker gets a new dead_after, because its heartbeats may still
+  // be unread. Returns the ids of workers that died. Shares follow capacities only while `trainers_wait`.
   std::vector<std::string> Tick(Nanos now, bool trainers_wait, Consequences* out);
 
   // Returns the worker's capacity in rows per second. If it is unknown, returns the number of its threads times the

@@ -32,7 +32,7 @@ class IndexBlobs {
   // different times. Does not replace a blob of the same state. If the blob is valid and `file` is not null, sets *file
   // to the state of the file from which the blob was made.
   absl::Status Put(uint64_t content_hash, std::string_view blob, FileInfo* file = nullptr);
-  // Returns a blob of the content, or NotFound.
+  // Returns the blob of the content that was stored first, or NotFound if it was never stored or is removed.
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
   // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;

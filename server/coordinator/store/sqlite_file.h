@@ -41,10 +41,11 @@ class SqliteFile {
   SqliteFile(const SqliteFile&) = delete;
   SqliteFile& operator=(const SqliteFile&) = delete;
 
-  // Opens the file, and creates it if it is not there. Call it once, before the other functions.
+  // Opens the file, and creates it if it is not there. Only its owner may then read it. Call it once, before the other
+  // functions.
   absl::Status Open();
 
-  // Runs statements that have no values and whose results are of no interest.
+  // Runs statements that have no values, and ignores their results.
   absl::Status Run(const std::string& sql);
   // Runs one statement with values.
   absl::Status Write(const std::string& sql, std::initializer_list<SqliteValue> values);

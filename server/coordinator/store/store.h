@@ -54,7 +54,7 @@ class Store {
   // Reports the outcome of the last commit, which has this id and whose outcome was unknown. Does not block.
   //   kStored      it is the last commit of the store
   //   kNotStored   the stored revision is `expected_revision`; the commit will not be stored later either
-  //   kUnknown     the store cannot be read now; call Settle again
+  //   kUnknown     the store cannot be read or written now; call Settle again
   //   kSuperseded  the store has a later commit of another writer; whether this one was stored before is unknown
   virtual void Settle(std::string id, uint64_t expected_revision, Done done) = 0;
 };

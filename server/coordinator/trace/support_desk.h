@@ -47,7 +47,8 @@ class SupportDesk {
                                               const std::vector<SupportParty>& parties, Nanos now);
   // Adds an order for each collection that waits for the worker.
   void AddOrders(const std::string& worker, Nanos now, google::protobuf::RepeatedPtrField<v1::SupportOrder>* orders);
-  // Adds the files of a process. Repeated files are ignored. Returns NotFound if no collection waits for them.
+  // Adds the files of a process. Ignores repeated files. Drops files that exceed a limit; Get names their process and
+  // that reason. Returns NotFound if there is no such collection, or it does not ask the process.
   absl::StatusOr<v1::PutSupportReply> Put(const v1::PutSupportRequest& request, Nanos now);
   // Returns parts for the program that started the collection. The reply with `done` names the processes without files
   // and ends the collection. `beats` returns whether a worker still sends heartbeats. Returns the error of the rule, or

@@ -22,7 +22,7 @@ namespace penstock::coordinator {
 
 // A process that serves or reads the job when the trace begins. Processes that join later take part too.
 struct TraceParty {
-  std::string process;  // id of the worker, or of the session
+  std::string process;  // id of the worker, or label of the session (net/session_label.h)
   bool worker = false;
   std::string version;
 };
