@@ -51,7 +51,7 @@ class AuditLines {
   std::map<std::string, Allowance> allowances_ ABSL_GUARDED_BY(mutex_);  // by peer; "": all further ones
 };
 
-// The log in a file. Thread-safe. Never blocks: a thread of its own writes.
+// The log in a file. Thread-safe. Record() does not block: a thread of its own writes.
 class AuditLog {
  public:
   // Opens the file for appending, and creates it with mode 0600. Errors name the file.

@@ -4,7 +4,7 @@
 
 namespace penstock::server {
 
-// Logs further lines of gRPC, and of protobuf before 22.0, in the daemon's log, with the library's name. Callers of
+// Logs all later lines of gRPC, and of protobuf before 22.0, in the daemon's log, with the library's name. Callers of
 // image libraries silence the libraries, whose messages are part of the status. Call it after SetUpLogging.
 void RouteLibraryLogs();
 

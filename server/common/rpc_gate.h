@@ -64,7 +64,7 @@ struct RpcLine {
   Rpc rpc;
   std::string_view method;  // service and method, as in the path of a call: "penstock.v1.Coordinator/Submit"
   unsigned callers;         // bits of Callers
-  unsigned roles;           // bits of net::Role that may call it, besides operators
+  unsigned roles;           // bits of net::Role that may call it, besides operators; trainers include submitters
 };
 
 // Returns the table. The value of an Rpc is the index of its line.

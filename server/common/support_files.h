@@ -12,7 +12,7 @@ namespace penstock::server {
 
 using SupportFiles = google::protobuf::RepeatedPtrField<v1::SupportFile>;
 
-// Limit of the files of a process. A longer file loses its beginning.
+// Limit of one file. A longer file loses its beginning.
 constexpr size_t kMostSupportFileBytes = size_t{2} << 20;
 
 // Adds a file, without its first lines if it is too long.

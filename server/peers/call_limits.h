@@ -29,7 +29,7 @@ class CallLimits {
   // does not take the calls of another kind. Returns Unavailable with the limit if there are too many: clients try
   // again. Peers without Host() have no limit.
   absl::Status AdmitHost(const transport::Peer& peer, std::string_view kind);
-  // The same for the peer's name, after the peer has proved it. Peers without a name have no limit.
+  // The same for the peer's name, after the peer has proved it. Peers without a name or Host() have no limit.
   absl::Status AdmitName(const transport::Peer& peer, std::string_view kind);
 
  private:

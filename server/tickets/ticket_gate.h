@@ -36,10 +36,10 @@ class TicketGate {
   // process's user nor to root always needs one.
   bool Needs(const transport::Peer& peer) const;
 
-  // Returns OK if a stream needs no ticket, or if `ticket` is valid now. Then sets the peer's name and the one job that
-  // it may read, and the time of the ticket. Other results name the reason and the remedy:
-  //   Unauthenticated    no ticket, or one that is damaged, forged, expired, or signed with an unknown key
-  //   PermissionDenied   the ticket was revoked
+  // Returns OK if a stream needs no ticket, or if `ticket` is valid now. A valid ticket sets the peer's name, the one
+  // job that it may read, and the time of the ticket. Other results name the reason and the remedy:
+  //   Unauthenticated    no ticket, or one that is damaged, forged, expired, or signed with an unknown key; or no key
+  //   yet PermissionDenied   the ticket was revoked
   absl::Status Admit(std::string_view ticket, transport::Peer* peer) const;
 
   // Returns OK if a peer that was admitted may still open a job: the rules may have changed since. Returns

@@ -48,7 +48,7 @@ struct WorkerOptions {
   // budget. "": none. Start fails if it cannot use the folder, unless socket_dir_guessed.
   std::string socket_dir;
   bool socket_dir_guessed = false;
-  transport::SocketUsers socket_users;  // with tickets
+  transport::SocketUsers socket_users;  // other users that may connect to the socket; they need tickets
   WireCompression wire_compression = WireCompression::kAuto;
   uint32_t wire_connections = 0;  // for each stream to another host; 0: as many as increase the rate, up to a few
   uint32_t max_sessions = 256;
@@ -68,8 +68,8 @@ struct WorkerOptions {
 class Worker {
  public:
   // Starts the worker, which serves as soon as this returns. The worker registers in the background, without a time
-  // limit. Returns an error for a busy port, a state directory that another worker uses, a budget that the caches fill,
-  // or plaintext on a network.
+  // limit. Errors include a busy port, a state directory that another worker uses, a budget that the caches fill, a
+  // certificate for other names, and plaintext on a network.
   static absl::StatusOr<std::unique_ptr<Worker>> Start(WorkerOptions options);
 
   // Calls Stop().
@@ -79,17 +79,19 @@ class Worker {
   std::string address() const;  // host:port of the listening socket
   int port() const;
 
-  // Blocks until the worker is registered and knows the existing jobs. Returns false after `timeout`.
+  // Blocks until the worker is registered and knows the existing jobs. Returns false after `timeout`, or if the worker
+  // stops.
   bool WaitUntilReady(std::chrono::nanoseconds timeout);
 
-  // Calls `done`, on any thread: CheckAlive with OK, and CheckReady with OK if the worker is registered and
-  // not draining, otherwise with the reason in words. If the worker's threads for messages hang, `done` is not called.
+  // Calls `done`, on any thread: CheckAlive with OK, and CheckReady with OK if the worker is registered, knows the jobs
+  // and is not draining, otherwise with the reason in words. If the worker's threads for messages hang, `done` is not
+  // called, except by CheckReady while the worker drains.
   // `done` must not block. Must not be called during or after Stop().
   void CheckAlive(std::function<void(absl::Status)> done);
   void CheckReady(std::function<void(absl::Status)> done);
 
   // Starts to leave: the coordinator moves the worker's ranges, and the worker notifies clients and continues to serve
-  // their requests. It has left when no stream is open, or after drain_timeout. Returns at once.
+  // their requests. It leaves when no stream is open, or after drain_timeout. Returns at once.
   void Drain();
   // Blocks until the worker has left by Drain(), possibly on an operator's order, or by Stop().
   void WaitUntilLeft();
@@ -104,7 +106,7 @@ class Worker {
   // Returns the worker's metrics in Prometheus' text format. Takes a few locks briefly, one after another. Must not be
   // called after Stop().
   std::string Metrics() const;
-  // The rejected callers, for callers that others reject in its name, such as the HTTP port. Thread-safe.
+  // Returns the rejected callers of the process. Other servers, such as the HTTP port, add theirs. Thread-safe.
   std::shared_ptr<server::Rejections> rejections() const;
 
  private:

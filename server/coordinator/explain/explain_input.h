@@ -76,7 +76,7 @@ struct ExplainInput {
   double data_bytes = 0;
   double chunk_bytes = 0;      // size of a chunk of its shuffle; 0: it has no windows of chunks
   uint32_t window_chunks = 0;  // chunks in a window of its shuffle
-  double row_bytes = 0;        // on the wire, without ragged columns
+  double row_bytes = 0;        // on the wire, FIXED columns
   std::string caps;            // its caps in words: "cpu_share 0.25"; "": none
   bool decodes = false;        // it decodes images
   bool crops = false;          // it crops them

@@ -34,7 +34,7 @@ class ShardIndexes {
   // coordinator's blob for a file in the same state. If the coordinator has no usable index, or assigns the build to
   // this worker, this worker scans the file and uploads the index. May take long.
   //   FailedPrecondition  the file's content is not that of the snapshot; names the file
-  //   Unavailable         the coordinator did not answer, or another worker is scanning the file
+  //   Unavailable         the coordinator did not answer, another worker is scanning the file, or too many are scanned
   //   Cancelled           a stop was requested, or Stop() called
   //   others              from the file
   // If the coordinator does not answer, further calls that need it return Unavailable at once, for a pause that grows
@@ -48,8 +48,8 @@ class ShardIndexes {
   // IndexStore::LoadOrBuild does, and with Cancelled after Stop().
   absl::StatusOr<sources::LoadedIndex> Build(const std::string& path, const sources::IndexOptions& options);
 
-  // Removes this worker's own index of the file, and returns its size. Waits for calls for the same file. Returns the
-  // errors of IndexStore::Remove, and Cancelled after Stop().
+  // Removes this worker's own index of the file, and returns its size; 0 if there is none. Waits for calls for the same
+  // file. Returns the errors of IndexStore::Remove, and Cancelled after Stop().
   absl::StatusOr<uint64_t> Remove(const std::string& path);
   // Returns the number of calls of Remove() so far.
   uint64_t removals() const { return removals_.load(); }

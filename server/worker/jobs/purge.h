@@ -9,8 +9,8 @@
 namespace penstock::worker {
 
 // Runs the task `purge`: removes cached records, decoded images and rows of the data set, in memory and on disk, and
-// then the indexes of the files. Indexes beside shards stay. Adds the freed bytes to *purged, also if it fails. Returns
-// Unavailable while streams use the job. Other errors name the file. Blocks.
+// then the indexes of the files. Indexes beside shards stay. Sets *purged to the freed bytes, after an error to those
+// of the steps that succeeded. Returns Unavailable while streams use the job. Other errors name the file. Blocks.
 absl::Status Purge(const v1::Task& task, const TaskTools& tools, v1::PurgedBytes* purged);
 
 }  // namespace penstock::worker

@@ -38,7 +38,8 @@ class RecordReports : public std::enable_shared_from_this<RecordReports> {
   // Reports the waiting records. Calls `done` on the strand after the answers, or after the first failed call. At most
   // one Flush may be in progress.
   void Flush(Task done);
-  // Starts no further report, and drops the callback of a Flush in progress. Does not cancel a call in flight.
+  // Starts no further report, and drops the callback of a Flush in progress or of a later one. Does not cancel a call
+  // in flight.
   void Stop();
 
  private:

@@ -27,7 +27,7 @@ struct AgentOptions {
 };
 
 // Callbacks of the agent. Except for run_task, they run one after another on the agent's strand and must not block.
-// `trace`, `support`, `tickets` and `ready` may be null.
+// `trace`, `support`, `tickets`, `complete_beat` and `ready` may be null.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;                            // returns the load for a heartbeat
   std::function<void(const net::JobChanges&)> jobs_changed;        // receives the changes since the last call
@@ -38,8 +38,8 @@ struct AgentHooks {
   std::function<void(const v1::TicketRules&)> tickets = nullptr;
   // Adds what else a heartbeat reports.
   std::function<void(v1::HeartbeatRequest*)> complete_beat = nullptr;
-  std::function<void()> drain;  // an operator requests a drain; called once
-  std::function<void()> ready;  // the agent is registered and knows the jobs; called once
+  std::function<void()> drain;  // an operator requests a drain; called at most once
+  std::function<void()> ready;  // the agent is registered and knows the jobs; called at most once
 };
 
 // Registers the worker, sends heartbeats, watches the jobs and runs tasks, until SayLeaving() or Stop(). While the
@@ -55,7 +55,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void Start();
   // Sets `draining` in all further heartbeats. Sends one now, or as soon as the call in flight has ended.
   void SetDraining();
-  // Calls `done` on the strand: with OK if the worker is registered, knows the jobs and is not leaving; otherwise with
+  // Calls `done` on the strand: with OK if the worker is registered, knows the jobs and is not draining; otherwise with
   // the reason in words. While the coordinator is away, a registered worker keeps serving, so that is OK.
   void CheckRegistered(std::function<void(absl::Status)> done);
   // Ends the heartbeats and the watch, and sends a last heartbeat with `leaving`. Later tasks do not start. Calls
@@ -64,7 +64,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   // Cancels the calls in flight. Later calls fail, and later tasks do not start. Waits until no callback of the link
   // runs, and so must not be called inside one. Hooks may still run until the executors have stopped.
   void Stop();
-  // Returns the time at which the coordinator last answered a registration or a heartbeat; -1: not yet.
+  // Returns the time at which the coordinator last accepted a registration or a heartbeat; -1: not yet.
   Nanos answered() const { return answered_.load(std::memory_order_relaxed); }
   // Returns whether Stop() was called. Long tasks check it to end early.
   bool stopped() const { return stopped_.load(); }

@@ -22,8 +22,7 @@ class SupportSender {
                 CoordinatorLink* link);
   ~SupportSender() { Stop(); }
 
-  // Collects and sends the files. Ignores an order that it is answering or has answered, and any order while it
-  // collects.
+  // Collects and sends the files. Ignores the last order if it is repeated, and any order while it collects.
   void Take(const v1::SupportOrder& order);
   // Waits for the thread. Ignores later orders. A call in flight may end later.
   void Stop();

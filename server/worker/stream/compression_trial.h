@@ -14,8 +14,9 @@ namespace penstock::worker {
 // A trial compares the bytes of rows per time that the stream is busy with them, compressing and writing. Therefore
 // neither a slow trainer nor slowly made rows affect the result. A window has kWindow of busy time and at least
 // kLeastMessages messages. A trial starts after a window in which most messages delayed the next one. Compression stays
-// on if it increases the rate by the factor kWorth. A later trial checks this again. Each trial ends with a pause. The
-// pause is kFirstPause after a change, and doubles after each trial without one, up to kLongestPause.
+// on if it increases the rate at least by the factor kWorth. A later trial checks this again, and that uncompressed
+// rows would still delay each other. Each trial ends with a pause. The pause is kFirstPause after a change, and doubles
+// after each trial without one, up to kLongestPause.
 class CompressionTrial {
  public:
   static constexpr Nanos kWindow = kSecond;

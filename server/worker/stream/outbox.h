@@ -15,7 +15,7 @@
 namespace penstock::worker {
 
 struct OutboxLimits {
-  // Flush as soon as this many bytes are ready. A message ends with the row that reaches this size.
+  // Flush as soon as this many bytes or max_rows rows are ready. A message ends with the row that reaches this size.
   uint64_t flush_bytes = uint64_t{2} << 20;
   Nanos flush_after = 10 * kMillisecond;  // or after the first row has waited this long
   size_t max_rows = 8192;                 // limit for one message, so that its header stays small
@@ -39,8 +39,8 @@ class Outbox {
   // they are requested again. Fetched rows do not count.
   void Expect(const std::vector<loader::RowRequest>& rows);
   void Add(loader::RowResult row, Nanos now);
-  // Sets the step that the trainer waits for. Rows of it, or of an earlier step, go out as soon as the step is complete
-  // here. Revoke() drops them only with `head_too`.
+  // Sets the step that the trainer waits for; an earlier step than before has no effect. Rows of the step, or of an
+  // earlier one, go out as soon as the step is complete here. Revoke() drops them only with `head_too`.
   void SetHead(uint64_t step);
 
   bool empty() const { return rows_.empty(); }

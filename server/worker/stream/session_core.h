@@ -51,8 +51,8 @@ struct SessionParameters {
 // `step` of the requests orders steps across epochs.
 //
 // Grants are processed lazily and in order, so that a large one takes no memory. Messages come from outside. An invalid
-// one returns InvalidArgument, and one with too many open grants or fetched rows ResourceExhausted, with the reason.
-// The caller must end the stream with the error. Not thread-safe.
+// one returns InvalidArgument, and one after which too many grants or fetched rows are open returns ResourceExhausted,
+// with the reason. The caller must end the stream with the error. Not thread-safe.
 class SessionCore {
  public:
   // Returns InvalidArgument if rank, world size and step rows do not fit together or do not fit the data.
@@ -62,7 +62,7 @@ class SessionCore {
   uint32_t slice_rows() const { return static_cast<uint32_t>(steps_.step_size() / steps_.world_size()); }
 
   absl::Status UseView(const v1::View& view);
-  // Returns FailedPrecondition if UseView has not named its view.
+  // Returns FailedPrecondition if UseView has not named its view, or the view was dropped since then.
   absl::Status AddGrant(const v1::Grant& grant);
   // Queues a fetch, in a few bytes per row. Returns the bytes that the fetch occupies until NextFetched has returned
   // all of its rows, or 0 if it has no rows.

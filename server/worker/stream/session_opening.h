@@ -43,7 +43,7 @@ struct AheadLimits {
 // rows are made. The rows take at most the room that it has, but there are at least limits.busy_rows.
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
-// Returns the rows ahead of a session that keep `reads` in flight; it requests new ones when half of them are done.
+// Returns the number of rows ahead that keep `reads` in flight. A session requests new rows when half of them are done.
 // Returns 0 if there are no reads to keep in flight.
 size_t RowsForReads(int reads, int threads);
 

@@ -78,8 +78,8 @@ struct SessionShared {
   std::atomic<uint64_t> bytes_sent{0};
   SentCounts sent;
   std::atomic<uint32_t> open_sessions{0};
-  std::unique_ptr<server::PeerCounts> streams_of_peer;  // limits those of one peer; null: no limits
-  // Of connections, streams and HTTP requests.
+  std::unique_ptr<server::PeerCounts> streams_of_peer;  // limits the streams of one peer; null: no limits
+  // Rejected connections, streams and HTTP requests.
   std::shared_ptr<server::Rejections> rejections = std::make_shared<server::Rejections>();
   std::atomic<uint64_t> failed_streams{0};  // streams with a job that ended with an error
 };

@@ -4,7 +4,7 @@
 
 namespace penstock::worker {
 
-// When a worker compresses the rows that it sends over a network. Clients that do not support compression always
+// States when a worker compresses the rows that it sends over a network. Clients that do not support compression always
 // receive uncompressed rows.
 enum class WireCompression {
   kAuto,  // while it increases the rate of rows (compression_trial.h)
