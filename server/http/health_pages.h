@@ -13,8 +13,8 @@ namespace penstock::server {
 using HealthDone = std::function<void(absl::Status)>;
 
 // Calls `done` with OK, or with an error whose message is the reason in words. Must not block. May call `done` later
-// and on any thread, or never: the answer then is that the control loop does not answer. Calls after the first have no
-// effect.
+// and on any thread, or never: the page then states that the control loop does not answer. Calls after the first have
+// no effect.
 using HealthCheck = std::function<void(HealthDone done)>;
 
 struct HealthChecks {

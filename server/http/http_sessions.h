@@ -20,7 +20,7 @@ class HttpSessions {
   static constexpr size_t kMost = 256;
 
   // `name` is the cookie's name. Ports of one host share cookies, so their names must differ. `secure`: the server
-  // serves TLS, and the browser sends the cookie only by TLS.
+  // serves TLS, the browser sends the cookie only by TLS, and the name gets the prefix __Host-.
   HttpSessions(std::string name, bool secure, RandomSource* random = RandomSource::Real());
 
   // Opens a session of the token. Returns the value of the field Set-Cookie. Browsers drop the cookie when they end. No

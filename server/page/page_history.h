@@ -25,7 +25,7 @@ class PageHistory {
   static constexpr size_t kMostEvents = 256;
   static constexpr size_t kMostEventBytes = 512;  // limit of one event; the rest is cut off
 
-  // Adds the events since the status before, and a point for each rank if kSeconds have passed since the last ones.
+  // Adds the events since the previous status, and a point for each rank unless the present kSeconds have one.
   // Forgets the ranks that have left. A rank for which there is no room gets no history. `now` is in seconds since
   // 1970.
   void Add(int64_t now, const v1::StatusReply& status);

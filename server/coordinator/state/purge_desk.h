@@ -1,4 +1,4 @@
-// The running purges: the tasks by which workers free what they keep of the files of an ended job, and their reports. A
+// The running purges: tasks for workers to free indexes and cached data of an ended job's files, and their reports. A
 // restart of the coordinator loses them; the job then still exists, and its next Purge request starts the purge again.
 // Pure: callers pass the time and the workers. Not thread-safe.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_PURGE_DESK_H_

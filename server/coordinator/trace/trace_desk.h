@@ -31,8 +31,8 @@ class TraceDesk {
  public:
   static constexpr uint32_t kMostSeconds = 60;
   static constexpr size_t kMostTraces = 4;
-  // Events of a trace, which its first processes share equally, and the limit of one process. A process may record at
-  // least 4096.
+  // Limit of the events of a trace, divided equally among its first processes, and limit of one process. A process may
+  // always record 4096.
   static constexpr size_t kMostEvents = size_t{1} << 20;
   static constexpr size_t kMostEventsOfOne = size_t{1} << 18;
   // Limit of the bytes of one trace that are received and not yet fetched.

@@ -1,4 +1,4 @@
-// Frees what this worker keeps of the files of an ended job.
+// Frees the indexes and cached data of an ended job's files.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_PURGE_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_PURGE_H_
 

@@ -1,5 +1,5 @@
 // The coordinator's tasks that need the data mounted: expanding globs, indexing shards, making a first row, checking
-// copies of records, freeing what is kept of a job.
+// copies of records, freeing indexes and cached data of a job.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 
