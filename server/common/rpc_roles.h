@@ -20,7 +20,7 @@ namespace penstock::server {
 // The access list of a daemon, which follows its file.
 using LiveAccessList = FollowedFile<net::AccessList>;
 
-// Returns the principal of a peer, whose token is `token` ("": none), otherwise of its certificate. Unauthenticated:
+// Returns the principal of the peer's token `token` or, if that is "", of the peer's certificate. Unauthenticated:
 // the token is unknown, or there is no token and the certificate has no line; the message names the remedy. `daemon`
 // stands for this process in messages: "this worker". A token that is unknown is rejected in any case.
 absl::StatusOr<net::Principal> PrincipalOf(const net::AccessList& list, std::string_view token,

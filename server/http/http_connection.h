@@ -31,7 +31,7 @@ inline SteadyTime SteadyNow() { return std::chrono::steady_clock::now(); }
 
 class HttpConnection;
 
-// What the connections of a server share. All of it belongs to the server's thread.
+// State that the connections of a server share. All of it belongs to the server's thread.
 struct HttpShared {
   HttpLimits limits;
   HttpRoutes routes;

@@ -21,7 +21,7 @@ using PageText = std::function<std::string()>;
 using PageDone = std::function<void(absl::StatusOr<PageText>)>;
 using PageSource = std::function<void(PageDone done)>;
 
-// Adds a page. Requests that arrive while the source is at work share its next result, so that any number of clients
+// Adds a page. Requests that arrive while the source obtains data share its next result, so that any number of clients
 // causes one query at a time. An error is answered with 503 and its message, and so is a request if too many wait. The
 // page keeps a reference to the pool. Replies under way may keep it longer than the server, so the caller stops the
 // pool (ThreadPool::Stop) after the server and before it drops its own reference.

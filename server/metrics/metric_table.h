@@ -154,7 +154,7 @@ enum class Metric : uint8_t {
 
 enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
 
-// Which process has the metric.
+// The processes that have the metric.
 enum class MetricOwner : uint8_t { kEvery, kCoordinator, kWorker };
 
 struct MetricInfo {

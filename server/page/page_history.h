@@ -53,7 +53,7 @@ class PageHistory {
     int64_t at = 0;
     std::string text;
   };
-  // What the events depend on.
+  // State whose changes are events.
   struct Job {
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     uint64_t view = 0, bad_records = 0;

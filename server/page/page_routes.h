@@ -19,7 +19,7 @@ namespace penstock::server {
 template <typename Reply>
 using ReplyDone = std::function<void(absl::StatusOr<Reply>)>;
 
-// Where the page gets its data. The functions must not block.
+// Sources of the page's data. The functions must not block.
 struct PageSources {
   std::string coordinator;  // address for commands
   std::function<void(ReplyDone<v1::StatusReply>)> status;

@@ -17,7 +17,7 @@
 
 namespace penstock::coordinator {
 
-// What a purge frees.
+// The files whose indexes and cached data a purge frees.
 struct PurgePlan {
   std::vector<v1::Shard> shards;  // root and path of the files that no other job uses
   std::vector<uint64_t> blobs;    // content hashes of indexes that no other job uses

@@ -26,7 +26,7 @@ struct SettingCount {
   bool pinned = false;
 };
 
-// What the streams send.
+// Counts of the rows that streams send.
 struct StreamCounts {
   // Bytes of rows by carrier. zstd: compressed, over gRPC.
   uint64_t shared_memory_bytes = 0, grpc_bytes = 0, zstd_bytes = 0, other_bytes = 0;
