@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// Allocates memory for whole batches. A trainer may implement this interface to provide pinned memory. Implementations
+// Allocates the memory of batches. A trainer may implement this interface to provide pinned memory. Implementations
 // must be thread-safe.
 class Allocator {
  public:

@@ -18,7 +18,7 @@ namespace penstock {
 struct ColumnInfo {
   std::string name;
   ElementType type = ElementType::kUint8;
-  // True if rows may hold different numbers of elements.
+  // True for a RAGGED column: its rows may hold different numbers of elements. False for a FIXED column.
   bool ragged = false;
   // Shape of one row's tensor, or, if ragged, of one element. [] is a scalar.
   std::vector<int64_t> shape;
@@ -37,15 +37,15 @@ class ColumnView {
   // Returns the size of raw() in bytes.
   size_t bytes() const { return bytes_; }
 
-  // Returns the values as elements. T must read the column's type (ReadsAs, element_type.h), which is never a string
-  // type. Otherwise aborts the process with the column's name, its type and T.
+  // Returns the values as elements. Aborts the process if T does not read the column's type (ReadsAs in
+  // element_type.h); no T reads strings. The message has the column's name, its type and T.
   template <typename T>
   absl::Span<const T> data() const {
     absl::StatusOr<absl::Span<const T>> span = TryData<T>();
     if (!span.ok()) EndWith(span.status());
     return *span;
   }
-  // As data(), for callers that do not know the type in advance: returns InvalidArgument with the same message.
+  // As data(), for callers that do not know the type in advance: returns InvalidArgument instead of aborting.
   template <typename T>
   absl::StatusOr<absl::Span<const T>> TryData() const {
     if (info_ == nullptr || !ReadsAs<T>(info_->type)) return NotOfType(TypeNameOf<T>());
@@ -56,13 +56,14 @@ class ColumnView {
   // columns.
   absl::Span<const int64_t> row_splits() const { return row_splits_; }
 
-  // Return the number of strings of the column, and element i. Elements are numbered through all rows.
+  // Return the number of strings of the column, and string i of it. Strings are numbered across all rows. Both are for
+  // columns of strings only: of another column, string_count() is 0.
   size_t string_count() const { return string_offsets_.empty() ? 0 : string_offsets_.size() - 1; }
   std::string_view string(size_t i) const {
     const char* base = static_cast<const char*>(string_data_);
     return {base + string_offsets_[i], static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
   }
-  // Return the text of all strings in sequence, and string_count() + 1 offsets into it.
+  // Return the text of all strings in sequence, and string_count() + 1 offsets into it. Both are empty for other types.
   std::string_view string_text() const { return {static_cast<const char*>(string_data_), string_bytes_}; }
   absl::Span<const int64_t> string_offsets() const { return string_offsets_; }
 
@@ -88,9 +89,10 @@ struct RowId {
   bool operator==(const RowId&) const = default;
 };
 
-// Move-only. Its memory returns to the reader's pool on destruction. It may outlive the reader. Any number of threads
-// may read a batch and its columns while no thread moves it, assigns to it or destroys it. A batch may be passed to
-// another thread and destroyed there, concurrently with Next. A moved-from batch has no rows and no columns.
+// Move-only. On destruction, a batch returns its memory to the reader's pool. A batch may outlive the reader. Any
+// number of threads may read a batch and its columns while no thread moves it, assigns to it or destroys it. A batch
+// may be passed to another thread and destroyed there, concurrently with Next. A moved-from batch has no rows and no
+// columns.
 class Batch {
  public:
   Batch();
@@ -98,11 +100,12 @@ class Batch {
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
 
-  // Returns the number of rows on this rank: the slice of the step, or fewer in the last batch under PARTIAL.
+  // Returns the number of rows on this rank: the global batch size divided by the world size, or fewer in the last
+  // batch of an epoch under PARTIAL.
   size_t rows() const;
   uint64_t epoch() const;
-  // Returns the number of the step in its epoch: position() divided by the rows of a global step, rounded up. A
-  // restored state does not change it.
+  // Returns the number of the step in its epoch: position() divided by the global batch size, rounded up. A resumed
+  // reader therefore continues the numbers.
   uint64_t step() const;
   // Returns the position in the epoch of the first row of the global step.
   uint64_t position() const;
@@ -116,11 +119,11 @@ class Batch {
   // Returns one element for each row: the record that the plan assigns to it.
   absl::Span<const RowId> ids() const;
   // Returns one element for each row: the record of its content. Equals ids(), except where the job's error policy
-  // (SUBSTITUTE) replaced the content of a bad record by another record's content.
+  // SUBSTITUTE replaced a bad record with another record.
   absl::Span<const RowId> sources() const;
-  // Returns one element for each row: 1, or 0 for a row that is padding or was masked by the job's error policy. The
-  // content of a masked row is zero, and of padding a repeated row. If the job mixes rows, these rows and the others of
-  // their group are not mixed.
+  // Returns one element for each row: 0 if the row is padding or if the job's error policy masked it, otherwise 1. A
+  // masked row has zeros, no elements in RAGGED columns, and "" for a single string. Padding repeats another row of the
+  // epoch. If the job mixes rows, a group with such a row is not mixed.
   absl::Span<const uint8_t> valid() const;
 
   struct Impl;

@@ -30,8 +30,8 @@ std::string_view ElementTypeName(ElementType type);
 
 // Returns true if T reads elements of `type` without a conversion. T must have the same width and kind: int64_t (or
 // long) for kInt64, float for kFloat32. In addition:
-//   kFloat16, kBfloat16   uint16_t, for the bits; and any type of two bytes that is not an integer: the caller's own
-//                         half type
+//   kFloat16, kBfloat16   uint16_t, for the bits; any other type of two bytes that is not an integer, such as the
+//                         caller's own half type
 //   kBool                 bool, or uint8_t
 //   kUint8                also std::byte
 // No type reads kString.

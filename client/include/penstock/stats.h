@@ -24,7 +24,7 @@ struct ReaderStats {
   // Rows among `rows` that the job's error policy handled, each counted once, without padding.
   uint64_t masked_rows = 0;  // valid = 0
   uint64_t substituted_rows = 0;
-  uint64_t view_changes = 0;
+  uint64_t view_changes = 0;      // changes of the assignment of rows to workers that this reader followed
   uint64_t prefetched_steps = 0;  // complete steps that currently wait for the trainer
 };
 
