@@ -23,7 +23,7 @@ class LoaderBase:
 
     @public
     def __len__(self) -> int:
-        """Returns the number of batches of a loop that starts at the start of an epoch."""
+        """Returns the number of batches of `epochs` whole epochs. A loop that starts later has fewer. Opens the job."""
         if self._core.settings.epochs == 0:
             raise meant(TypeError("epochs=0: a loop without end has no length"))
         return self._core.started().opened.steps_per_epoch * self._core.settings.epochs
@@ -31,13 +31,13 @@ class LoaderBase:
     @property
     @public
     def schema(self) -> Dict[str, Column]:
-        """The columns that every batch has, by name."""
+        """The columns that every batch has, by name. Opens the job."""
         return dict(self._core.started().layout.columns)
 
     @property
     @public
     def batch_size(self) -> int:
-        """The number of rows of a global step."""
+        """The number of rows of a global step. Opens the job."""
         return self._core.started().opened.batch_size
 
     @property
@@ -53,7 +53,7 @@ class LoaderBase:
         return self._core.opening.place().world_size
 
     def stats(self) -> Dict[str, float]:
-        """Returns waits and counts of the loops by name. The names of the feeder's numbers begin with "feeder_"."""
+        """Returns waits and counts of this loader's loops by name. The names of the feeder's numbers begin with "feeder_"."""
         return self._core.numbers()
 
     def close(self) -> None:

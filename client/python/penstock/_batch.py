@@ -36,10 +36,9 @@ class Layout:
 
 
 class Ragged:
-    """A column whose rows have different numbers of elements: the elements of all rows in sequence, and the start of each
-    row.
+    """A column whose rows may have different numbers of elements: `values` has the elements of all rows in sequence.
 
-    Row i is `values[row_splits[i]:row_splits[i + 1]]`, which is `ragged[i]`.
+    Row i is `ragged[i]`, which is `values[row_splits[i]:row_splits[i + 1]]`.
     """
 
     __slots__ = ("row_splits", "values")
@@ -67,10 +66,10 @@ class Ragged:
         return lengths
 
     def to_padded(self, length: Optional[int] = None, value: Any = 0, truncate: bool = False) -> Array:
-        """Returns a dense copy (rows, length, ...), padded with `value`. Default of `length`: the length of the longest
-        row.
+        """Returns a dense copy (rows, length, ...), padded with `value` (strings: with b"" by default). The default of
+        `length` is the length of the longest row.
 
-        A row that is longer than `length` is an error, unless `truncate` is true: then its end is dropped.
+        Raises ValueError for a row that is longer than `length`. If `truncate` is true, drops the row's end instead.
         """
         lengths = self.lengths()
         longest = int(lengths.max()) if len(lengths) else 0
@@ -130,9 +129,9 @@ Value = Union["Array", Ragged]
 class Batch(_Mapping):
     """Columns by name, as writable NumPy arrays in the arena, without a copy.
 
-    The last array of a batch releases the batch's memory, so a loop may keep arrays and whole batches. `batch["image"]`
-    is an array (rows, ...). A ragged column is a `Ragged`. Strings are an array of bytes objects, which are copies.
-    `strings(name)` returns them without a copy.
+    A batch's memory is released when the last array in it is destroyed, so a loop may keep arrays and whole batches.
+    `batch["image"]` is an array (rows, ...). A ragged column is a `Ragged`. Strings are an array of bytes objects, which
+    are copies. `strings(name)` returns them without a copy.
     """
 
     __slots__ = ("_arrays", "_fields", "_layout", "_packet", "_whole", "state")
@@ -185,7 +184,7 @@ class Batch(_Mapping):
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
-        """(rows,): False for padding, and for a row that the job's error policy masked."""
+        """(rows,): False for padding, and for a row that the job's error policy masked; otherwise True."""
         return self._view(self._fields.valid, np.dtype(np.bool_), (self._fields.rows,))
 
     def strings(self, name: str) -> Strings:

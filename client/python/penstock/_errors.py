@@ -16,7 +16,7 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """The base class of this package's errors. `code` is that of a program's error, such as "NOT_FOUND", or None."""
+    """The base class of this package's errors. `code` is the code of a program's error, such as "NOT_FOUND", or None."""
 
     def __init__(self, message: str, code: Optional[str] = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class ConfigurationError(PenstockError):
 
 
 class DataError(PenstockError):
-    """An error in the data: a record that cannot be read, or a file that differs from the job's."""
+    """A failure of a batch: a record that cannot be read, a file that differs from the job's, or a job that has ended."""
 
 
 class MachineError(PenstockError):

@@ -365,7 +365,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
 
 
 def shutdown() -> None:
-    """Ends this process's feeder, and thus the loops of all loaders. The next loader starts another feeder."""
+    """Ends this process's feeder, and thus the loops of all loaders. The next use of a loader starts another feeder."""
     with _Current.lock:
         if _Current.start is not None:
             _Current.start.close()

@@ -44,9 +44,9 @@ class Job(_JobSpec):
         )
         loader = penstock.Loader(job)
 
-    The fields are those of a job file (help(penstock.messages)). The error for an unknown field has the nearest name. In
-    addition, `files`, a glob or several, replaces `dataset`. `features` may be a dict by key, and `batch` a size. A job
-    without a name is named after its files.
+    The fields are those of a job file (help(penstock.messages)). `files`, a glob or several, may replace `dataset`.
+    `features` may be a dict by key: its values are types or fields. `batch` may be a size. A job without a name is named
+    after its files. The error for an unknown field has the nearest name.
     """
 
     @public
@@ -143,13 +143,13 @@ class Job(_JobSpec):
     @classmethod
     @public
     def from_text(cls, text: str) -> Job:
-        """Returns the job of a job file's text. ConfigurationError lists all its mistakes."""
+        """Returns the job of a job file's text. Raises ConfigurationError that lists all mistakes of the text."""
         return cls(**_set_fields(SCHEMA.root, _check_text(text, "the job")))
 
     @classmethod
     @public
     def load(cls, path: Path) -> Job:
-        """Returns the job of a job file. ConfigurationError lists all its mistakes."""
+        """Returns the job of a job file. Raises ConfigurationError that lists all mistakes of the file."""
         name = path_text("path", path)
         try:
             text = FilePath(name).read_text(encoding="utf-8")
@@ -188,7 +188,7 @@ def _clean(name: str) -> str:
 
 
 def _check_text(text: str, what: str) -> Dict[str, Any]:
-    """Returns the job with all of its fields. ConfigurationError lists its mistakes."""
+    """Returns the job with all of its fields. Raises ConfigurationError that lists all mistakes."""
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -327,8 +327,8 @@ def submit(
     wait: bool = True,
     timeout: Optional[float] = None,
 ) -> Dict[str, Any]:
-    """Registers the job with the coordinator, and waits until it is ready, unless `wait` is false. Returns `job`,
-    `state`, `shards`, `records`, `bytes`.
+    """Registers the job with the coordinator, and waits until it is ready, unless `wait` is false. Returns a dict of `job`,
+    `state`, `shards`, `records` and `bytes`. Raises TimeoutError after `timeout` seconds; the job stays registered.
 
     A second submission of the same job has no effect. The coordinator rejects another job of the same name unless
     `replace` is true. Afterwards use `penstock.Loader(answer["job"], coordinator=...)`. `tls_ca`, `tls_cert`, `tls_key`
@@ -369,7 +369,7 @@ def cancel(
     token_file: Optional[Path] = None,
     timeout: Optional[float] = 60.0,
 ) -> None:
-    """Ends a job: notifies its readers and frees its name. `tls_ca`, `tls_cert`, `tls_key` and `token_file` are those of
-    Loader.
+    """Ends a job and notifies its readers. Another job may then have its name. `tls_ca`, `tls_cert`, `tls_key` and
+    `token_file` are those of Loader.
     """
     run("cancel", *connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file).flags(), "--", job, timeout=timeout)

@@ -40,8 +40,9 @@ class Loader(LoaderBase):
     token_file           the file of this trainer's token, if the coordinator asks for one. Default: PENSTOCK_TOKEN_FILE
     data_root            the folder of the job's files, several folders, or {name: folder}. Default: the job names their paths
     rank, world_size     this trainer's rank among the trainers. Default: the result of penstock.find_place
-    group                a name that the ranks of one run share. Two concurrent runs on one served job need two names
-    batch_size           the rows of a global step (0: the job's batch size)
+    group                a name that the ranks of one run share. Two concurrent runs of several ranks on one served job need two
+                         names
+    batch_size           the rows of a global step, which all ranks share (0: the job's batch size)
     epochs               the number of epochs of one loop (0: no end)
     start_epoch          the epoch in which the first loop starts
     accept_new_pipeline  continue from a state even if features or ops have changed
@@ -51,13 +52,16 @@ class Loader(LoaderBase):
     prefetch_steps, prefetch_bytes
                          how far ahead batches are prepared (16 steps, 256 MiB)
 
-    One feeder serves all loaders of a process. The first loader sets its options. Sizes are bytes, or text such as "4GiB":
+    One feeder serves all loaders of a process. The first loader sets the feeder's options. A later loader that gives another
+    value gets a ConfigurationError. Sizes are bytes, or text such as "4GiB":
 
-    memory               memory of all batches, including those that the trainer holds (half of the machine's)
+    memory               memory of all batches, including those that the trainer holds (half of the memory that this process may
+                         use)
     threads              threads for jobs that this process reads (all cores, shared with other ranks on this host)
     read_threads         additional threads that only read, for a network file system whose reads take milliseconds
                          (0: the feeder tunes the number)
-    memory_budget        memory for rows in progress (1 GiB)
+    memory_budget        memory for rows in progress and caches (a quarter of the memory that this process may use, at most
+                         1 GiB)
     record_cache, decoded_cache, row_cache
                          caches of records, of decoded images, and of finished rows if a job has no random ops, all inside
                          memory_budget (the feeder tunes the sizes from the second epoch on; 0: no cache)
@@ -67,8 +71,7 @@ class Loader(LoaderBase):
     index_dir            the folder of the shards' indexes (~/.cache/penstock)
 
     The constructor checks the arguments, the job file and the data roots. The feeder starts on first use, and a loader
-    can be pickled until then. One thread at a time can use a loader's loop. Several loaders, in several threads, are
-    independent.
+    can be pickled until then. One thread at a time can use a loader's loop. Several loaders can run in several threads.
     """
 
     @rejects_foreign_arguments
@@ -174,7 +177,10 @@ class Loader(LoaderBase):
 
     @public
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the state after the last batch that the loop's body has received: a few numbers as text."""
+        """Returns the state after the last batch that the loop's body has received: a few numbers as text.
+
+        Before the first batch, returns the loaded state or the state of the start. Opens the job if necessary.
+        """
         return self._core.state()
 
     @public

@@ -30,8 +30,8 @@ class Normalize(NamedTuple):
 
 
 class Batch(Dict[str, Any]):
-    """A dict of tensors, `Ragged` and lists of bytes by column, with the origin of its rows. Batch(other) copies the
-    columns of another dict, without the origin.
+    """A dict of the columns, with the origin of its rows. A value is a tensor, a `Ragged`, or a list of bytes (for ragged
+    strings, a list of such lists). Batch(other) copies the columns of another dict, without the origin.
     """
 
     ids: Optional[torch.Tensor] = None

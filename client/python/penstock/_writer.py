@@ -81,8 +81,8 @@ class _Packer:
         None, an empty list           no value
         ============================  ==========================================================================
 
-        All records must have the same kind of value under a key. Raises ConfigurationError that names a feature that cannot
-        be stored. The record is then not added.
+        All records must have the same kind of value under a key. Raises ConfigurationError if a feature cannot be stored. The
+        error names the feature, and the record is not added.
         """
         try:
             body = features_body(features)
@@ -225,8 +225,8 @@ class _Packer:
 class ShardPart(_Packer):
     """A part of a ShardWriter's records, for another process: `with part: part.write(...)`. ShardWriter.part creates it.
 
-    It can be pickled until `with` starts it. A part that ends with an exception, or whose process dies, is missing. The
-    writer's close() then fails until a part of this number is complete.
+    It can be pickled until `with` starts it. A part that ends with an exception, or whose process dies, is missing. Write it
+    again before the writer is closed: close() fails if a part is missing.
     """
 
     def __init__(self, staging: str, number: int) -> None:
@@ -292,7 +292,7 @@ class ShardWriter(_Packer):
         seed: int = 17,
         threads: int = 0,
     ) -> None:
-        """Writes shards `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`.
+        """Writes shards `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`. A larger record has a shard of its own.
 
         `order`: "sorted" keeps the order of the writes: the records of this writer, then those of each part. "shuffled"
         permutes all records by `seed`.

@@ -68,14 +68,14 @@ class Loader(AheadLoader[Any]):
     """Does what penstock.Loader does, with jax.Arrays. It has these arguments in addition to those of penstock.Loader:
 
     sharding    the sharding of all columns over their rows, or {column: sharding}. Default: JAX's default device. The sharding
-                determines rank and world size: processes whose devices hold the same rows are one rank
+                determines the default rank and world size: processes whose devices hold the same rows are one rank
     columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each batch is that
                 column. Default: each batch is a dict of all columns
     ahead       the number of batches whose transfer starts before they are due
 
     On the CPU, an array is a view of the arena if a device's part of it begins at a multiple of 64 bytes. The batch's memory
     returns to the feeder when the last view is destroyed. Ragged columns and strings are NumPy arrays with this process's rows.
-    If `jax_enable_x64` is off, 64-bit columns become 32-bit ones. An integer that does not fit is an error.
+    If `jax_enable_x64` is off, 64-bit columns become 32-bit ones. An integer that does not fit raises DataError.
     """
 
     @public

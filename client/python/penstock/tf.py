@@ -64,8 +64,8 @@ def dataset(
 class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
     """See `dataset`. An iteration covers `epochs` epochs, and the next iteration continues, as in penstock.Loader.
 
-    The cardinality of this dataset, and of datasets built on it, is the length of a whole iteration. After
-    `load_state_dict` an iteration is shorter.
+    The cardinality of this dataset, and of datasets built on it, is the length of a whole iteration. An iteration after
+    `load_state_dict` may be shorter.
     """
 
     def __init__(self, loader: Loader, columns: Columns, parts: int) -> None:
@@ -153,7 +153,7 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
         return self._loader.stats()
 
     def close(self) -> None:
-        """Closes the loader. Tensors stay valid. A running iteration gets an error. May be called more than once."""
+        """Closes the loader. Tensors stay valid. A running iteration raises an error. May be called more than once."""
         self._loader.close()
 
 
