@@ -26,7 +26,7 @@ struct JobInfo {
   plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t order_fingerprint = 0;
   uint64_t pipeline_fingerprint = 0;
-  uint64_t mean_record_bytes = 0;
+  uint64_t mean_record_bytes = 0;  // in the shards
 };
 
 // Converts a job, which must be READY.
@@ -34,7 +34,8 @@ struct JobInfo {
 //   FailedPrecondition   the coordinator's plan differs from this library's: the releases are incompatible
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 
-// Converts a view. Validates it with View::Validate and against the job's number of records.
+// Converts a view, and validates it: with View::Validate and, for BY_RECORD, against the job's number of records.
+// Returns InvalidArgument for an invalid view, and Unimplemented for one that only a later release can read.
 absl::StatusOr<std::shared_ptr<const plan::View>> MakeView(const v1::View& view, uint64_t records);
 
 }  // namespace penstock::client

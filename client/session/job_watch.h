@@ -30,9 +30,11 @@ absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, c
 // limit. For tasks of the strand only.
 class JobWatch {
  public:
-  // Receives a view, which may be new, or the error with which the job ended. Runs on the strand.
+  // Receives the result of ReadNews after an update of the job, and FailedPrecondition if the job no longer exists.
+  // Runs on the strand.
   using OnNews = std::function<void(absl::StatusOr<std::shared_ptr<const plan::View>>)>;
-  // Receives the records that the coordinator decided to be bad since the last call. Runs on the strand.
+  // Receives the records that the coordinator decided to be bad since the last call, or all of them if the coordinator
+  // has a new list. Runs on the strand.
   using OnDecided = std::function<void(const std::vector<uint64_t>&)>;
 
   // Receives the reason why the job's readers wait while it is paused, or "". Runs on the strand.

@@ -12,8 +12,8 @@ namespace penstock::client {
 // The age at which a wait is first reported.
 constexpr Nanos kFirstNotice = 3 * kSecond;
 
-// Returns the age at which a wait is reported again after a report at age `last`: 30 s, 1, 2 and 4 minutes, then every
-// 4 minutes.
+// Returns the age at which a wait is reported next, after a report at age `last` (0: none yet): kFirstNotice, 30 s, 1,
+// 2 and 4 minutes, then every 4 minutes.
 inline Nanos NextNotice(Nanos last) {
   for (const Nanos age : {kFirstNotice, 30 * kSecond, 60 * kSecond, 120 * kSecond, 240 * kSecond}) {
     if (last < age) return age;
@@ -21,7 +21,7 @@ inline Nanos NextNotice(Nanos last) {
   return last + 240 * kSecond;
 }
 
-// Truncates a report to 160 bytes.
+// Returns the text of a report, truncated to 160 bytes.
 inline std::string NoticeText(std::string text) {
   constexpr size_t kMost = 160;
   if (text.size() <= kMost) return text;

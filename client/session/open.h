@@ -48,7 +48,7 @@ class SessionOpener {
   void AskAgain(absl::Status late);
   // Reports the cause of the wait to on_wait at `tell_`, and again later.
   void TellLater();
-  // Ends if the known state of the job allows a result. Otherwise watches the job.
+  // Ends if the known state of the job allows a result, or after the timeout. Otherwise watches the job.
   void Look();
   void Watch();
   void Watched(absl::StatusOr<v1::WatchReply> reply);

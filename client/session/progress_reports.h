@@ -1,5 +1,5 @@
 // Part of a session: reports its progress to the coordinator every second, or at the interval that the coordinator
-// requests. Reopens the session if the coordinator does not know it.
+// requests, at most 5 s. Reopens the session if the coordinator does not know it.
 #ifndef PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
 #define PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
 
@@ -27,8 +27,9 @@ class ProgressReports {
   // `open` is the request that opened the session. If the coordinator does not know the session, sends `open` again,
   // with the current position and the job's state from `held`. `reopened` receives the reply, or AlreadyExists if the
   // rank has another reader. The latter ends the reports. `answered` receives the replies to reports. While the trainer
-  // waits, `on_file_errors` receives the coordinator's report of the job's failing files. After the wait, it receives
-  // an empty list once. `strand` must outlive this object. `mailbox` must be closed before this object is destroyed.
+  // waits for at least kLeastWait, `on_file_errors` receives the coordinator's lines about the job's failing files.
+  // After the wait, it receives an empty list once. After Stop, these functions receive nothing. `strand` must outlive
+  // this object. `mailbox` must be closed before this object is destroyed.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
                   std::shared_ptr<Window> window, std::function<v1::HeldJob()> held,

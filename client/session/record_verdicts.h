@@ -1,5 +1,5 @@
 // Part of a session: asks the coordinator which records with damaged copies are bad. Also sends the coordinator the
-// decisions that the session made while it was away.
+// decisions that the session made while the coordinator was away.
 #ifndef PENSTOCK_CLIENT_SESSION_RECORD_VERDICTS_H_
 #define PENSTOCK_CLIENT_SESSION_RECORD_VERDICTS_H_
 

@@ -9,12 +9,13 @@
 
 namespace penstock::client {
 
-// The rate over the last 5 s, or over the last step if that took longer. The rate is constant between steps, and falls
-// when the next step is later than usual.
+// The rate over the steps of the last 5 s, or over the last step if that took longer. The rate is constant between
+// steps, and falls when the next step is later than usual.
 class RowRate {
  public:
   // Records the total number of rows taken. The first call starts the measurement.
   void Add(Nanos now, uint64_t rows);
+  // Returns 0 before the first step.
   double PerSecond(Nanos now) const;
 
  private:

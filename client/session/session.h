@@ -5,7 +5,7 @@
 //                   (job_watch.h), reports progress (progress_reports.h), reports waits (wait_notice.h), asks which
 //                   records are bad (record_verdicts.h)
 //
-// It creates no threads and uses the clocks of its executors. Only Next blocks.
+// A session creates no threads and uses the clocks of its executors. Only Next blocks.
 #ifndef PENSTOCK_CLIENT_SESSION_SESSION_H_
 #define PENSTOCK_CLIENT_SESSION_SESSION_H_
 
@@ -72,8 +72,8 @@ class Session {
           const SessionRuntime& runtime);
   ~Session();
 
-  // Starts fetching. Calls `on_due`, if not null, on any thread whenever TryNext may have a new result; `on_due` must
-  // not block.
+  // Starts fetching. Must be called once, before the other functions. Calls `on_due`, if not null, on any thread
+  // whenever TryNext may have a new result; `on_due` must not block.
   void Start(std::shared_ptr<const plan::View> view, std::function<void()> on_due = nullptr);
 
   // As Reader::Next.
@@ -84,8 +84,8 @@ class Session {
   plan::Cursor cursor() const { return window_->cursor(); }
   ReaderStats Stats() const { return window_->Stats(); }
 
-  // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, or after
-  // half a second. Must be called at most once.
+  // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, but
+  // after 0.4 s at the latest. Must be called at most once. Next then returns Cancelled.
   void Close(std::function<void()> done);
 
  private:

@@ -19,7 +19,8 @@ class WaitNotice {
   WaitNotice(std::shared_ptr<const Window> window, std::function<void(const std::string&)> report)
       : window_(std::move(window)), report_(std::move(report)) {}
 
-  // Reports if a report is due (notice_times.h). Returns the latest time of the next call.
+  // Reports if a report is due: at the ages of notice_times.h, when the coordinator first names an unreadable file
+  // after a report, and when rows arrive again. Returns the latest time of the next call.
   Nanos Tell(Nanos now);
 
  private:
@@ -27,7 +28,7 @@ class WaitNotice {
     uint64_t step = 0;   // the step that the trainer waits for
     Nanos since = 0;     // start of that wait
     Nanos age = 0;       // the wait's age at the last report
-    bool files = false;  // the last report named a file that a worker cannot read
+    bool files = false;  // the coordinator had named unreadable files before the last report
   };
 
   const std::shared_ptr<const Window> window_;

@@ -87,7 +87,7 @@ class Window {
   void Judged(const std::vector<uint64_t>& bad, const std::vector<uint64_t>& intact);
   // Records that the coordinator does not answer whether records are bad. The next Judged ends this state.
   void JudgeAway();
-  // Ends the session with `why` after the trainer has taken the complete steps.
+  // From now on, Take returns `why` while the head step is not complete. The trainer can still take complete steps.
   void Fail(absl::Status why);
   // Ends the session at once: the trainer's next Take returns `why`, unless the session was cancelled or its epochs are
   // over.
@@ -112,11 +112,11 @@ class Window {
 
   // ---- Receiving. Any thread.
   void Heard(uint64_t stream);
-  // Records that rows arrived through `carrier` (MessageStream::carrier). Must be called before their Claim, so that
-  // Stats includes the bytes of every step that the trainer has taken. For compressed rows,
-  // `carrier` is MessageStream::carrier with kCompressed appended.
+  // The suffix of a carrier's name for compressed rows.
   static constexpr char kCompressed[] = "+zstd";
-  // `note` is MessageStream::carrier_note. The last nonempty one is kept.
+  // Records that rows of `payload_bytes`, after decompression, arrived through `carrier`: MessageStream::carrier, with
+  // kCompressed for compressed rows. Must be called before their Claim, so that Stats includes the bytes of every step
+  // that the trainer has taken. `note` is MessageStream::carrier_note. The window keeps the last nonempty one.
   void Carried(std::string_view carrier, std::string note, size_t payload_bytes);
   std::string carriers_note() const;
   void WorkerDrains(uint64_t stream);
@@ -136,7 +136,7 @@ class Window {
   // Returns the result that is due. If there is none, returns nullopt, and the trainer counts as waiting from now on.
   std::optional<Taken> Take();
   // Like Take, but blocks for up to `timeout`, and then returns DeadlineExceeded with a description of the missing
-  // rows.
+  // rows. After that, the trainer does not count as waiting.
   Taken TakeWithin(Nanos timeout);
   // Makes a blocked TakeWithin and each later Take return Cancelled.
   void Cancel();

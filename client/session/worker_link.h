@@ -1,5 +1,5 @@
-// A session's stream to a worker. Queues messages until the carrier accepts them, and limits received messages by
-// consumption. Independent of the carrier: transport/message_stream.h.
+// A session's stream to a worker. Queues messages until the carrier accepts them, and limits the bytes of received
+// messages that are not processed yet. Independent of the carrier: transport/message_stream.h.
 #ifndef PENSTOCK_CLIENT_SESSION_WORKER_LINK_H_
 #define PENSTOCK_CLIENT_SESSION_WORKER_LINK_H_
 
@@ -33,14 +33,13 @@ class LinkEvents {
 // Thread-safe. The owner's functions never block.
 class WorkerLink final : public transport::StreamEvents, public std::enable_shared_from_this<WorkerLink> {
  public:
-  // Limit of received and unconsumed bytes, above which reading pauses, so that unrequested messages cannot fill the
-  // memory.
+  // Limit of received bytes that are not processed yet. Above it, reading pauses until at most half of it remains, so
+  // that unrequested messages cannot fill the memory.
   static constexpr size_t kMaxBacklogBytes = 32 << 20;
-  // Limit of queued messages. Send then ends the link, because the worker does not read.
+  // Limit of queued messages. If it is reached, Send ends the link, because the worker does not read.
   static constexpr size_t kMaxQueuedMessages = 4096;
 
-  // Opens a link. `number` identifies it within the session. `events` must outlive the link, unless Detach is called
-  // before.
+  // Opens a link. `number` identifies it within the session. The link holds `events` until OnLinkClosed or Detach.
   static std::shared_ptr<WorkerLink> Open(uint64_t number, const transport::WorkerAddress& worker,
                                           transport::Transport* transport, std::shared_ptr<LinkEvents> events);
   WorkerLink(uint64_t number, std::shared_ptr<LinkEvents> events) : number_(number), events_(std::move(events)) {}
@@ -66,7 +65,7 @@ class WorkerLink final : public transport::StreamEvents, public std::enable_shar
   void Send(const v1::ClientMessage& message);
   // Records that the receiver has processed a message of `bytes`.
   void Consumed(size_t bytes);
-  // Ends the link at once. OnLinkClosed follows. May be called more than once.
+  // Ends the link at once. OnLinkClosed follows, unless Detach was called. May be called more than once.
   void Cancel();
   // Stops events: none follows after this returns.
   void Detach();

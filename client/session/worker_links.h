@@ -32,7 +32,7 @@ class WorkerLinks {
   // Closes all links, which then report no events.
   ~WorkerLinks();
 
-  // Replaces the ticket that further connections show, of open streams too. "": none.
+  // Replaces the ticket that further connections show, even those of open streams. "": none. Any thread may call it.
   void SetTicket(std::string ticket);
   void Open(const OpenStream& open, const std::string& session_id);
   void Close(const CloseStream& close);
