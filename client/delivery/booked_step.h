@@ -14,8 +14,8 @@
 
 namespace penstock::client {
 
-// The worker that owes a missing row. The tracker creates the asks of a step when it first looks for late rows or
-// fetches one. Before that, the grant's view names the owners.
+// The worker that owes a missing row. The tracker creates the asks of a step when a row of it is late, fails or loses
+// its worker. Before that, the grant's view names the owners.
 struct RowAsk {
   uint32_t worker = UINT32_MAX;  // kNoWorker: no worker is available
   uint32_t owner = UINT32_MAX;   // owner of the row in the grant's view

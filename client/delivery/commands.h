@@ -28,7 +28,7 @@ struct OpenStream {
   std::string local;     // address for processes of the worker's host
   std::string tls_name;  // name in the worker's certificate; empty: it serves plaintext
 };
-// Close the stream. No StreamBroken follows.
+// Close the stream. A later StreamBroken of it has no effect.
 struct CloseStream {
   uint64_t stream = 0;
 };
@@ -48,8 +48,9 @@ struct SendFetch {
   uint64_t stream = 0;
   uint64_t epoch = 0;
   std::vector<uint64_t> rows;     // ascending
-  std::vector<uint64_t> decided;  // ascending: bad records, by decision, that these rows need
+  std::vector<uint64_t> decided;  // ascending: records that these rows need and that are decided to be bad
 };
+// Notify the worker that the trainer waits for the step that begins here.
 struct SendWaiting {
   uint64_t stream = 0;
   uint64_t epoch = 0;

@@ -132,7 +132,7 @@ class DeliveryTracker {
   // Sets the number of steps to book ahead, at least 2. Booked steps stay.
   void SetWindow(uint64_t steps);
   // Records that the process was stopped until `now` and received no messages meanwhile. Waits start again at `now`,
-  // except the 5 s of refusals (see Failed).
+  // except the 5 s of refusals (see Failed) and RecordCopies::kWaitForWorker.
   void Stopped(Nanos now);
   // Advances time. Must be called by NextTick() at the latest.
   void Tick(Nanos now);
@@ -149,7 +149,7 @@ class DeliveryTracker {
   // Returns the ordinal of the step that the trainer takes next.
   uint64_t head_ordinal() const { return head_ordinal_; }
   bool head_complete() const { return !booked_.empty() && booked_.front().complete(); }
-  // Returns the failure of the first failed row of the head step, or OK. Requires head_complete().
+  // Returns the failure of the failed row with the lowest number in the head step, or OK. Requires head_complete().
   const absl::Status& head_failure() const { return booked_.front().failure; }
   const plan::StepSpan& head_span() const { return booked_.front().span; }
   bool IsComplete(uint64_t ordinal) const;
@@ -176,7 +176,8 @@ class DeliveryTracker {
   Cause MissingCause() const;
   // Returns the time at which Tick must be called at the latest.
   Nanos NextTick(Nanos now) const;
-  // Returns the ids of workers that cannot be reached, or that owe rows and are silent while others send.
+  // Returns the ids of the view's workers that cannot be reached, or that owe rows and are silent while others send. A
+  // worker that drains or refuses the session counts only if it is silent.
   std::vector<std::string> FailedWorkers() const;
   // Returns the id of the stream's worker, or "" if the stream is closed.
   std::string WorkerOf(uint64_t stream) const {

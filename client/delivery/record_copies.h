@@ -1,8 +1,8 @@
 // Tracks damaged copies of records, and the records that are decided to be bad. A copy is damaged if its framing, its
 // checksum or its compressed stream is wrong each time the worker reads it.
 //
-// The coordinator decides whether a record is bad. If the coordinator has been away for kWaitForCoordinator, this class
-// decides from the answers of the view's workers. Pure.
+// The coordinator decides whether a record is bad. If the coordinator has been away for kWaitForCoordinator, the
+// tracker decides from the answers of the view's workers. Pure.
 #ifndef PENSTOCK_CLIENT_DELIVERY_RECORD_COPIES_H_
 #define PENSTOCK_CLIENT_DELIVERY_RECORD_COPIES_H_
 
@@ -24,9 +24,9 @@ class RecordCopies {
  public:
   // Number of damaged copies that suffices for a decision, whatever the number of workers.
   static constexpr size_t kEnoughCopies = 16;
-  // Time to wait for the coordinator before this class decides: the coordinator also knows workers outside the view.
+  // Time to wait for the coordinator before the tracker decides: the coordinator also knows workers outside the view.
   static constexpr Nanos kWaitForCoordinator = 30 * kSecond;
-  // Maximum time that a lost worker, or one whose storage fails, delays a decision of this class.
+  // Maximum time that a worker delays the tracker's decision while it is lost, silent, or has a failing storage.
   static constexpr Nanos kWaitForWorker = 30 * kSecond;
   // Time after which the core repeats a request to a worker whose storage failed.
   static constexpr Nanos kAskAgainAfter = kSecond;
@@ -54,7 +54,8 @@ class RecordCopies {
   void AddRow(uint64_t record, Nanos now);
   void RemoveRow(uint64_t record);
 
-  // ---- Answers about a record that rows wait for. `message` is the defect of a damaged copy.
+  // ---- Answers about a record that rows wait for.
+  // Records a worker's answer. `message` is the defect of a damaged copy. kDamaged is final for a worker.
   void Answered(uint64_t record, uint32_t worker, Copy copy, std::string message, Nanos now);
   // Drops the answers, because some worker has an intact copy. Returns true if rows wait for the record.
   bool Forget(uint64_t record);
@@ -69,7 +70,8 @@ class RecordCopies {
   // damaged.
   bool MarkForDecision(uint64_t record);
   bool needs_decision(uint64_t record) const;
-  // Returns the records that need a decision and are bad according to the workers of the view.
+  // Returns the records that need a decision and are bad according to the workers of the view. No worker must delay the
+  // decision (WaitsFor), and a worker that found its copy damaged must be reachable.
   std::vector<uint64_t> FindBad(const WorkerTable& workers, Nanos now) const;
   // Returns the workers of the view that delay the decision for the record.
   std::vector<Wait> WaitsFor(uint64_t record, const WorkerTable& workers, Nanos now) const;

@@ -79,9 +79,9 @@ class WorkerTable {
   TrackedWorker& operator[](uint32_t worker) { return workers_[worker]; }
   const TrackedWorker& operator[](uint32_t worker) const { return workers_[worker]; }
 
-  // Installs the workers and addresses of a view. A worker that joins, or rejoins, the view is tried at once. Returns
-  // the streams to addresses that are no longer the worker's. The table forgets these streams: their workers count as
-  // idle.
+  // Installs the workers and addresses of a view. A worker that joins, or rejoins, the view is tried at once. A worker
+  // that owns a range, or has a new address, no longer counts as draining. Returns the streams to addresses that are no
+  // longer the worker's. The table forgets these streams: their workers count as idle.
   std::vector<uint64_t> Update(const plan::View& view);
 
   // Returns the worker with this id, or kNoWorker.
