@@ -49,7 +49,7 @@ struct Batch::Impl {
 };
 
 // Several threads may write different rows concurrently. The thread that has written a row then calls RowDone for it.
-// After RowDone for all rows, one thread calls Seal and then Finish.
+// When every row is done or has failed, one thread calls Seal. Only a batch without failed rows may be finished.
 class BatchBuilder {
  public:
   // Returns null if the allocator has no memory.
@@ -70,9 +70,9 @@ class BatchBuilder {
   void PutRagged(size_t row, std::vector<std::string> ragged);
   // Writes a row without content: zeros in FIXED columns, no elements in RAGGED ones, and "" for a single string.
   void WriteMasked(size_t row);
-  // Records that the row is written and will not change. Must be called exactly once for each row. `valid` is false for
-  // a masked row and for padding. If the job mixes rows, the last call for a group of rows mixes the group, unless one
-  // of them is invalid.
+  // Records that the row is written and will not change. Must be called exactly once for each written row. `valid` is
+  // false for a masked row and for padding. If the job mixes rows, the last call for a group of rows mixes the group,
+  // unless one of them is invalid.
   void RowDone(size_t row, bool valid);
 
   // Joins RAGGED columns and stores ids and flags in the batch. `ids` and `valid` have one element for each row.

@@ -48,7 +48,7 @@ class GroupMixer {
   void RowDone(size_t row, bool valid, bool masked);
 
   // Returns InvalidArgument that names the first row whose integer label is not in [0, classes). Ignores masked rows.
-  // Requires RowDone for all rows.
+  // Meaningful only after RowDone for all rows.
   absl::Status CheckLabels(std::span<const RowId> ids, const std::string& column) const;
 
  private:
