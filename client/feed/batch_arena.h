@@ -26,7 +26,8 @@ class BatchArena final : public Allocator {
   // has page-locked them: its device would read the removed pages, not the new ones.
   enum class Pages { kRelease, kKeep };
 
-  // Creates an arena of `bytes`, rounded up to whole pages. Errors name the system call.
+  // Creates an arena of `bytes`, rounded up to whole pages, at least two. The first page stays unused, so that no block
+  // has the offset 0. Errors name the system call.
   static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kRelease);
   BatchArena(const BatchArena&) = delete;
   BatchArena& operator=(const BatchArena&) = delete;

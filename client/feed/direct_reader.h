@@ -11,8 +11,8 @@
 namespace penstock::feed {
 
 // Opens a reader. Its batches, order and states equal those of the same served job. Ignores the options about the job's
-// name, groups, workers and notices. `loader` must outlive the reader. Batches may outlive both. Returns the errors of
-// Reader::Open about ranks, batch sizes and states.
+// name, groups, workers, copying threads, waits and notices. `loader` must outlive the reader. Batches may outlive
+// both. Returns the errors of Reader::Open about ranks, batch sizes and states.
 absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 

@@ -31,7 +31,7 @@
 namespace penstock::feed {
 
 // Opens the reader of a loader. `options` has all options except the job, and unlimited epochs. May block for long. If
-// `stop` becomes true, the open of a served job ends within some seconds.
+// `stop` becomes true, the open of a served job ends within 7 s.
 using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>(
     const v1::FeedOpen& open, const ReaderOptions& options, const std::atomic<bool>& stop)>;
 

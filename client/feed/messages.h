@@ -17,7 +17,7 @@
 namespace penstock::feed {
 
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kMaxWanted = 64;
+constexpr uint32_t kMaxWanted = 64;  // maximum number of batches of a WANT
 
 enum class Type : uint32_t {
   kHello = 1,
@@ -53,9 +53,9 @@ struct SlotName {
 absl::StatusOr<std::vector<SlotName>> ParseRelease(std::string_view body);
 
 struct Want {
-  // Sent batches may be lost.
+  // The trainer may have lost sent batches: the feeder sends them again, and retries a failed batch.
   static constexpr uint32_t kAgain = 1;
-  // The trainer accepted no batch from `sequence` on. The feeder releases these batches.
+  // The trainer accepted no batch from `sequence` on, and wants none: the feeder releases the sent ones.
   static constexpr uint32_t kLast = 2;
   uint64_t sequence = 0;
   uint32_t count = 0;
