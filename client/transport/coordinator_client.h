@@ -13,7 +13,7 @@
 namespace penstock::client {
 
 // Each function starts an RPC and returns. The RPC ends within `timeout` and calls `done` exactly once, on any thread,
-// even after Cancel. `done` must not block. Errors name the coordinator's address:
+// possibly before the function returns. `done` must not block. Errors name the coordinator's address:
 //   Unavailable        the coordinator cannot be reached
 //   DeadlineExceeded   it did not answer in time
 //   Cancelled          Cancel was called
@@ -42,7 +42,7 @@ class CoordinatorClient {
   virtual void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
     std::move(done)(absl::UnimplementedError("this coordinator client uploads no traces"));
   }
-  // Ends the RPCs in flight.
+  // Ends the RPCs in flight, which call `done`. Later RPCs run as before.
   virtual void Cancel() = 0;
 };
 

@@ -12,7 +12,8 @@
 
 namespace penstock::client {
 
-// Calls `done` on gRPC's threads. The destructor cancels the calls in flight and does not wait for them.
+// Calls `done` on gRPC's threads, or inside the call. The destructor cancels the calls in flight and does not wait for
+// them.
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
   // `address` is host:port.
