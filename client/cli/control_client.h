@@ -35,8 +35,9 @@ class CoordinatorFlags {
 // coordinator's release if that is older than this one.
 class ControlClient {
  public:
-  // If the address is not HOST or HOST:PORT, or a TLS file is unusable, every call returns the error. Each call ends
-  // within `call_timeout`, and Watch within the sum of `call_timeout` and the requested wait.
+  // If the address is not HOST or HOST:PORT, or a file for TLS or the token is unusable, every call returns the error.
+  // Each call ends within `call_timeout`, and Watch within the sum of `call_timeout` and the requested wait. A call
+  // that returns Unimplemented may take `call_timeout` longer.
   explicit ControlClient(const CoordinatorFlags& coordinator, absl::Duration call_timeout = absl::Seconds(10));
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);

@@ -29,7 +29,7 @@ EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows);
 // Returns "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end".
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts);
 
-// Returns a warning with a remedy if a large part of each epoch is dropped.
+// Returns a warning with a remedy if a large part of each epoch is dropped, or if an epoch has no step.
 std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows);
 
 // Returns JobWarnings and DroppedRowsWarnings, each with a remedy. If `rows` is 0, does not check the epoch.

@@ -11,10 +11,10 @@
 
 namespace penstock::cli {
 
-// During the lifetime of this object, the first of these signals requests a stop. A second signal ends the process at
-// once. If the object still exists kPatience after the first signal, it prints `remains` on stderr and ends the
-// process. An ignored SIGINT stays ignored. Destruction restores the previous handlers. At most one object may exist at
-// a time.
+// During the lifetime of this object, the first of these signals requests a stop. A signal during the lifetime of an
+// earlier object counts as the first. A second signal ends the process at once. If the object still exists kPatience
+// after the first signal, it prints `remains` on stderr and ends the process. An ignored SIGINT stays ignored.
+// Destruction restores the previous handlers. At most one object may exist at a time.
 class StopSignals {
  public:
   static constexpr Nanos kPatience = 20 * kSecond;

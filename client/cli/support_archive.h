@@ -20,11 +20,13 @@ constexpr size_t kMostSupportBytes = size_t{48} << 20;
 // Contents by path in the archive.
 using SupportContents = std::map<std::string, std::string>;
 
-// Returns the name as a path component: other characters than letters, digits, '.', '-' and '_' become '_'.
+// Returns the first 60 bytes of the name as a path component: characters other than letters, digits, '.', '-' and '_'
+// become '_'. Inserts a '_' before a leading '.', and into an empty name.
 std::string ComponentOf(std::string_view name);
 
 // Removes the beginnings of the longest texts (*.txt) until all contents fit into `most`, and then, if they still do
-// not, the longest other files. Returns a line for each shortened or removed file.
+// not, the longest other files. Keeps at least 16 KiB of a text: a large number of texts may still exceed `most`.
+// Returns a line for each shortened or removed file.
 std::vector<std::string> FitSupportContents(size_t most, SupportContents* contents);
 
 // Returns the archive. `unix_seconds` is the time of its files. Paths have at most 100 bytes.

@@ -22,14 +22,14 @@ struct CheckLine {
 // The lines in the order of the output.
 class CheckLines {
  public:
-  // Later lines are about this process.
+  // Sets the process that later lines are about.
   void Begin(std::string process) { process_ = std::move(process); }
   void Fine(std::string check, std::string message) { Add(std::move(check), CheckLine::Result::kFine, message); }
   void Fault(std::string check, std::string message) { Add(std::move(check), CheckLine::Result::kFault, message); }
   void Unchecked(std::string check, std::string message) {
     Add(std::move(check), CheckLine::Result::kUnchecked, message);
   }
-  // The finding of a process, or of this one under the name `check`.
+  // Add a finding that a process has reported, under its own name or under `check`.
   void Add(const v1::Finding& finding) { Add(finding.check(), finding); }
   void Add(std::string check, const v1::Finding& finding) {
     finding.fault() ? Fault(std::move(check), finding.message()) : Fine(std::move(check), finding.message());

@@ -20,8 +20,8 @@ struct WorkerProbe {
   std::optional<absl::StatusOr<transport::LocalAnswer>> local;
 };
 
-// Probes the workers, up to 32 of them at a time, each within `timeout`. Returns the results in their order. Workers
-// that have left are not probed.
+// Probes the workers, up to 32 of them at a time, each within `timeout` plus half a second for its socket. Returns the
+// results in their order. Does not probe workers that have left: their results stay empty.
 std::vector<WorkerProbe> ProbeWorkers(const v1::StatusReply& status, const net::ClientSecurity& security,
                                       absl::Duration timeout);
 
