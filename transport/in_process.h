@@ -1,5 +1,5 @@
-// Streams inside one process: for `penstockd standalone`, for a loader in the trainer's process, and for tests. Slices
-// are neither serialized nor copied: the reader receives the slices that the writer wrote.
+// Streams inside one process, for tests. Slices are neither serialized nor copied: the reader receives the slices that
+// the writer wrote.
 #ifndef PENSTOCK_TRANSPORT_IN_PROCESS_H_
 #define PENSTOCK_TRANSPORT_IN_PROCESS_H_
 

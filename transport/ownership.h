@@ -28,21 +28,22 @@ enum class Act {
   kServe,  // registers again, sends heartbeats, reports, or builds an index for it
 };
 
-// A request to act for a session, a trace, a stream or a worker. A view: its id and its caller must outlive it.
+// A request to act for a session, a trace, a support file, a stream or a worker. A view: its id and its caller must
+// outlive it.
 struct Claim {
   Act act;
   std::string_view id;  // the id that the request names
   const Peer& caller;
 };
 
-// A session, a trace, a stream or a worker, with its owner. A view, like Claim.
+// A session, a trace, a support file, a stream or a worker, with its owner. A view, like Claim.
 struct Ownership {
   std::string_view id;
   const Peer& owner;  // the peer that opened it
 };
 
-// Returns OK if the claim's caller may act for `owned`. Otherwise the error names the session, trace, stream or worker,
-// the reason and the remedy:
+// Returns OK if the claim's caller may act for `owned`. Otherwise the error names the object of the claim, the reason
+// and the remedy:
 //   NotFound          `owned` is null, because nothing has the claim's id
 //   InvalidArgument   `owned` has another id
 //   PermissionDenied  the caller has another name than the owner, or is another user

@@ -38,8 +38,8 @@ struct Peer {
   // "2001:db8:1:2::/64" (base/host_key.h), "user 1000". Returns "" for peers without limits: this process, simulated
   // hosts, and unknown ones.
   std::string Host() const;
-  // Returns OK if one of the globs in `jobs` matches the job ("": all jobs, which only "*" matches), or if `jobs` is
-  // empty. Otherwise returns PermissionDenied, which has the peer's name and the remedy.
+  // Returns OK if one of the globs in `jobs` matches the job, or if `jobs` is empty. A `job` of "" stands for all jobs:
+  // only "*" matches it. Otherwise returns PermissionDenied, which has the peer's name and the remedy.
   absl::Status MayAccess(std::string_view job) const;
   bool operator==(const Peer&) const = default;
 

@@ -16,9 +16,9 @@ namespace penstock::transport {
 
 // Opens streams over gRPC to WorkerAddress::network. Each stream has its own connection (net/channel.h), and opens more
 // under high throughput (transport/lanes). The capacity of its path and the client's reads limit the bytes in flight on
-// a connection. With TLS, a worker that serves plaintext (WorkerAddress::tls_name is empty) ends the stream with
-// FailedPrecondition, which names the worker's missing flag. A ticket that the connection
-// would expose also ends the stream with FailedPrecondition. Tokens are for the coordinator: no worker receives one.
+// a connection. A stream ends with FailedPrecondition, which names the remedy, if only one of client and worker uses
+// TLS (WorkerAddress::tls_name), or if the connection would expose the ticket. Tokens are for the coordinator: no
+// worker receives one.
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(const LaneOffer& offer = {}, net::ClientSecurity security = {})
@@ -31,8 +31,8 @@ class GrpcTransport final : public Transport {
   const net::ClientSecurity security_;
 };
 
-// Returns OK if the worker answers at its network address, which needs no ticket: opens a connection as a stream does,
-// and calls a method that no worker has. Blocks for at most `timeout`. Otherwise returns the error with which a stream
+// Returns OK if the worker answers at its network address. Opens a connection as a stream does, and calls a method that
+// no worker has, which needs no ticket. Blocks for at most `timeout`. Otherwise returns the error with which a stream
 // would end, or DeadlineExceeded.
 absl::Status ProbeOverNetwork(const WorkerAddress& worker, const net::ClientSecurity& security, absl::Duration timeout);
 

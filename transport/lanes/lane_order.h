@@ -28,6 +28,7 @@ class LaneOrder {
   bool empty() const { return held_.empty(); }
   // Returns the number of messages taken so far, which is the number of the next one.
   uint64_t taken() const { return taken_; }
+  // Drops the held messages. Numbers continue.
   void Clear();
 
  private:

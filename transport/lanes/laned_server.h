@@ -37,8 +37,9 @@ class LaneAcceptor {
   LaneAcceptor(StreamAcceptor* streams, Executor* executor, const LaneOptions& options)
       : streams_(streams), executor_(executor), options_(options) {}
 
-  // Accepts a client's call, or closes it if it may not join its stream. `call` holds the call's lane metadata; it is
-  // nullopt for a client that does not support lanes. Otherwise as StreamAcceptor::Accept.
+  // Accepts a client's call. Closes it if it may not join its stream, or if the name of its new stream is in use.
+  // `call` holds the call's lane metadata; it is nullopt for a client that does not support lanes. Otherwise as
+  // StreamAcceptor::Accept.
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream, const std::optional<LaneCall>& call);
 
  private:

@@ -39,8 +39,9 @@ struct SharedMemoryListenerOptions {
   // Limits for each user but this process's user and root.
   int user_streams = 64;
   uint64_t user_rings_bytes = uint64_t{128} << 20;
+  // Limits of connections that must show a ticket, for every user.
   Nanos ticket_within = kSecond;  // time limit for a ticket to arrive
-  size_t user_waiting = 16;       // connections of a user that have not shown their ticket yet; later ones replace them
+  size_t user_waiting = 16;       // connections of a user without a ticket so far; a new one replaces the oldest
 };
 
 // Accepts streams from processes that `serves` and `admit` permit. Closes all other connections without sending a
@@ -48,7 +49,8 @@ struct SharedMemoryListenerOptions {
 class SharedMemoryListener {
  public:
   // Starts listening. `acceptor` and `executor` must outlive the listener. `executor` runs timers: for streams that
-  // close, and for a pause if the system has no room for another connection. Errors name the path or the system call.
+  // close, for tickets, and for a pause if the system has no room for another connection. Errors name the path or the
+  // system call.
   static absl::StatusOr<std::unique_ptr<SharedMemoryListener>> Start(const SharedMemoryListenerOptions& options,
                                                                      StreamAcceptor* acceptor, Executor* executor);
   // Calls Stop().

@@ -54,8 +54,9 @@ class AnnouncedFiles {
 // A message that is being sent. Not thread-safe.
 class OutgoingMessage {
  public:
-  // Sends bytes in the ring or in a shared row file by reference. Copies other large slices into the ring if it has
-  // room, and sends the rest in the packets. `ring` and `files` may be null.
+  // Sends slices in the ring by reference, and also slices of at least 4 KiB in a shared row file. Copies other slices
+  // of at least 4 KiB into the ring if it has room for all of them, and sends the rest in the packets. `ring` and
+  // `files` may be null.
   OutgoingMessage(SliceList message, Ring* ring, AnnouncedFiles* files = nullptr);
 
   // Returns the next packet, or "" after the last one.

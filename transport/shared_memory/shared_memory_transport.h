@@ -25,8 +25,9 @@ struct SharedMemoryTransportOptions {
 };
 
 // Chooses the carrier for each stream. `otherwise` carries the stream if the worker names no socket of this host, or
-// cannot be reached there, rejects this process, has another id than requested, sends an invalid ring or does not
-// answer in time. Only peer(), carrier() and carrier_note() show the choice. Thread-safe.
+// cannot be reached there, rejects this process, has another id than requested, sends an invalid ring, or did not
+// answer in time, now or within the last `avoid_for`. Only peer(), carrier() and carrier_note() show the choice.
+// Thread-safe.
 class SharedMemoryTransport final : public Transport {
  public:
   // `otherwise` and `timers` must outlive this object.
@@ -55,7 +56,8 @@ class SharedMemoryTransport final : public Transport {
   friend class ChoosingStream;
 };
 
-// Connects to a worker's socket as a stream does, and closes the connection. Blocks for at most `within`.
+// Connects to a worker's socket as a stream without a ticket does, and closes the connection. Blocks for at most
+// `within`.
 //   kWelcome   streams of this process go through shared memory
 //   kSilence   the worker sent nothing: it waits for a ticket, or hangs
 // Otherwise returns the error for which streams use the other carrier.
