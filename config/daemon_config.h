@@ -21,8 +21,8 @@ inline constexpr uint32_t kMaxReadThreads = 512;
 // Maximum number of connections of a stream to another host.
 inline constexpr uint32_t kMaxWireConnections = 8;
 
-// Parses `text` into `config`, and returns all mistakes. Adds a warning for each name of an earlier release to
-// `warnings`.
+// Parses `text` into `config`, and returns all mistakes: those of ParseText and CheckDaemonConfig, sorted by line,
+// first those without a line. Adds a warning for each name of an earlier release to `warnings`.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config,
                                            std::vector<Mistake>* warnings);
 
@@ -36,7 +36,8 @@ absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path, std::
 enum class DaemonRole { kStandalone, kCoordinator, kWorker };
 
 // Fills unset fields: addresses to listen at and of the coordinator, names of data roots, times, memory budget (half of
-// `memory`), record and row caches, number of sessions, log level. Unset threads stay 0: the loader then chooses.
+// `memory`, at least 64 MiB), record and row caches, number of sessions, limits, log level. Unset threads stay 0: the
+// loader then chooses.
 void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config);
 
 }  // namespace penstock::config

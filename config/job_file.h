@@ -29,7 +29,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
                                   std::vector<Mistake>* warnings = nullptr, const FileNameCheck& check_name = nullptr);
 
 // Checks the rules for a job that need neither text nor storage: name, data set, number of features and ops, order,
-// batch, errors, mix. Lines are 0.
+// batch, errors, mix, caps, idle expiry. Lines are 0.
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job);
 
 // Reads and checks a file of at most 1 MiB. Returns NotFound if it does not exist, and InvalidArgument that lists all
