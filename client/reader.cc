@@ -35,7 +35,7 @@ uint64_t ProcessId() {
   return id != 0 ? id : 1;
 }
 
-// Beyond what Session::Close promises: only executors that hang take longer.
+// More than the time limit of Session::Close: only executors that hang take longer.
 constexpr std::chrono::seconds kClosedWithin(1);
 
 // Set by one thread, waited for by another.
@@ -61,7 +61,7 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The threads of a reader. Bookkeeping has one of its own, so that copying does not keep it waiting.
+// The threads of a reader. Bookkeeping has a thread of its own, so that copying does not delay it.
 struct Threads {
   explicit Threads(int copiers)
       : copy_threads(copiers), control(1, "penstock-ctl"), copying(copiers, "penstock-copy") {}

@@ -127,7 +127,8 @@ class Reader {
   //   AlreadyExists        another live process reads as this rank of this group, with a world size above 1; Open
   //                        returns this within 3 s. A process that has ended does not block the rank
   //   Unauthenticated, PermissionDenied
-  //                        the coordinator rejects this client's token or certificate, or requires one
+  //                        the coordinator requires a valid token or certificate, or does not let its name read
+  //                        the job
   //   Unavailable          the coordinator cannot be reached; the message names its address
   //   DeadlineExceeded     the job is still in preparation, or no worker serves it; the message names the job. Or the
   //                        coordinator still makes this rank wait; the message has its reason
