@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-// Returns the CPUs of the quota (cpu.max, cpu.cfs_quota_us), rounded up: at least 1, and at most the CPUs of the
-// affinity mask.
+// Returns the CPUs of the quota (cpu.max, cpu.cfs_quota_us), rounded up, or the CPUs of the affinity mask if they are
+// fewer or no group has a quota. At least 1.
 int AvailableCpus(const std::string& proc = "/proc/self");
 
 struct MemoryLimit {
@@ -33,7 +33,7 @@ struct TaskLimit {
 // Returns the pids.max of the group with the fewest threads left, or nullopt if no group has such a limit.
 std::optional<TaskLimit> LeastTaskLimit(const std::string& proc = "/proc/self");
 
-// How often and how long quotas stopped the threads of a group, since the group exists.
+// How often and how long quotas have stopped the threads of a group since its creation.
 struct CpuThrottling {
   uint64_t periods = 0, throttled_periods = 0;
   double throttled_seconds = 0;  // sum over CPUs

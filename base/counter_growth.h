@@ -4,8 +4,8 @@
 
 namespace penstock {
 
-// Returns by how much a counter, which is never negative, has grown. If it has decreased, its process restarted and the
-// counter began again at 0.
+// Returns by how much a counter, which is never negative, has grown. If it has decreased, returns `now`: the counter's
+// process has restarted, and the counter began again at 0.
 template <typename T>
 T CounterGrowth(T before, T now) {
   if (now >= before) return now - before;

@@ -7,7 +7,7 @@
 namespace penstock {
 
 // Returns whether the whole name matches the pattern. '*' matches any bytes, also none, and '?' matches one byte. Takes
-// at most pattern.size() * name.size() steps.
+// at most time proportional to pattern.size() * name.size().
 bool MatchesGlob(std::string_view pattern, std::string_view name);
 
 }  // namespace penstock

@@ -8,7 +8,7 @@ namespace penstock {
 
 struct HostCpu {
   int cpus = 1;               // number of online CPUs of the host, regardless of a quota
-  double others_seconds = 0;  // CPU time of all other processes since the host's start; use differences
+  double others_seconds = 0;  // CPU time outside this process since boot, with interrupts and steal; use differences
 };
 
 // Reads `stat`, in the format of /proc/stat. If it cannot be read, others_seconds is 0.

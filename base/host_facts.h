@@ -6,9 +6,9 @@
 
 namespace penstock {
 
-// Returns lines: release, kernel, time, CPUs, memory, limits and load of the host, and the process's status. Reads only
-// /proc and the control groups, so no disk can delay it. Has no environment variable and no command line, which may
-// contain secrets.
+// Returns lines: release, kernel, time, CPUs, memory, limits and load of the host, and the process's status. Reads
+// /proc, the control groups and /etc/os-release. Has no environment variable and no command line, which may contain
+// secrets.
 std::string HostFacts();
 
 }  // namespace penstock

@@ -43,13 +43,14 @@ class PacketSocket {
   };
   absl::StatusOr<std::optional<Arrived>> ReceiveInto(char* buffer, size_t most) const;
 
-  // Sends a packet, with a copy of `fd` unless it is -1.
+  // Sends a packet, which must not be empty, with a copy of `fd` unless it is -1.
   //   OK
   //   ResourceExhausted  the peer does not read; with `wait`, a blocking socket blocks until the peer reads or Shutdown
-  //   OutOfRange         the peer has closed the connection
+  //   OutOfRange         the peer has closed the connection, or Shutdown was called
+  //   others             the system's error
   absl::Status Send(std::string_view packet, bool wait, int fd = -1) const;
 
-  // Makes a blocked Send, and all later ones, fail.
+  // Ends the connection. A blocked Send and all later ones fail. Packets that have arrived can still be received.
   void Shutdown() const;
 
  private:

@@ -13,8 +13,8 @@ namespace penstock {
 std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 // The draws of one op on one sample, or of one group of mixed rows. An op's key is the hash of (seed, epoch, op path).
-// The counter has 64 bits for the record, 16 for the repeat and 48 for the draw. A sample has the same draws on any
-// worker, in any order of work.
+// The counter has 64 bits for the record or the first row of the group, 16 for the repeat and 48 for the block of four
+// draws. A sample has the same draws on any worker, in any order of work.
 class SampleRandom {
  public:
   SampleRandom(uint64_t key, uint64_t record_id, uint16_t repeat) : key_(key), record_id_(record_id), repeat_(repeat) {}

@@ -7,8 +7,8 @@
 namespace penstock {
 
 // Returns the path of the host's certificates of authorities, in PEM, or "" if the host has none. It is the value of
-// CURL_CA_BUNDLE or SSL_CERT_FILE, or the file of Debian, Red Hat, SUSE or Alpine. Libraries that another machine built
-// only know the path on that machine. Looks once, at the first call. Thread-safe.
+// CURL_CA_BUNDLE or SSL_CERT_FILE, or the file of Debian, Red Hat, SUSE or Alpine. A library that was built on another
+// machine knows only the path on that machine. Searches once, in the first call. Thread-safe.
 const std::string& TrustedCertificatesFile();
 
 }  // namespace penstock

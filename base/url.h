@@ -13,8 +13,9 @@ namespace penstock {
 // signature.
 std::string UrlForShow(std::string_view url);
 
-// Returns a job's glob without secrets: UrlForShow of a URL that begins with "http" or has a '@' before its path. Keeps
-// other globs, in which '?' stands for one character.
+// Returns a job's glob without secrets: UrlForShow of a URL that begins with "http", or that may have a user: with '@'
+// or ':' before the first '/' after "://", and '@' there or later. Keeps other globs, in which '?' stands for one
+// character.
 std::string GlobForShow(std::string_view glob);
 
 // Returns why a URL cannot be read, with the remedy. `schemes` are the schemes of the caller's storages, such as "s3".

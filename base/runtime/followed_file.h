@@ -28,7 +28,8 @@ class FollowedFile {
   using Read = std::function<absl::StatusOr<Content>()>;
   using OnChange = std::function<void(const Change&)>;
 
-  // Reads the file by `read`, whose errors it returns. Refresh calls `on_change` without locks.
+  // Reads the file by `read`, whose errors it returns. Refresh calls `on_change`, one call at a time. `on_change` may
+  // call current() and fault(), but not Refresh().
   static absl::StatusOr<std::shared_ptr<FollowedFile>> Load(Read read, OnChange on_change = nullptr) {
     PS_ASSIGN_OR_RETURN(Content content, read());
     return std::shared_ptr<FollowedFile>(new FollowedFile(std::move(read), std::move(on_change), std::move(content)));
@@ -46,8 +47,8 @@ class FollowedFile {
   }
 
   // Reads the file and uses its content if it is valid. Otherwise keeps the current content. A file may be read while
-  // it is written, and files are replaced one by one, so a fault counts only if two looks in succession find it. Blocks
-  // for the read.
+  // it is written, and files are replaced one by one, so a fault counts only if two looks in succession find the same
+  // one. Blocks for the read.
   void Refresh() {
     MutexLock refreshing(&refreshing_);
     absl::StatusOr<Content> read = read_();
@@ -101,7 +102,7 @@ class FollowedFile {
 
   const Read read_;
   const OnChange on_change_;
-  Mutex refreshing_;  // held by a Refresh, also while it reads the file: one at a time
+  Mutex refreshing_;  // held by a Refresh while it reads the file and calls on_change_
   absl::Status suspected_ ABSL_GUARDED_BY(refreshing_);  // the fault that the last look found
   mutable Mutex mutex_;
   std::shared_ptr<const Content> current_ ABSL_GUARDED_BY(mutex_);

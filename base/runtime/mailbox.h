@@ -12,7 +12,7 @@ namespace penstock {
 // Held by shared_ptr. Thread-safe.
 class Mailbox {
  public:
-  // `strand` must outlive the mailbox, unless Close is called before.
+  // `strand` must live until Close is called, or as long as the mailbox.
   explicit Mailbox(Strand* strand) : strand_(strand) {}
 
   // Posts to the strand. Drops the task after Close.

@@ -43,8 +43,8 @@ class ABSL_LOCKABLE Strand {
   const std::shared_ptr<Queue> queue_;
 };
 
-// A timer of a strand, for one task at a time. Only the strand's tasks may use it. One of them must destroy it, unless
-// the strand no longer runs.
+// A timer of a strand, for one task at a time. Only the strand's tasks may use and destroy it. When the strand no
+// longer runs tasks, any thread may destroy it.
 class StrandTimer {
  public:
   // `strand` must outlive the timer.

@@ -20,8 +20,8 @@ namespace penstock {
 // Thread-safe. Tasks that one thread posts start in that order.
 class ThreadPool final : public Executor {
  public:
-  // Starts `threads` threads, at least 1, or as many as the system grants. If it grants none, each post requests one
-  // again. The name of a thread in ps and perf is `name` followed by a number, truncated to 15 characters.
+  // Starts `threads` threads, or as many as the system grants. `threads` must be at least 1. If the system grants none,
+  // each post requests one again. A thread is "NAME-0", "NAME-1" and so on in ps and perf, truncated to 15 characters.
   ThreadPool(int threads, const std::string& name);
   // Calls Stop.
   ~ThreadPool() override;
@@ -41,12 +41,12 @@ class ThreadPool final : public Executor {
 
   struct Load {
     int busy = 0;        // threads that run a task
-    size_t waiting = 0;  // tasks that are due and wait for a thread
+    size_t waiting = 0;  // posted tasks that wait for a thread, without timers
   };
   Load load() const;
 
   // Drops the tasks that have not started and all later ones. Returns when no task runs. May be called more than once,
-  // but not from a task.
+  // but not from a task, and not by two threads at once.
   void Stop();
   // As Stop, but waits until `deadline` at most. Returns false if a task still runs, for example because it hangs in a
   // system call. Then the pool and all objects that its tasks use must stay alive until the process exits.

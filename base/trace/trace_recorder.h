@@ -1,11 +1,11 @@
 // Records the work of a process's threads for one job during a trace. Without a trace, each possible event costs a load
 // and a branch.
 //
-//   TraceSpan span(recorder, clock, job, "copy", "assemble");   // from here to the end of the block
+//   TraceSpan span(recorder, clock, "copy", "assemble");   // from here to the end of the block
 //
 // Events belong to tracks: one for each thread (TrackOfThread), or for another sequential activity (Track). The spans
-// of a track are nested or disjoint. Memory is bounded: if a track or the recorder is full, the track drops its oldest
-// events and counts them.
+// (kSpan) of a track are nested or disjoint. Memory is bounded: if a track or the recorder is full, a new event
+// replaces the track's oldest one. A track without any room drops the new event. Tracks count the dropped events.
 #ifndef PENSTOCK_BASE_TRACE_TRACE_RECORDER_H_
 #define PENSTOCK_BASE_TRACE_TRACE_RECORDER_H_
 
@@ -51,7 +51,7 @@ struct TraceRecording {
   struct Track {
     std::string name;
     std::string session;
-    std::vector<TraceEvent> events;  // sorted by end
+    std::vector<TraceEvent> events;  // in the order of Add()
     uint64_t dropped = 0;
   };
   Nanos began = 0, ended = 0;
