@@ -42,9 +42,9 @@ enum class ChannelUse { kCalls, kRows };
 // Returns a channel with its own connection to host:port. With TLS, the connection uses the current certificates, and
 // the server's certificate must be for `tls_name` or, if that is empty, for the host. There is no fallback to
 // plaintext. Does not block: the channel connects on first use.
-// The channel retries a lost connection after 0.1 s, and then after pauses of up to 0.5 s. It detects a peer that
-// vanished (power loss) 3 s after it sent data or a keepalive ping, which it also sends without an open call. Any
-// thread may release the channel, including gRPC's own.
+// The channel retries a lost connection after 0.1 s, and then after pauses of up to 0.5 s. It sends keepalive pings
+// even without an open call, and detects a peer that vanished (power loss) 3 s after it sent data or a ping. Any thread
+// may release the channel, including gRPC's own.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls,
                                            const ClientSecurity& security = {}, const std::string& tls_name = "");
 
@@ -81,8 +81,9 @@ struct RunningServer {
 // The client enforces a call's deadline: when it expires, the client cancels the call, and the server sees the
 // cancellation.
 //   OK                  the server answers
-//   Unavailable         the port is busy, or the address is not local; the message names the cause
+//   Unavailable         the port is busy, or the address is unknown or not local; the message names the cause
 //   ResourceExhausted   the system refuses a thread
+//   Internal            gRPC cannot start the server
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
                                           ServerOptions options = {});
 

@@ -28,7 +28,8 @@ namespace penstock::net {
 // last returned a reply. If the call fails with Unavailable, it is repeated at the next address, at most once at each
 // address and within the same deadline. The failed attempt may have taken effect, so a repeated request must be
 // harmless. Each call sends this process's release and protocols; a coordinator without a common protocol rejects it
-// with FailedPrecondition.
+// with FailedPrecondition. A call also fails with FailedPrecondition, without being sent, if it would show the token
+// (ClientSecurity::MayShow).
 class CoordinatorCalls {
  public:
   using Rpcs = v1::Coordinator::StubInterface::async_interface;

@@ -14,9 +14,9 @@
 //            roles: *
 //   SHA256   digest of the token in hexadecimal digits (net/access/token.h)
 //
-// A name may have two tokens, so that the new one can be distributed before the old one is removed. Both lines have the
-// same role and jobs. The name of a caller by certificate is "san:..." as in its line, so it never equals the name of a
-// token.
+// A name may have at most two tokens, so that the new one can be distributed before the old one is removed. Both lines
+// have the same role and jobs. The name of a caller by certificate is "san:..." as in its line, so it never equals the
+// name of a token.
 #ifndef PENSTOCK_NET_ACCESS_ACCESS_LIST_H_
 #define PENSTOCK_NET_ACCESS_ACCESS_LIST_H_
 
@@ -109,8 +109,9 @@ std::string TokenLineOf(const Principal& principal, const AccessList::Digest& di
 absl::StatusOr<AccessList> ReadAccessList(const std::string& path);
 
 // Appends a line to the file of `path` in one write, and syncs it. Makes the file with mode 0600 if there is none.
-// Otherwise keeps its owner and mode, and checks it and the new line as ReadAccessList does: after an error, the file
-// is unchanged. Blocks until no other process appends.
+// Otherwise keeps its owner and mode. Checks the file and the new line as ReadAccessList does, and adds nothing if they
+// have an error. Undoes a write that fails. After an error of fsync the line may be in the file. Blocks until no other
+// process appends.
 absl::Status AppendTokenLine(const std::string& path, const std::string& line);
 
 }  // namespace penstock::net

@@ -20,7 +20,8 @@ std::string MakeToken(RandomSource* random);
 AccessList::Digest DigestOf(std::string_view token);
 
 // Reads the file of a client's token. The token is the content without blanks at its ends. InvalidArgument: the file
-// has no token, or the token has blanks or more than 512 bytes. No error contains the token.
+// has no token, or the token has blanks, bytes other than printable ASCII, or more than 512 bytes. Other errors are
+// those of ReadWholeFile. No error contains the token.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // The token of a client, which follows its file.

@@ -13,8 +13,9 @@
 
 namespace penstock::net {
 
-// Finds a certificate or an authority that expires soon: within 14 days, or within a quarter of a shorter life.
-// `fault` is that of LiveCertificates: the files have a fault, and `certificates` are those from before.
+// Finds a certificate that expires within 14 days or within a quarter of its life, whichever is shorter, and
+// authorities of which the last one expires within 14 days. `fault` is that of LiveCertificates: the files have a
+// fault, and `certificates` are those from before.
 v1::Finding CheckCertificates(const TlsFiles& files, const Certificates& certificates, const absl::Status& fault,
                               absl::Time now);
 

@@ -19,12 +19,12 @@ namespace penstock::net {
 struct ConnectionLimits {
   uint32_t per_host = 1024;             // open at once
   uint32_t per_second = 100;            // new ones of a host on average, and ten times as many at once
-  uint32_t total = 0;                   // open at once, of all hosts; 0: three quarters of the process's open files
+  uint32_t total = 0;                   // open at once, of all hosts; 0: three quarters of the limit of open files
   Nanos handshake_time = 10 * kSecond;  // until the TLS and HTTP/2 handshakes of a connection end
 };
 
-// gRPC closes connections without a notification, so the table asks whether a connection is still open where that
-// decides about a new one, and otherwise once a second. Not thread-safe.
+// gRPC closes connections without a notification, so the table asks which connections are still open: when a limit is
+// reached, and otherwise at most once a second. Not thread-safe.
 class ConnectionTable {
  public:
   struct Connection {
@@ -33,11 +33,12 @@ class ConnectionTable {
   };
   using IsOpen = absl::FunctionRef<bool(const Connection&)>;
 
+  // `limits.total` must not be 0.
   explicit ConnectionTable(const ConnectionLimits& limits);
 
   // Decides about a new connection of `host`. Returns "" if the server accepts it, otherwise the reason in words.
   std::string Admit(const std::string& host, Nanos now, IsOpen is_open);
-  // Rejects new connections of the host until then.
+  // Rejects new connections of the host until `until`.
   void Block(const std::string& host, Nanos until);
   // Adds an accepted connection. It replaces one with the same descriptor, which must have closed.
   void Add(const Connection& connection, const std::string& host);
@@ -50,8 +51,8 @@ class ConnectionTable {
     uint64_t bytes;  // received from it
   };
   // Returns the connection from which the most bytes have arrived since the last call. `received` returns the bytes of
-  // a connection since its beginning, or 0 if it has closed. Returns nullopt in the first call after ForgetReceived,
-  // and if no bytes have arrived.
+  // a connection since its beginning, or 0 if it has closed. Returns nullopt in the very first call, in the first call
+  // after ForgetReceived, and if no bytes have arrived.
   std::optional<Sender> LargestSender(absl::FunctionRef<uint64_t(const Connection&)> received);
   void ForgetReceived() { compares_ = false; }
   size_t size() const { return open_.size(); }

@@ -21,8 +21,8 @@
 
 namespace penstock::net {
 
-// Called, unless it is unset, with the host of a rejected connection (base/host_key.h) and the reason, on the door's
-// thread.
+// Called, unless it is unset, with the host of a rejected or closed connection (base/host_key.h) and the reason, on the
+// door's thread. The host is "unknown" if the system accepts no connection.
 using OnRejected = std::function<void(const std::string& host, const std::string& reason)>;
 
 struct FrontDoorOptions {
@@ -31,8 +31,9 @@ struct FrontDoorOptions {
   // A connection is lost if its peer does not acknowledge sent bytes in this time.
   std::chrono::milliseconds acknowledged_within{3000};
   // Returns whether the process has less memory than it needs. gRPC 1.51 keeps all headers of a call, however many
-  // frames of them arrive. While this returns true, the door closes the connection that sends the most, ten times a
-  // second, and rejects its host for a second. Called on the door's thread. Unset: never.
+  // frames of them arrive. The door calls this ten times a second on its thread. After two results of true in
+  // succession, it closes the connection that sent the most between them, if that is at least 64 KiB, and rejects its
+  // host for a second. Unset: never.
   std::function<bool()> short_of_memory = nullptr;
 };
 
@@ -41,15 +42,15 @@ class FrontDoor {
  public:
   // Binds all addresses of the host. "0.0.0.0" and "::" are all addresses of this host, of both families. Connections
   // wait until Open().
-  //   Unavailable   the port is busy, or the address is not local; the message names the cause and the remedy
+  //   Unavailable   the port is busy, or the address is unknown or not local; the message names cause and remedy
   static absl::StatusOr<std::unique_ptr<FrontDoor>> Listen(const Address& address, FrontDoorOptions options);
-  // Stops accepting. Accepted connections stay open.
+  // Stops accepting, and waits for a call of `accept` or `on_rejected` that is running. Accepted connections stay open.
   ~FrontDoor();
 
   uint16_t port() const { return port_; }
 
-  // Starts a thread that passes each accepted connection to `accept`, which owns the descriptor then: a TCP socket that
-  // does not block. Call it once. ResourceExhausted: the system refuses the thread.
+  // Starts a thread that passes each accepted connection to `accept`, which then owns the descriptor, a non-blocking
+  // TCP socket. Must be called at most once. ResourceExhausted: the system refuses the thread.
   absl::Status Open(std::function<void(int fd)> accept);
 
   // Closes all connections of a host that the door has accepted, and rejects its connections for the next 5 s. Any

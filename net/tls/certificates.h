@@ -25,7 +25,7 @@ struct TlsFiles {
 // The contents of TlsFiles. Unconfigured files are "".
 struct Certificates {
   std::string cert, key, ca;
-  absl::Time begins = absl::InfinitePast();        // the latest begin of the certificates in `cert`
+  absl::Time begins = absl::InfinitePast();        // the latest start of the certificates in `cert`
   absl::Time expires = absl::InfiniteFuture();     // their earliest end
   absl::Time ca_expires = absl::InfiniteFuture();  // the latest end of the authorities in `ca`
   std::vector<std::string> names;                  // DNS names and IP addresses that the certificate is for
@@ -35,7 +35,8 @@ struct Certificates {
 
 // Reads the files, and checks that each has valid PEM, that the certificate is valid at `now`, and that the key belongs
 // to it. Blocks for the reads. InvalidArgument names the file, the fault and the remedy; it also reports a certificate
-// without a key, or a key without a certificate. Other errors are those of ReadWholeFile.
+// without a key, or a key without a certificate. NotFound: `ca` is "system", and this host has no trusted authorities.
+// Other errors are those of ReadWholeFile.
 absl::StatusOr<Certificates> ReadCertificates(const TlsFiles& files, absl::Time now);
 
 // Returns whether the certificate is for `host`, a DNS name or an IP address, by the rules of TLS: wildcards cover one

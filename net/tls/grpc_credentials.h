@@ -18,8 +18,9 @@ std::shared_ptr<grpc::ChannelCredentials> TlsChannelCredentials(const Certificat
 
 // Returns credentials for a server. Each handshake uses the certificates that are current then; open connections
 // continue. A client may show a certificate, which the CA must have signed, or none: the gate of the RPCs requires one,
-// so that a rejected client gets a reason. The host's authorities ("system") sign certificates of all kinds, so the
-// server then requests none. For one port of one server. `certificates` and the credentials must outlive the server.
+// so that a rejected client gets a reason. Without a CA of its own the server requests none: the host's authorities
+// ("system") sign certificates of all kinds. For one port of one server. `certificates` and the credentials must
+// outlive the server.
 std::shared_ptr<grpc::ServerCredentials> TlsServerCredentials(const LiveCertificates* certificates);
 
 }  // namespace penstock::net

@@ -21,7 +21,7 @@ class LiveCertificates {
   using Change = FollowedFile<Certificates>::Change;
   struct Options {
     std::function<absl::Time()> now = [] { return absl::Now(); };
-    std::function<void(const Change&)> on_change = nullptr;  // called by Refresh, without locks
+    std::function<void(const Change&)> on_change = nullptr;  // as in FollowedFile
   };
 
   // Reads the files. Errors are those of ReadCertificates.
@@ -30,7 +30,7 @@ class LiveCertificates {
     return Load(files, Options());
   }
 
-  // As in FollowedFile. The fault of a certificate that has expired is its end.
+  // As in FollowedFile. fault() also reports that the certificate in use has expired.
   void Watch() { followed_->Watch("tls-files"); }
   void Refresh() { followed_->Refresh(); }
   std::shared_ptr<const Certificates> current() const { return followed_->current(); }

@@ -13,7 +13,7 @@
 namespace penstock::net {
 
 // Sets the certificate with its intermediates, the key, and the CA as the authorities that sign the other side's
-// certificates. Leaves what is "". Returns InvalidArgument for contents that ReadCertificates rejects.
+// certificates. Skips fields that are "". Returns InvalidArgument if OpenSSL rejects a certificate or the key.
 absl::Status UseCertificates(const Certificates& certificates, SSL_CTX* context);
 
 // The other side of a connection after its handshake.

@@ -25,7 +25,8 @@ namespace penstock::net {
 class TraceTaker {
  public:
   using Done = std::function<void(absl::StatusOr<v1::PutTraceReply>)>;
-  // Starts a call of Coordinator.PutTrace with a deadline of some seconds and returns. `done` may run on any thread.
+  // Starts a call of Coordinator.PutTrace with a deadline of some seconds and returns. Must call `done` once, on any
+  // thread.
   using Put = std::function<void(const v1::PutTraceRequest&, Done done)>;
 
   // Number of calls that compare the clocks, before the recording and again after it. The first failed call ends them.
