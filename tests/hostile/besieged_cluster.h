@@ -57,7 +57,7 @@ class BesiegedCluster {
     std::string reason = "limit";
     std::string host = "";  // host of the attacker; "": kAttacker or, with kRoles, 127.0.0.1
     std::string name = "";  // name of the attacker; "": any
-    std::string text = "";  // that the message of the latest rejection or a log must have, too
+    std::string text = "";  // text that the message of the latest rejection, or a log, must contain
   };
 
   // Runs `attack` until an honest trainer has read all its steps. `attack` must return soon after `over` is true.

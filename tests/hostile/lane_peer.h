@@ -24,8 +24,8 @@ class LanePeer {
   LanePeer(const transport::WorkerAddress& worker, const net::ClientSecurity& security);
   ~LanePeer() { Cancel(); }
 
-  // Opens the stream's first connection and then further ones, up to `count` in all. With `join`, confirms each of
-  // them, so that the worker sends rows there.
+  // Opens the stream's first connection and then further ones, up to `count` in all. With `join`, confirms each further
+  // one, so that the worker sends rows there.
   void Open(size_t count, bool join);
   // Sends a message over the first connection. Returns false after the end of the stream.
   bool Send(const v1::ClientMessage& message);

@@ -26,7 +26,7 @@ struct FleetOptions {
   int workers = 3;
   int threads = 4;       // threads of each worker
   double rate = 440;     // rows per second of each worker, with all threads
-  double noise = 0;      // deviation of each row's cost, as a fraction
+  double noise = 0;      // largest deviation of a row's cost, as a fraction
   int readers = 1;       // each rank 0 of 1
   uint64_t batch = 256;  // rows of a step
   uint64_t window = 16;
@@ -64,6 +64,7 @@ class Fleet {
   uint64_t fetched_rows() const;
   uint64_t duplicate_rows() const;
   uint64_t rows_taken() const;
+  // Returns the last violation of a contract, or "".
   const std::string& wrong() const { return wrong_; }
 
  private:
@@ -103,7 +104,7 @@ class Fleet {
     std::string session;
     Nanos busy_until = 0;
     Nanos next_report = 0;
-    Nanos waited = 0;  // time since the last report
+    Nanos waited = 0;  // time that the trainer waited since the last report
     Nanos next_tick = 0;
     uint64_t rows = 0;
   };

@@ -20,8 +20,8 @@
 
 namespace penstock::simulation {
 
-// Calls to the coordinator from one process. Each call runs `done` once: with the reply, or with DeadlineExceeded,
-// Unavailable or Cancelled. It runs no `done` after its process has died.
+// Calls to the coordinator from one process. Each call runs `done` once: with the reply or the error of the
+// coordinator, or with DeadlineExceeded, Unavailable or Cancelled. It runs no `done` after its process has died.
 class SimCalls {
  public:
   SimCalls(SimNetwork* network, SimCoordinatorHost* coordinator, std::string host, SimProcess* process)

@@ -25,7 +25,7 @@ namespace penstock::simulation {
 
 class SimWorker;
 
-// Not thread-safe.
+// Not thread-safe. HasJob, SubmitJob and Trace require a running coordinator.
 class SimCluster {
  public:
   // Starts a coordinator and no worker. The data set has 4 shards of 50 records each. The job has batches of 8 rows,

@@ -40,13 +40,15 @@ class SimNetwork {
   // meanwhile. For calls.
   void Deliver(const std::string& from, const std::string& to, Task task);
 
-  // Holds all messages between the two hosts, without events. Heal() sends them.
+  // Holds all messages between the two hosts until Heal(). Open streams end on both sides after `notice_cut_after`,
+  // unless Heal() is called before.
   void Cut(const std::string& a, const std::string& b);
   void Heal(const std::string& a, const std::string& b);
   bool IsCut(const std::string& a, const std::string& b) const;
 
-  // Kills the host's process. Its ends of streams are abandoned without events. The other ends close, a client's end as
-  // Unavailable. Messages under way from or to the host are lost. A new process may use the name at once.
+  // Kills the host's process. Its ends of streams are abandoned without events. The other ends close after a delay, a
+  // client's end as Unavailable; until then they may receive messages that are under way. Calls under way from or to
+  // the host are lost. A new process may use the name at once.
   void Kill(const std::string& host);
 
  private:

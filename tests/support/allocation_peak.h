@@ -7,8 +7,8 @@
 
 namespace penstock::support {
 
-// Counts allocations of its thread during its life. Earlier allocations and their release do not count. One at a time
-// per thread. At most 16384 blocks may live at once.
+// Counts allocations and releases of its thread during its life. Earlier allocations and their release do not count.
+// One at a time per thread. At most 16384 blocks may live at once.
 class AllocationPeak {
  public:
   AllocationPeak();

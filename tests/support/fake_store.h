@@ -1,4 +1,4 @@
-// A store in memory, for tests of what uses one. Every outcome comes on demand.
+// A store in memory, for tests of its users. A test chooses the outcomes of commits.
 #ifndef PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
 #define PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
 
@@ -27,9 +27,9 @@ class FakeStore final : public coordinator::Store {
   // Stores the next commit or not, and reports its outcome as unknown. The next `settles` calls of Settle() also
   // report an unknown outcome.
   void LoseNextOutcome(bool stored, int settles = 0);
-  // Acts as another writer, whose commit stores nothing.
+  // Raises the revision, as a commit of another writer does. Changes no other state.
   void Supersede();
-  // While held, commits take effect, but their outcomes are reported only when the hold ends.
+  // While held, commits take effect, but the outcomes of Commit() and Settle() are reported only when the hold ends.
   void Hold(bool hold);
 
   // Commits that the store received, failed ones included.

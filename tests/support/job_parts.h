@@ -9,7 +9,7 @@
 
 namespace penstock::support {
 
-// Returns all parts of a job, for a client that holds none. Without `metadata_id` the metadata is missing.
+// Returns all parts of a job, for a client that holds none. If `metadata_id` is 0, the update has no metadata.
 inline v1::JobUpdate UpdateOf(const v1::Job& job, uint64_t metadata_id) {
   v1::JobUpdate update;
   *update.mutable_record() = net::RecordOf(job, metadata_id);

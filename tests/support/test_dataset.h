@@ -61,7 +61,7 @@ TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::st
 // float32, 4 each).
 TestDataset MakeDetectionDataset(const std::string& folder);
 
-// The JPEG of image `number` of MakeImageDataset, without a data set.
+// Returns a JPEG like those of MakeImageDataset. `number` determines its content.
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality = 90);
 
 // Changes one byte of the file: `offset` counts from its start, or from its end if it is negative.

@@ -1,9 +1,9 @@
 // The situations of docs/runbook.md and of its further pages, as tests read them.
 //
 // A section has the lines Symptom, Check, Action and Confirm. In these lines, code is one of three things: a command
-// that begins with "penstock ", the name of an alert, or words that a source prints. The source is the command before
-// the words, or the trainer or a log after "trainer prints" or "log prints". After "no longer" the source must not
-// print the words. Words in which "..." or a placeholder in capitals appears match any text there.
+// that begins with "penstock " and has no ": ", the name of an alert, or words that a source prints. The source is the
+// command before the words, or the trainer or a log after "trainer prints" or "log prints". After "no longer" the
+// source must not print the words. Words in which "..." or a placeholder in capitals appears match any text there.
 #ifndef PENSTOCK_TESTS_FAULTS_RUNBOOK_PAGE_H_
 #define PENSTOCK_TESTS_FAULTS_RUNBOOK_PAGE_H_
 
@@ -31,7 +31,8 @@ struct Situation {
   std::vector<std::string> actions = {};  // the commands of Action that begin with "penstock "
 };
 
-// Returns all situations. The error names a line that does not have this form.
+// Returns all situations. The current folder must be the root of the repository. An error names a page that cannot be
+// read, or a line that does not have this form.
 absl::StatusOr<std::vector<Situation>> ReadRunbook();
 
 // Whether a line of `output` contains `words`, where runs of blanks are equal to one blank.

@@ -1,5 +1,5 @@
-// A test of a situation of the runbook: it causes the situation in real processes, and the page has the commands and
-// the words. The test's name is the heading.
+// A test causes a situation of the runbook in real processes. It takes the commands and the words from the page. The
+// test's name is the heading.
 #ifndef PENSTOCK_TESTS_FAULTS_RUNBOOK_TESTING_H_
 #define PENSTOCK_TESTS_FAULTS_RUNBOOK_TESTING_H_
 
@@ -27,7 +27,7 @@ class RunbookTest : public ::testing::Test {
   // Waits until the sources of the section's lines Symptom and Check, or Confirm, print their words.
   void ExpectSymptoms();
   void ExpectConfirmed();
-  // Runs a command of the section's line Action. Expects success.
+  // Runs a command of the section's line Action, again while the coordinator cannot be reached. Expects success.
   void Act(size_t i = 0);
 
   // ---- The situation.
@@ -44,7 +44,7 @@ class RunbookTest : public ::testing::Test {
   support::Process& Read(const std::vector<std::string>& flags = {});
   // Waits until the status has a reader of rank 0.
   void WaitForReader();
-  // Kills worker i and starts it as the same worker, with other flags or another environment.
+  // Kills worker i and starts it as the same worker, with further flags and another environment.
   void RestartWorker(size_t i, const std::vector<std::string>& flags, std::vector<std::string> environment = {});
 
   // Whether a process of this test may have its own mounts. For tests with full disks.

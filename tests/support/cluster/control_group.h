@@ -11,12 +11,14 @@
 
 namespace penstock::support {
 
-// The outer of two groups has the limit. Processes run in the inner one, as under systemd and SLURM.
+// The outer of two groups has the limit. Processes run in the inner one, as under systemd and SLURM. A process may have
+// one ControlGroup at a time.
 class ControlGroup {
  public:
   enum class Limit { kMemory, kTasks };
 
-  // Returns an error if this process cannot make groups with that limit. The message states why.
+  // `value` is in bytes or in threads. Returns an error if this process cannot make groups with that limit. The message
+  // states why.
   static absl::StatusOr<std::unique_ptr<ControlGroup>> Create(Limit limit, uint64_t value);
   // Waits until the processes of the group have ended, and removes the group.
   ~ControlGroup();

@@ -49,7 +49,7 @@ class DeafClient final : public transport::StreamEvents {
 v1::ClientMessage OpenMessage(const v1::Job& job, const std::string& session);
 // Fetches `count` times `rows` rows of epoch 0, in order, starting again after its end.
 std::vector<v1::ClientMessage> FetchMessages(uint64_t positions, int count, int rows);
-// Grants `epochs` whole epochs of the job's view, one per message.
+// Returns a message with the job's view, and then a grant for each of `epochs` whole epochs.
 std::vector<v1::ClientMessage> GrantMessages(const v1::Job& job, uint64_t positions, uint64_t epochs);
 
 }  // namespace penstock::support

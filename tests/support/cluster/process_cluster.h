@@ -68,7 +68,8 @@ class ProcessCluster {
     std::vector<std::string> arguments;
     std::vector<std::string> environment;
   };
-  // Starts one more worker, with its own flags after the common ones, and "NAME=VALUE" in its environment.
+  // Starts one more worker, with its own flags after the common ones, and "NAME=VALUE" in its environment. Returns when
+  // it is ready. References to workers are valid until the next one is added.
   WorkerProcess& AddWorker(const std::vector<std::string>& flags = {}, std::vector<std::string> environment = {});
   // Starts one more worker that reads its data from `roots`.
   WorkerProcess& AddWorkerAt(const std::vector<sources::DataRoot>& roots, const std::vector<std::string>& flags = {},

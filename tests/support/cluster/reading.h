@@ -34,7 +34,7 @@ struct ReadResult {
 };
 
 struct ReadPlan {
-  ConnectOptions connect;  // ReadThrough sets the coordinator
+  ConnectOptions connect;  // ReadThrough sets `coordinator` and `open_timeout`
   ReaderOptions options;
   uint64_t max_steps = UINT64_MAX;
   absl::Duration timeout = absl::Seconds(30);  // for each step
@@ -49,7 +49,8 @@ ReadResult ReadFrom(Reader& reader, const ReadPlan& plan);
 // Opens a reader at the coordinator and reads.
 ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan);
 
-// Whether every record of the data set arrives exactly once in each epoch of the steps.
+// Whether the valid rows of the steps are in `epochs` epochs, and each epoch has each of `records` records exactly
+// once.
 ::testing::AssertionResult EveryRecordOncePerEpoch(const ReadResult& result, uint64_t records, uint64_t epochs);
 
 }  // namespace penstock::support

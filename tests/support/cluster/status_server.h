@@ -1,4 +1,4 @@
-// A coordinator that a test makes up.
+// A fake coordinator whose status a test chooses.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_STATUS_SERVER_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_STATUS_SERVER_H_
 
@@ -13,7 +13,7 @@
 
 namespace penstock::support {
 
-// Answers with one status: of clocks and releases that this host cannot make.
+// Answers each GetStatus with the same status. It may have clocks and releases that no process of this host has.
 class StatusServer final : public v1::Coordinator::Service {
  public:
   explicit StatusServer(v1::StatusReply reply) : reply_(std::move(reply)) {

@@ -12,8 +12,8 @@
 namespace penstock::support {
 
 // Makes this process's calls of open, pread, stat, fstat, realpath, opendir and posix_fadvise hang for paths that begin
-// with `folder`. Other calls about files return as usual. A call that hangs never returns, because
-// its thread would continue while the process ends. Calls after the destruction of this object return as usual.
+// with `folder`. Other calls about files return as usual. A call that hangs never returns, because its thread would
+// continue while the process ends. Calls after the destruction of this object return as usual.
 class HangingFiles {
  public:
   explicit HangingFiles(const std::string& folder);
@@ -21,7 +21,7 @@ class HangingFiles {
   HangingFiles(const HangingFiles&) = delete;
   HangingFiles& operator=(const HangingFiles&) = delete;
 
-  // The number of calls that hang since the last object was made.
+  // Returns the number of calls that have hung since the construction of the last object.
   static int hanging();
 };
 

@@ -67,7 +67,7 @@ class FaultEnds {
 class HttpServer {
  public:
   using Answer = std::function<ServedAnswer(const ServedRequest&)>;
-  // Calls `answer` on many threads.
+  // Calls `answer` on many threads. Sets no_proxy in this process's environment.
   explicit HttpServer(Answer answer);
   ~HttpServer();
 
