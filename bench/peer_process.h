@@ -14,7 +14,8 @@ namespace penstock::bench {
 
 class PeerProcess {
  public:
-  // Starts argv[0]. Ends this process if the fork fails. If the program does not exist, Ask ends this process.
+  // Starts argv[0]. Ends this process if a pipe or the fork fails. If the program does not exist, Ask ends this
+  // process.
   explicit PeerProcess(const std::vector<std::string>& argv) {
     int to[2], from[2];
     if (pipe(to) != 0 || pipe(from) != 0) std::perror("pipe"), std::exit(1);
