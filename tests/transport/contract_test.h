@@ -34,7 +34,7 @@ class Carrier {
   virtual bool Await(const std::function<bool()>& done) = 0;
 };
 
-// Polls in real time, for carriers with their own threads.
+// Polls in real time, for carriers with their own threads. Returns false after 20 s.
 bool AwaitRealTime(const std::function<bool()>& done);
 
 // One end: records the received messages, and checks the order of events.

@@ -17,8 +17,8 @@
 
 namespace penstock::client {
 
-// A tracker whose steps have 8 rows, with a window of two steps. The order is not shuffled: record n is row n of epoch
-// 0.
+// A tracker with a window of two steps. A step has 8 rows by default. The order is not shuffled: record n is row n of
+// epoch 0.
 class ByHand {
  public:
   struct Fetch {

@@ -25,7 +25,7 @@ class SimCoordinator final : public CoordinatorClient {
 
   void SetView(const std::vector<plan::ViewWorker>& workers);
   void SetState(v1::JobState state);
-  // Sets the assignment policy of the following views, even one of another release.
+  // Publishes the view again, with the next number and this assignment policy, even one of another release.
   void SetPolicy(int policy);
   // While away, calls fail after some milliseconds. While deaf, they get no answer.
   void SetAway(bool away) { away_ = away; }

@@ -14,7 +14,7 @@
 
 namespace penstock::image {
 
-// Result of a decode. It has pixels only if the status is good (or lenient).
+// Result of a decode. It has pixels only if the status is OK.
 struct DecodedCrop {
   absl::Status status;
   bool damaged = false;

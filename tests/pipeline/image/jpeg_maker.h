@@ -12,7 +12,7 @@ namespace penstock::image {
 struct JpegRecipe {
   int width = 0, height = 0;
   int components = 3;                // 1 gray, 3 YCbCr, 4 CMYK
-  int horizontal = 1, vertical = 1;  // sampling factors of the first component; the others have 1
+  int horizontal = 1, vertical = 1;  // sampling factors of the components 1 and 4; the others have 1
   bool progressive = false;
   bool separate_scans = false;  // one scan for each component, not progressive
   int restart_interval = 0;     // MCUs
@@ -23,7 +23,7 @@ struct JpegRecipe {
 
 std::string MakeJpeg(const JpegRecipe& recipe);
 
-// RGB pixels like those that MakeJpeg compresses, dense.
+// Returns the pixels that MakeJpeg compresses, dense, with one byte for each channel.
 std::vector<uint8_t> MakePixels(int width, int height, int channels, uint32_t seed);
 
 }  // namespace penstock::image

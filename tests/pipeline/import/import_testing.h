@@ -74,7 +74,7 @@ std::optional<T> FeatureOf(const std::string& record, const std::string& key) {
   if constexpr (std::is_same_v<T, int64_t>) return parsed[0].ints.at(0);
 }
 
-// Returns all records of a source in order. Ends the process if one fails.
+// Returns all records of a source in order. A record that cannot be made fails the test.
 inline std::vector<std::string> MakeAll(const RecordSource& source) {
   std::vector<std::string> records;
   const auto maker = source.NewMaker();

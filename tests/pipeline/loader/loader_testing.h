@@ -151,7 +151,7 @@ inline MemoryJob MakeMemoryJob(int records, size_t record_bytes, int64_t row_byt
   return made;
 }
 
-// Returns a clock that only pauses advance. All tests share it.
+// Returns a clock that advances only by pauses. All tests share it.
 inline Clock* StoppedClock() {
   static ManualClock clock;
   return &clock;

@@ -19,7 +19,7 @@ class LocalBehind : public storage::ForwardingStorage {
   storage::Storage* Of(const std::string& name) const override { return storage::LocalFiles(); }
 };
 
-// Forwards everything except Read() to the file.
+// Forwards path(), opened(), Info() and ReadAt() to the file. Subclasses implement Read().
 class LocalFileBehind : public storage::StoredFile {
  public:
   explicit LocalFileBehind(std::unique_ptr<storage::StoredFile> file) : file_(std::move(file)) {}

@@ -44,7 +44,7 @@ class HeldStorage final : public LocalBehind {
     });
   }
 
-  // Holds all further reads, or none.
+  // Holds all further reads, or releases the held ones and holds none.
   void Hold(bool hold) {
     {
       MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// Shards and files for the tests of records/.
+// Shards and files for the tests of pipeline/sources.
 #ifndef PENSTOCK_TESTS_PIPELINE_SOURCES_TEST_SHARDS_H_
 #define PENSTOCK_TESTS_PIPELINE_SOURCES_TEST_SHARDS_H_
 

@@ -12,7 +12,7 @@
 
 namespace penstock::storage {
 
-// Checks the contract. `put` makes a file.
+// Checks the contract. `put` makes or replaces a file.
 template <typename Put>
 void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   put(folder + "/a", "0123456789");

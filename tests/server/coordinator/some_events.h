@@ -1,4 +1,4 @@
-// One fact of most kinds, for tests of stores.
+// Facts of several kinds, for tests of stores.
 #ifndef PENSTOCK_TESTS_SERVER_COORDINATOR_SOME_EVENTS_H_
 #define PENSTOCK_TESTS_SERVER_COORDINATOR_SOME_EVENTS_H_
 

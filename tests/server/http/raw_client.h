@@ -18,7 +18,7 @@
 
 namespace penstock::server {
 
-// A read that takes a minute ends the test instead of hanging it.
+// If no byte arrives within a minute, a read ends as at the end of the connection, so that a test does not hang.
 class RawClient {
  public:
   explicit RawClient(int port, int receive_buffer = 0) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
