@@ -27,7 +27,7 @@ class FakeStore final : public coordinator::Store {
   // Stores the next commit or not, and reports its outcome as unknown. The next `settles` calls of Settle() also
   // report an unknown outcome.
   void LoseNextOutcome(bool stored, int settles = 0);
-  // Raises the revision, as a commit of another writer does. Changes no other state.
+  // Changes the revision and the commit id, as a commit of another writer does. Changes no other state.
   void Supersede();
   // While held, commits take effect, but the outcomes of Commit() and Settle() are reported only when the hold ends.
   void Hold(bool hold);
