@@ -20,3 +20,4 @@ mkdir -p /usr/lib/aarch64-linux-gnu
 unshare --mount --propagation private bash -c '
   mount --bind "$PENSTOCK_AARCH64_ROOT/usr/lib/aarch64-linux-gnu" /usr/lib/aarch64-linux-gnu && deploy/debian/build.sh "$@"' \
   build.sh "$build" "$dist"
+rmdir --ignore-fail-on-non-empty /usr/lib/aarch64-linux-gnu

@@ -230,7 +230,7 @@ absl::Status CoordinatorState::CheckEnded(const JobEntry& entry, bool running) c
   const size_t readers = sessions_.OfJob(name).size();
   return absl::FailedPreconditionError(absl::StrCat("job ", name, " is ", entry.ready() ? "ready" : "being prepared",
                                                     ", with ", readers, readers == 1 ? " reader" : " readers",
-                                                    "; end it first (penstock cancel ", name, "), or say --running"));
+                                                    "; end it first (penstock cancel ", name, "), or give --running"));
 }
 
 absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, const transport::Peer& caller,

@@ -14,6 +14,7 @@
 namespace penstock::imports {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string OpenError(const TempDir& dir, const std::string& content) {
@@ -95,6 +96,27 @@ TEST(NpyLabels, AcceptIntegersOfAnyType) {
   dir.Write("l.npy", Npy("<i4", "3, 2", Bytes(24)));
   EXPECT_THAT(std::string(ReadNpyLabels(storage::LocalFiles(), dir.File("l.npy")).status().message()),
               HasSubstr("one number in each row"));
+}
+
+TEST(NpySource, AWindowHoldsRowsOfEachArray) {
+  TempDir dir;
+  dir.Write("x.npy", Npy("<i4", "6,", Bytes(24)));
+  dir.Write("y.npy", Npy("|u1", "6, 3", Bytes(18)));
+  const auto column = [&](const char* key) {
+    NpyColumn out{key, {}};
+    out.files.push_back(*NpyFile::Open(storage::LocalFiles(), dir.File(absl::StrCat(key, ".npy"))));
+    return out;
+  };
+  std::vector<NpyColumn> others;
+  others.push_back(column("y"));
+  const auto source = NpySource::Create(column("x"), {}, std::move(others), 2);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::string text = (*source)->JobText("arrays", "data-*");
+  v1::JobSpec job;
+  EXPECT_TRUE(config::CheckJobText(text, augment::CheckPipeline, &job).empty()) << text;
+  ASSERT_EQ(job.features_size(), 2) << text;
+  EXPECT_THAT(job.features(0).shape(), ElementsAre(2));
+  EXPECT_THAT(job.features(1).shape(), ElementsAre(2, 3));
 }
 
 // Writes the arrays and reads them with the job of JobText, in order.
