@@ -1,5 +1,6 @@
-// The project's only 64-bit hash: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Its specification is
-// frozen, so plans, fingerprints and keys stay the same in every release.
+// The 64-bit hash of plans, fingerprints and keys: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Its
+// specification is frozen, so they stay the same in every release. Only hash(x) of an expression is another function,
+// XXH3 (pipeline/select/value_hash.h).
 #ifndef PENSTOCK_BASE_HASH_H_
 #define PENSTOCK_BASE_HASH_H_
 

@@ -1,0 +1,68 @@
+// Conditions over the features of a record, such as `width >= 256 and lang in ('en', 'de')`.
+#ifndef PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
+#define PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pipeline/select/value.h"
+
+namespace penstock::select {
+
+// The type of a feature's values in the records.
+enum class ColumnType : uint8_t { kInt64, kFloat, kBytes };
+
+// A fact about a feature that an expression needs.
+struct Operand {
+  enum class Fact : uint8_t {
+    kValue,  // INT64, DOUBLE (of a FLOAT feature) or STRING: the value; missing without a value; Value::Several()
+    kLen,    // INT64: the number of values; 0 if the record does not have the feature
+    kBytes,  // INT64: the sum of the lengths of the values; 0 if the record does not have the feature
+    kHas,    // BOOL: whether the record has at least one value of the feature
+  };
+
+  std::string feature;
+  Fact fact = Fact::kValue;
+  Type type = Type::kInt64;
+
+  bool operator==(const Operand&) const = default;
+};
+
+struct Node;
+
+// Immutable, thread-safe. Copies share one tree.
+class Expression {
+ public:
+  // Parses a condition and checks its types. `columns` has the type of each feature. Returns InvalidArgument for a
+  // wrong text; the message has the line with a caret under the place, and the nearest name for an unknown one. Takes
+  // at most 64 KiB of text, 16,384 parts and 64 levels of nesting.
+  static absl::StatusOr<Expression> Parse(std::string_view text, const std::map<std::string, ColumnType>& columns);
+
+  // Returns the operands, each once, in the order of the text.
+  const std::vector<Operand>& operands() const { return *operands_; }
+
+  // Returns whether a record satisfies the condition. `values` has the value of each operand, with the operand's type.
+  // Does not evaluate the right side of `and` and `or` if the left side decides. Returns InvalidArgument if the record
+  // is bad:
+  //   class kWrongShape  a feature with several values is used as a single value
+  //   class kOther       an INT64 overflows, or a number is divided by 0
+  absl::StatusOr<bool> Matches(std::span<const Value> values) const;
+
+ private:
+  Expression(std::string text, Node root, std::vector<Operand> operands);
+
+  std::shared_ptr<const std::string> text_;
+  std::shared_ptr<const Node> root_;
+  std::shared_ptr<const std::vector<Operand>> operands_;
+};
+
+}  // namespace penstock::select
+
+#endif  // PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
