@@ -30,9 +30,9 @@ std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
 
 std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
   return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
-                NewSubmit(storage), NewRead(storage), NewStatus(), NewDescribe(), NewExplain(), NewTop(), NewTrace(),
-                NewSupport(), NewJobs(), NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewRevoke(),
-                NewCancel(), NewDelete(), NewPause(), NewResume(), NewHealth(), NewDoctor(), NewToken(),
+                NewSelect(storage), NewSubmit(storage), NewRead(storage), NewStatus(), NewDescribe(), NewExplain(),
+                NewTop(), NewTrace(), NewSupport(), NewJobs(), NewWorkers(), NewShards(), NewQuarantine(), NewDrain(),
+                NewRevoke(), NewCancel(), NewDelete(), NewPause(), NewResume(), NewHealth(), NewDoctor(), NewToken(),
                 NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage), NewCache(),
                 NewCheckConfig(storage), NewFeed(storage), NewSchema(), NewManual(storage));
 }

@@ -15,6 +15,7 @@ namespace penstock::cli {
 std::unique_ptr<Command> NewInit(storage::Storage* storage);
 std::unique_ptr<Command> NewIndex(storage::Storage* storage);
 std::unique_ptr<Command> NewVerify(storage::Storage* storage);
+std::unique_ptr<Command> NewSelect(storage::Storage* storage);
 std::unique_ptr<Command> NewPreview(storage::Storage* storage);
 std::unique_ptr<Command> NewBench(storage::Storage* storage);
 std::unique_ptr<Command> NewCache();

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "client/cli/first_records.h"
 #include "client/cli/job_report.h"
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
@@ -95,16 +96,12 @@ void AddRecords(const sources::IndexStore& store, const std::string& path, uint6
   if (!file.ok()) return passed->Add(file.status());
   const auto reader = sources::ShardReader::Open(*std::move(file), loaded->index);
   if (!reader.ok()) return passed->Add(reader.status());
-  const bool tar = loaded->index->kind().container == sources::ContainerKind::kTar;
-  std::string record;
-  for (uint64_t k = 0, seen = 0; k < loaded->index->record_count() && seen < records; ++k, ++seen) {
-    if (writer->records() >= records) return;
-    if (absl::Status read = (*reader)->ReadRecord(k, &record); !read.ok()) {
-      passed->Add(std::move(read));
-    } else if (absl::Status added = tar ? writer->AddSample(record) : writer->AddRecord(record); !added.ok()) {
-      passed->Add(absl::Status(added.code(), absl::StrCat(path, ", record ", k, ": ", added.message())));
-    }
-  }
+  ReadFirstRecords(
+      **reader, records - writer->records(),
+      [writer](sources::ContainerKind container, std::string_view record) {
+        return container == sources::ContainerKind::kTar ? writer->AddSample(record) : writer->AddRecord(record);
+      },
+      [passed](absl::Status error) { passed->Add(std::move(error)); });
 }
 
 // Counts the records of files that can be indexed, up to the number from which the batch size does not depend on it.

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/near_name.h"
@@ -46,6 +48,25 @@ Type TypeOf(ColumnType type) {
 }
 
 bool IsNumber(Type type) { return type == Type::kInt64 || type == Type::kDouble; }
+
+// Returns the name nearest to `word`, or one whose last part it is, such as "image/height" for "height". Returns "" if
+// there is none.
+std::string NearestName(const std::string& word, const std::vector<std::string>& names) {
+  const std::string near = NearName(word, names);
+  if (!near.empty()) return near;
+  for (const std::string& name : names) {
+    if (absl::EndsWith(name, absl::StrCat("/", word))) return name;
+  }
+  return "";
+}
+
+// Returns the name as an expression has it.
+std::string AsWritten(const std::string& name) {
+  const bool plain = !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+                     std::all_of(name.begin(), name.end(),
+                                 [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+  return plain ? QuotedName(name) : absl::StrCat("col(", QuotedName(name), ")");
+}
 
 class Checker {
  public:
@@ -266,9 +287,11 @@ class Checker {
       names.push_back(name);
       if (name.size() > longest.size() && text_.substr(named.begin, name.size()) == name) longest = name;
     }
-    std::string advice = DidYouMean(named.text, names);
-    if (!longest.empty() && longest.size() > named.text.size()) {
+    std::string advice;
+    if (longest.size() > named.text.size()) {
       advice = absl::StrCat(" (write col('", longest, "')?)");
+    } else if (const std::string near = NearestName(named.text, names); !near.empty()) {
+      advice = absl::StrCat(" (did you mean ", AsWritten(near), "?)");
     }
     std::string list;
     if (names.empty()) {

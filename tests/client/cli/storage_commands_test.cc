@@ -82,6 +82,8 @@ TEST_F(StorageCommands, ImportInitIndexBenchSubmitAndReadWork) {
   EXPECT_EQ(Run(cli::NewIndex(files_.get()), {"shards", "--data-root", root, "--index-beside"}), absl::OkStatus());
   EXPECT_THAT(NamesIn("mem://bucket/shards"), Contains("train-00000.tfrecord.psidx"));
   EXPECT_EQ(Run(cli::NewVerify(files_.get()), {"mem://bucket/shards"}), absl::OkStatus());
+  const std::string filter = "col('image/width') > 0 and bytes(col('image/encoded')) > 100";
+  EXPECT_EQ(Run(cli::NewSelect(files_.get()), {"mem://bucket/shards", "--filter", filter}), absl::OkStatus());
   ASSERT_EQ(Run(cli::NewInit(files_.get()), {"shards", "--data-root", root, "--out", home_.File("job.textproto")}),
             absl::OkStatus());
   const std::string made = ReadWholeFile(home_.File("job.textproto")).value();

@@ -28,6 +28,9 @@ TEST(ExpressionErrors, NameThePlaceAndTheNearestName) {
             "hash, startswith, matches\n  width > 1 and startwith(lang, 'e')\n                ^");
   EXPECT_EQ(ErrorOf("image/height > 1"), absl::StrCat("there is no feature 'image' (write col('image/height')?); ",
                                                       kFeatures, "\n  image/height > 1\n  ^"));
+  EXPECT_EQ(ErrorOf("score > 1 or imageheight > 1").substr(0, 34), "there is no feature 'score'; the f");
+  EXPECT_EQ(ErrorOf("imageheight > 1").substr(0, 71),
+            "there is no feature 'imageheight' (did you mean col('image/height')?); ");
   EXPECT_EQ(ErrorOf("json.score > 1"),
             "'.' is unknown; write a name with characters other than letters, digits and _ as col('NAME')\n"
             "  json.score > 1\n      ^");

@@ -1,0 +1,56 @@
+// The features of a data set and their types, found in the first records of its shards.
+#ifndef PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_
+#define PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "penstock/v1/job.pb.h"
+#include "pipeline/records/example_parser.h"
+#include "pipeline/select/expression.h"
+#include "pipeline/sources/shard_kind.h"
+
+namespace penstock::cli {
+
+// Not thread-safe.
+class FeatureTypes {
+ public:
+  // Adds the features of a record in the file at `path`. The first TFRecord record decides whether the records are
+  // Examples or SequenceExamples, unless SetFormat() did. Returns InvalidArgument if the record is malformed.
+  absl::Status AddRecord(const std::string& path, sources::ContainerKind container, std::string_view record);
+  // Sets the format of the records in TFRecord files.
+  void SetFormat(records::RecordFormat format) { format_ = format; }
+  // Adds the features of a job that no record has shown, such as fields of JSON members.
+  void AddJob(const v1::JobSpec& job);
+
+  // Returns the type of each feature. If records differ, it is the type in the first one.
+  std::map<std::string, select::ColumnType> Columns() const;
+  // Returns the request for a feature of Columns().
+  records::FeatureRequest RequestOf(const std::string& feature) const;
+  records::RecordFormat format() const { return format_.value_or(records::RecordFormat::kExample); }
+
+  // Returns InvalidArgument with both files if a feature of `expression` has different types in two files. Only the
+  // first record of each file that has the feature counts. Other records of another type are bad.
+  absl::Status CheckSameTypes(const select::Expression& expression) const;
+
+ private:
+  struct Known {
+    records::FeatureKind kind = records::FeatureKind::kNone;
+    bool sequence = false;
+    std::string path = {};       // the file that showed the type
+    std::string last_path = {};  // the last file that has the feature
+    // The type in another file, if it differs there.
+    records::FeatureKind other = records::FeatureKind::kNone;
+    std::string other_path = {};
+  };
+
+  std::optional<records::RecordFormat> format_;
+  std::map<std::string, Known> known_;
+};
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_

@@ -1,0 +1,105 @@
+#include "client/cli/select/record_scan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/runtime/threads.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
+#include "client/cli/select/shard_records.h"
+#include "pipeline/sources/shard_reader.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr uint64_t kRecordsBetweenReports = 1024;
+
+class Scan {
+ public:
+  Scan(storage::Storage* storage, const std::vector<ShardToScan>& shards, const UsedFeatures& used,
+       const sources::RequestedFeatures* features, const ScanOptions& options)
+      : storage_(storage), shards_(shards), used_(used), features_(features), options_(options) {
+    results_.resize(shards.size());
+  }
+
+  std::vector<ScannedShard> Run() {
+    const auto scan = [this] {
+      for (size_t n = next_++; n < shards_.size(); n = next_++) {
+        results_[n].failed = ScanOne(shards_[n], &results_[n]);
+        Report(results_[n].records % kRecordsBetweenReports);
+      }
+    };
+    const auto threads = std::min<size_t>(static_cast<size_t>(options_.threads), shards_.size());
+    std::vector<std::thread> workers;
+    for (size_t i = 1; i < threads; ++i) {
+      absl::StatusOr<std::thread> worker = StartThread("ps-select", scan);
+      if (!worker.ok()) break;
+      workers.push_back(*std::move(worker));
+    }
+    scan();
+    for (std::thread& worker : workers) worker.join();
+    return std::move(results_);
+  }
+
+ private:
+  absl::Status ScanOne(const ShardToScan& shard, ScannedShard* result) {
+    PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage_->OpenAndWait(shard.path));
+    PS_ASSIGN_OR_RETURN(const auto reader, sources::ShardReader::Open(std::move(file), shard.index));
+    UsedFeatures::Scratch scratch;
+    return ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
+      Evaluate(shard.path, k, record, &scratch, result);
+      if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
+    });
+  }
+
+  void Evaluate(const std::string& path, uint64_t k, const absl::StatusOr<std::string_view>& record,
+                UsedFeatures::Scratch* scratch, ScannedShard* result) const {
+    absl::StatusOr<bool> matches = record.ok() ? used_.Matches(*record, scratch) : record.status();
+    if (!matches.ok()) {
+      ++result->bad;
+      if (result->first_bad.size() >= options_.bad_examples) return;
+      // The reader's errors name the file and the record already.
+      result->first_bad.push_back(
+          {k, record.ok() ? AtPlace(absl::StrCat(path, ", record ", k), matches.status()) : matches.status()});
+      return;
+    }
+    if (!*matches) return;
+    ++result->matches;
+    if (result->examples.size() >= options_.examples) return;
+    MatchedRecord& example = result->examples.emplace_back();
+    example.record = k;
+    for (const records::FeatureValue& value : scratch->parsed) example.values.push_back(UsedFeatures::Text(value));
+  }
+
+  void Report(uint64_t records) {
+    if (!options_.progress) return;
+    MutexLock lock(&mutex_);
+    done_ += records;
+    options_.progress(done_);
+  }
+
+  storage::Storage* const storage_;
+  const std::vector<ShardToScan>& shards_;
+  const UsedFeatures& used_;
+  const sources::RequestedFeatures* const features_;
+  const ScanOptions& options_;
+  std::vector<ScannedShard> results_;
+  std::atomic<size_t> next_{0};
+  Mutex mutex_;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+std::vector<ScannedShard> ScanRecords(storage::Storage* storage, const std::vector<ShardToScan>& shards,
+                                      const UsedFeatures& used, const sources::RequestedFeatures* features,
+                                      const ScanOptions& options) {
+  return Scan(storage, shards, used, features, options).Run();
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,57 @@
+// Evaluates an expression for all records of shards, on several threads.
+#ifndef PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
+#define PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/select/used_features.h"
+#include "pipeline/sources/requested_features.h"
+#include "pipeline/sources/shard_index.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock::cli {
+
+struct ShardToScan {
+  std::string path;
+  std::shared_ptr<const sources::ShardIndex> index;
+};
+
+struct MatchedRecord {
+  uint64_t record = 0;
+  std::vector<std::string> values;  // UsedFeatures::Text() of each used feature
+};
+
+struct BadRecord {
+  uint64_t record = 0;
+  absl::Status error;  // names file and record
+};
+
+struct ScannedShard {
+  absl::Status failed;  // the error that ended the scan of this shard, if any
+  uint64_t records = 0, matches = 0, bad = 0;
+  std::vector<MatchedRecord> examples;  // the first matches
+  std::vector<BadRecord> first_bad;     // the first bad records
+};
+
+struct ScanOptions {
+  int threads = 1;            // shards at once
+  uint64_t examples = 0;      // at most this many in each shard
+  uint64_t bad_examples = 0;  // at most this many in each shard
+  // Called with the number of records read so far, by one thread at a time. May be empty.
+  std::function<void(uint64_t records)> progress = {};
+};
+
+// Returns the results in the order of the shards. A bad record or an unreadable shard does not stop the scan. `storage`
+// holds the shards. `features` are those to read, or null for whole records.
+std::vector<ScannedShard> ScanRecords(storage::Storage* storage, const std::vector<ShardToScan>& shards,
+                                      const UsedFeatures& used, const sources::RequestedFeatures* features,
+                                      const ScanOptions& options);
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_

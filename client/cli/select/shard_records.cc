@@ -1,0 +1,69 @@
+#include "client/cli/select/shard_records.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "pipeline/loader/dataset_reader.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr uint64_t kRangeBytes = uint64_t{4} << 20;
+
+struct Range {
+  uint64_t first = 0, count = 0;
+  uint64_t needed_bytes = 0;  // bytes that hold the features
+};
+
+// Returns the range from `first` on that has at most kRangeBytes, or one record.
+Range RangeFrom(const sources::ShardReader& reader, const sources::RequestedFeatures* features, uint64_t first) {
+  const sources::ShardIndex& index = reader.index();
+  Range range{first, 1, reader.StoredBytes(first, features)};
+  while (first + range.count < index.record_count() && index.RangeBytes(first, range.count + 1) <= kRangeBytes) {
+    range.needed_bytes += reader.StoredBytes(first + range.count, features);
+    ++range.count;
+  }
+  return range;
+}
+
+// Reads the stored bytes of the range into `buffer`.
+absl::Status ReadRange(const sources::ShardReader& reader, const Range& range, loader::RecordBuffer* buffer) {
+  const uint64_t bytes = reader.index().RangeBytes(range.first, range.count);
+  char* const out = buffer->Get(bytes);
+  return storage::WaitForCall<bool>([&](storage::CallDone<bool> done) {
+           reader.ReadBytesLater(range.first, range.count, {{out, bytes}}, {},
+                                 [done = std::move(done)](const absl::Status& read) mutable {
+                                   std::move(done)(read.ok() ? absl::StatusOr<bool>(true) : read);
+                                 });
+         })
+      .status();
+}
+
+}  // namespace
+
+absl::Status ForEachRecord(const sources::ShardReader& reader, const sources::RequestedFeatures* features,
+                           const std::function<void(uint64_t, const absl::StatusOr<std::string_view>&)>& use) {
+  const sources::ShardIndex& index = reader.index();
+  loader::RecordBuffer buffer;
+  for (uint64_t first = 0; first < index.record_count();) {
+    const Range range = RangeFrom(reader, features, first);
+    const bool in_range = reader.HasReadLater() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
+    if (in_range) PS_RETURN_IF_ERROR(ReadRange(reader, range, &buffer));
+    for (uint64_t k = first; k < first + range.count; ++k) {
+      absl::StatusOr<std::string_view> record;
+      if (in_range) {
+        // The range is in the buffer, from its first byte on.
+        record = reader.RecordOf(k, buffer.Get(0) + (index.RecordOffset(k) - index.RecordOffset(first)), features);
+      } else {
+        record = reader.ReadRecord(k, buffer.Get(reader.StoredBytes(k, features)), features);
+      }
+      if (!record.ok() && !absl::IsDataLoss(record.status())) return record.status();
+      use(k, record);
+    }
+    first += range.count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::cli

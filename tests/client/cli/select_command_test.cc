@@ -1,0 +1,215 @@
+// `penstock select` as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/client/cli/command_testing.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
+
+namespace penstock::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class SelectCommand : public CommandTest {
+ protected:
+  void WriteShard(const std::string& name, const std::vector<std::string>& records) {
+    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
+    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
+    ASSERT_TRUE((*writer)->Close().ok());
+  }
+  static std::string Entry(int i) {
+    const int64_t tokens[] = {i, i + 1, i + 2};
+    records::ExampleBuilder example;
+    example.Int64("label", i).Float("score", static_cast<float>(i) / 4).Bytes("city", absl::StrCat("town ", i));
+    example.Int64List("tokens", std::span<const int64_t>(tokens).first(static_cast<size_t>(i % 4)));
+    if (i % 2 == 0) example.Bytes("image/key", absl::StrCat("k", i));
+    return example.Serialize();
+  }
+  static std::vector<std::string> Entries(int first, int count) {
+    std::vector<std::string> entries;
+    for (int i = first; i < first + count; ++i) entries.push_back(Entry(i));
+    return entries;
+  }
+  std::string ErrorOf(const std::vector<std::string>& args, int code = 1) {
+    const Outcome outcome = Run(args);
+    EXPECT_EQ(outcome.code, code) << outcome.out;
+    return outcome.err;
+  }
+};
+
+TEST_F(SelectCommand, CountsMatchesAndShowsTheFirst) {
+  WriteShard("data/a.tfrecord", Entries(0, 12));
+  WriteShard("data/b.tfrecord", Entries(12, 28));
+  const Outcome found = Run({"select", "data/*.tfrecord", "--filter", "label >= 10 and label < 30", "--examples", "3"});
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_EQ(found.err, "");
+  EXPECT_EQ(found.out, absl::StrCat("20 of 40 records in 2 files match (50.0 %)\n"
+                                    "  ",
+                                    dir_.File("data/a.tfrecord"),
+                                    ", record 10: label = 10\n"
+                                    "  ",
+                                    dir_.File("data/a.tfrecord"),
+                                    ", record 11: label = 11\n"
+                                    "  ",
+                                    dir_.File("data/b.tfrecord"), ", record 0: label = 12\n"));
+  EXPECT_EQ(Run({"select", "data/a.tfrecord", "data/b.tfrecord", "--filter", "label < 0", "--threads", "2"}).out,
+            "0 of 40 records in 2 files match (0.0 %)\n");
+  const std::string values = Run({"select", "data", "--filter",
+                                  "len(tokens) > 2 and has(city) and not has(col(\"image/key\"))", "--examples", "1"})
+                                 .out;
+  EXPECT_THAT(values, StartsWith("10 of 40 records in 2 files match (25.0 %)\n"));
+  EXPECT_THAT(values, HasSubstr("record 3: tokens = 3 4 5, city = \"town 3\", image/key = none\n"));
+}
+
+TEST_F(SelectCommand, PrintsJson) {
+  WriteShard("a.tfrecord", Entries(0, 8));
+  const Outcome found = Run({"select", "a.tfrecord", "--filter", "score == 0.5 or label == 7", "--json"});
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out,
+              StartsWith("{\"files\": 1, \"records\": 8, \"matches\": 2, \"share\": 0.25, \"bad_records\": 0, "));
+  EXPECT_THAT(found.out, HasSubstr("\"record\": 2, \"values\": {\"score\": \"0.5\", \"label\": \"2\"}}"));
+  EXPECT_THAT(found.out, HasSubstr("\"first_bad_records\": [], \"unreadable_files\": []}"));
+}
+
+TEST_F(SelectCommand, CountsAndListsBadRecords) {
+  std::vector<std::string> records = Entries(0, 6);
+  records[1] = "no example at all \xff\xff";
+  records[2] = records::ExampleBuilder().Int64("label", std::numeric_limits<int64_t>::max()).Serialize();
+  records[4] = records::ExampleBuilder().Bytes("label", "four").Serialize();
+  WriteShard("a.tfrecord", records);
+  std::string damaged = *ReadWholeFile(dir_.File("a.tfrecord"));
+  damaged[damaged.size() - 6] ^= 1;  // in the data of the last record
+  dir_.Write("a.tfrecord", damaged);
+  const Outcome found = Run({"select", "a.tfrecord", "--filter", "label * 2 >= 6"});
+  EXPECT_EQ(found.code, 1);
+  EXPECT_THAT(found.out, StartsWith("1 of 6 records in 1 file match (16.7 %)\n"));
+  EXPECT_THAT(found.err, HasSubstr("a.tfrecord, record 1: "));
+  EXPECT_THAT(found.err,
+              HasSubstr("a.tfrecord, record 2: overflow of INT64: 9223372036854775807 * 2, in `label * 2`\n"));
+  EXPECT_THAT(found.err,
+              HasSubstr("a.tfrecord, record 4: the feature 'label' is BYTES here, but INT64 in the first records\n"));
+  EXPECT_THAT(found.err, HasSubstr("a.tfrecord, record 5 at offset "));
+  EXPECT_THAT(found.err, HasSubstr("penstock select: 4 of 6 records are bad, and counted as no match\n"));
+  const std::string json = Run({"select", "a.tfrecord", "--filter", "label * 2 >= 6", "--json"}).out;
+  EXPECT_THAT(json, HasSubstr("\"bad_records\": 4"));
+  EXPECT_THAT(json, HasSubstr("\"record\": 2, \"error\": "));
+}
+
+TEST_F(SelectCommand, AFileThatCannotBeReadDoesNotStopTheOthers) {
+  WriteShard("a.tfrecord", Entries(0, 4));
+  const std::string whole = *ReadWholeFile(dir_.File("a.tfrecord"));
+  dir_.Write("b.tfrecord", whole.substr(0, whole.size() - 5));
+  const Outcome found = Run({"select", "*.tfrecord", "--filter", "label > 0"});
+  EXPECT_EQ(found.code, 1);
+  EXPECT_THAT(found.out, StartsWith("3 of 4 records in 1 file match (75.0 %)\n"));
+  EXPECT_THAT(found.err, HasSubstr("b.tfrecord: record 3 at offset "));
+  EXPECT_THAT(found.err, HasSubstr("penstock select: 1 of 2 files cannot be read\n"));
+}
+
+TEST_F(SelectCommand, ShowsThePlaceOfAMistake) {
+  WriteShard("a.tfrecord", Entries(0, 4));
+  EXPECT_EQ(ErrorOf({"select", "a.tfrecord", "--filter", "lable > 3"}),
+            "penstock select: --filter: there is no feature 'lable' (did you mean 'label'?); the features are city, "
+            "image/key, label, score, tokens\n  lable > 3\n  ^\n");
+  EXPECT_THAT(ErrorOf({"select", "a.tfrecord", "--filter", "key == 3"}),
+              HasSubstr("there is no feature 'key' (did you mean col('image/key')?); "));
+  EXPECT_EQ(ErrorOf({"select", "a.tfrecord", "--filter", "score > 1 and city > 2"}),
+            "penstock select: --filter: '>' cannot compare STRING with INT64\n"
+            "  score > 1 and city > 2\n                     ^\n");
+  EXPECT_THAT(ErrorOf({"select", "a.tfrecord", "--filter", "tokens > 1"}),
+              HasSubstr("record 2: the feature 'tokens' has 2 values in `tokens`; only a feature with one value"));
+}
+
+TEST_F(SelectCommand, ConflictingTypesNameBothFiles) {
+  WriteShard("a.tfrecord", {records::ExampleBuilder().Int64("label", 1).Bytes("city", "x").Serialize()});
+  WriteShard("b.tfrecord", {records::ExampleBuilder().Bytes("label", "one").Bytes("city", "x").Serialize()});
+  EXPECT_EQ(ErrorOf({"select", "*.tfrecord", "--filter", "label > 3"}),
+            absl::StrCat("penstock select: --filter: the feature 'label' is INT64 in ", dir_.File("a.tfrecord"),
+                         " and BYTES in ", dir_.File("b.tfrecord"), "; select from files in which it has one type\n"));
+  ExpectOk({"select", "*.tfrecord", "--filter", "city == \"x\""});
+}
+
+TEST_F(SelectCommand, ReadsSamplesOfTarArchives) {
+  std::string archive;
+  for (int i = 0; i < 4; ++i) {
+    const std::string key = absl::StrCat("s/", i);
+    sources::AppendTarMember(key + ".cls", absl::StrCat(i), &archive);
+    sources::AppendTarMember(key + ".jpg", "\xff\xd8" + std::string(99998, 'x'), &archive);
+    sources::AppendTarMember(key + ".json", absl::StrCat("{\"width\": ", 100 * i, "}"), &archive);
+    sources::AppendTarMember(key + ".txt", absl::StrCat("caption ", i), &archive);
+  }
+  archive.append(1024, '\0');
+  dir_.Write("a.tar", archive);
+  EXPECT_EQ(Run({"select", "a.tar", "--filter", "cls >= 2 and startswith(txt, \"cap\") and __key__ != \"s/3\""}).out,
+            absl::StrCat("1 of 4 records in 1 file match (25.0 %)\n  ", dir_.File("a.tar"),
+                         ", record 2: cls = 2, txt = \"caption 2\", __key__ = \"s/2\"\n"));
+  EXPECT_THAT(Run({"select", "a.tar", "--filter", "bytes(jpg) == 100000"}).out,
+              AllOf(StartsWith("4 of 4 records"), HasSubstr("jpg = (100000 bytes)\n")));
+  // A job states the types of fields in JSON members.
+  dir_.Write("job.textproto", absl::StrCat("name: \"a\" dataset { files: \"", dir_.File("a.tar"),
+                                           "\" } features { key: \"json/width\" type: INT64 } batch { size: 2 }"));
+  EXPECT_THAT(Run({"select", "job.textproto", "--filter", "col(\"json/width\") >= 200"}).out,
+              StartsWith("2 of 4 records in 1 file match (50.0 %)\n"));
+  WriteShard("b.tfrecord", Entries(0, 4));
+  EXPECT_THAT(ErrorOf({"select", "a.tar", "b.tfrecord", "--filter", "cls >= 2"}),
+              HasSubstr("b.tfrecord is a TFRecord file, but "));
+}
+
+TEST_F(SelectCommand, ReadsSequenceExamplesAndCompressedShards) {
+  const std::string_view entry[] = {"ab", "cdef"};
+  std::vector<std::string> records;
+  for (int i = 0; i < 5; ++i) {
+    records::SequenceExampleBuilder builder;
+    builder.context().Int64("id", i);
+    builder.List("frames");
+    for (int n = 0; n < i; ++n) builder.BytesEntry(entry);
+    records.push_back(builder.Serialize());
+  }
+  WriteShard("a.tfrecord", records);
+  EXPECT_THAT(Run({"select", "a.tfrecord", "--filter", "len(frames) >= 6 and bytes(frames) == id * 6"}).out,
+              StartsWith("2 of 5 records"));
+  ASSERT_EQ(std::system(absl::StrCat("cd '", dir_.path(), "' && gzip a.tfrecord").c_str()), 0);
+  EXPECT_THAT(Run({"select", "a.tfrecord.gz", "--filter", "len(frames) >= 6"}).out, StartsWith("2 of 5 records"));
+}
+
+TEST_F(SelectCommand, TakesTheDataSetOfAJob) {
+  WriteShard("a.tfrecord", Entries(0, 4));
+  ASSERT_EQ(Run({"init", "a.tfrecord", "--out", "job.textproto"}).code, 0);
+  EXPECT_THAT(Run({"select", "job.textproto", "--filter", "label % 2 == 0"}).out, StartsWith("2 of 4 records"));
+  EXPECT_THAT(ErrorOf({"select", "job.textproto", "a.tfrecord", "--filter", "label == 0"}, 2),
+              HasSubstr("one job file, or any number of globs and folders, is expected"));
+  EXPECT_THAT(ErrorOf({"select", "jop.textproto", "--filter", "label == 0"}),
+              HasSubstr("there is no file jop.textproto (did you mean 'job.textproto'?)"));
+  dir_.Write("raw.textproto",
+             absl::StrCat(
+                 "name: \"a\" dataset { files: \"", dir_.File("a.tfrecord"),
+                 "\" format: RAW } features { key: \"x\" type: BYTES decode_raw: UINT8 shape: 4 } batch { size: 2 }"));
+  EXPECT_THAT(ErrorOf({"select", "raw.textproto", "--filter", "label == 0"}),
+              HasSubstr("records of RAW have no features to select by"));
+}
+
+TEST_F(SelectCommand, RejectsWrongUsage) {
+  WriteShard("a.tfrecord", Entries(0, 4));
+  EXPECT_THAT(ErrorOf({"select", "a.tfrecord"}, 2), HasSubstr("--filter EXPR is missing"));
+  EXPECT_THAT(ErrorOf({"select", "--filter", "label == 0"}, 2), HasSubstr("JOB.textproto, GLOB or FOLDER is missing"));
+  EXPECT_THAT(ErrorOf({"select", "a.tfrecord", "--filter", "label == 0", "--examples", "1001"}, 2),
+              HasSubstr("--examples must be at most 1000"));
+  EXPECT_THAT(ErrorOf({"select", "b.tfrecord", "--filter", "label == 0"}), HasSubstr("matches no file"));
+  EXPECT_THAT(Run({"select", "a.tfrecord", "--filter", "label == 1", "--examples", "0"}).out,
+              Not(HasSubstr("record 1")));
+}
+
+}  // namespace
+}  // namespace penstock::cli
