@@ -1,4 +1,5 @@
-// Conditions over the features of a record, such as `width >= 256 and lang in ('en', 'de')`.
+// Conditions over the features of a record, such as `width >= 256 and lang in ('en', 'de')`. docs/select.md describes
+// the language.
 #ifndef PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
 #define PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
 

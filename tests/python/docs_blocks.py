@@ -26,7 +26,10 @@ class Place:
 
     def type(self, *commands):
         for text in commands:
-            self._run(["bash", "-ec", text])
+            self.run_shell(text)
+
+    def run_shell(self, text):
+        return self._run(["bash", "-ec", text])
 
     def run(self, text, *launcher):
         """Returns the output of a Python block. With a launcher such as torchrun the block is a script."""

@@ -36,6 +36,12 @@ def test_the_front_page_runs(place):
     assert "224, 224, 3" in place.run(block.replace('"/data"', '"data"'))
 
 
+def test_the_commands_of_the_page_on_selections_run(place):
+    first, *others = Page("select.md").of("sh")
+    assert place.run_shell(first).splitlines()[0] == "30 of 100 records in 10 files match (30.0 %)"
+    place.type(*others)
+
+
 def test_units_that_pages_name_are_those_that_are_installed():
     units = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")}
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "deploy" / "README.md"]
