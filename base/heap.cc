@@ -41,7 +41,8 @@ void Resize(void** block, size_t bytes) {
 
 // malloc_trim releases the free end of the main arena only. glibc releases the end of another arena when a block of the
 // arena is freed and the end exceeds M_TRIM_THRESHOLD. realloc allocates and frees in the arena of its block, on any
-// thread. The threshold may change while other threads run: glibc itself changes it when it frees a mapped block.
+// thread. It is safe to change the threshold while other threads run: glibc does so itself when it frees a mapped
+// block.
 void ReleaseEnds() {
   ArenaEnds* const ends = Ends();
   MutexLock lock(&ends->mutex);

@@ -315,7 +315,7 @@ bool Rename(const std::vector<Token>& tokens, size_t first, size_t last, const s
   return false;
 }
 
-// Converts the parser's message to the user's terms, with a similar name.
+// Converts the parser's message to the user's terms, and suggests a similar valid name.
 std::string Explain(const std::optional<UnknownWord>& unknown, const Around& around, const std::string& field_there,
                     const std::string& value_there, const std::string& message) {
   if (!unknown) return WhatIsExpected(field_there, value_there, message);

@@ -116,7 +116,7 @@ uint64_t PreparedSteps::ready_steps() const {
       std::count_if(pending_.begin(), pending_.end(), [](const auto& pending) { return pending->missing == 0; }));
 }
 
-// A step keeps its place while one of its rows is missing, and this row is.
+// This row is still missing, so its step is still in pending_.
 PreparedSteps::Pending* PreparedSteps::Find(const RowRequest& request) {
   MutexLock lock(&mutex_);
   return pending_[request.step - first_step_].get();

@@ -22,7 +22,7 @@ class RawPeer {
   enum class Wire { kPlain, kTls };
 
   // Connects from kAttacker to a port of this host. With kTls, completes a handshake for HTTP/2 without a check of the
-  // server. Each step takes at most 10 s.
+  // server. Each wait for the peer takes at most 10 s.
   RawPeer(uint16_t port, Wire wire);
   RawPeer(RawPeer&&) noexcept = default;
   RawPeer& operator=(RawPeer&&) noexcept = default;

@@ -267,7 +267,7 @@ TEST_F(TraceTest, ASecondTraceOfAJobReportsTheRunningOne) {
   EXPECT_EQ(Trace("train", 1), 1);
   EXPECT_THAT(Said(), HasSubstr("another penstock trace is running, of job train"));
   EXPECT_FALSE(std::filesystem::exists(file()));
-  // The second trace does not disturb the first one. After that, another one can run.
+  // The second trace does not disturb the first one. When the first one has ended, another one can run.
   v1::GetTraceRequest get;
   get.set_trace(first.trace());
   v1::GetTraceReply got;

@@ -212,7 +212,8 @@ class Explainer {
         "worker's host: busy neighbors, its disk, fewer CPUs.");
   }
 
-  // Names slow workers that the trainer does not wait for, because other workers make most of their rows.
+  // Names at most three slow workers. They are not the limit, because others make most of the rows that they would
+  // make.
   void SaySlow() {
     constexpr size_t kMost = 3;
     size_t count = 0;
@@ -339,7 +340,7 @@ class Explainer {
     }
   }
 
-  // Describes the caches of the judged workers, if a cache could help.
+  // Describes the caches of at most three judged workers, if a cache could help.
   void SayCaches() {
     if (out_.limit() != Limit::CPU && out_.limit() != Limit::STORAGE && out_.limit() != Limit::MEMORY) return;
     constexpr size_t kMost = 3;

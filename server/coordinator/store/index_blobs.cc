@@ -96,7 +96,7 @@ absl::Status IndexBlobs::MakeRoom(uint64_t bytes) {
   }
   if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder_));
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
-  // Remove a tenth more than needed, so that not each blob scans the folder.
+  // Free a tenth of the limit beyond what is needed, so that not each Put scans the folder.
   const uint64_t target = limits_.total_bytes - bytes - std::min(limits_.total_bytes - bytes, limits_.total_bytes / 10);
   for (const File& file : files) {
     if (total_ <= target) break;

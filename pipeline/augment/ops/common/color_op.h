@@ -40,9 +40,9 @@ absl::Status ChangePixels(OpContext* context, LazyImage* image, size_t scratch_b
   return absl::OkStatus();
 }
 
-// An op that first draws its probability (no draw at 0 and 1), then calls draw(random, width, height). draw() returns
-// an optional change(in, out), which is applied to the pixels. Without one the image stays unchanged, and pending steps
-// stay pending.
+// An op that first draws whether to act (no draw at probability 0 or 1). If so, calls draw(random, width, height).
+// draw() returns an optional change(in, out), which is applied to the pixels. Without one the image stays unchanged,
+// and pending steps stay pending.
 template <typename Draw>
 class ColorOp final : public Op {
  public:
