@@ -1,6 +1,5 @@
 #include "pipeline/loader/open_dataset.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -17,19 +16,6 @@
 #include "pipeline/sources/index_store.h"
 
 namespace penstock::loader {
-namespace {
-
-void WarnOfUnsaved(const std::vector<absl::StatusOr<sources::LoadedIndex>>& loaded,
-                   const std::function<void(const std::string&)>& warn) {
-  const auto unsaved = [](const absl::StatusOr<sources::LoadedIndex>& index) { return !index->save_status.ok(); };
-  const auto first = std::find_if(loaded.begin(), loaded.end(), unsaved);
-  if (first == loaded.end() || !warn) return;
-  warn(absl::StrCat(
-      "the indexes of ", std::count_if(first, loaded.end(), unsaved), " of ", loaded.size(),
-      " shards could not be stored, so the next start builds them again: ", (*first)->save_status.message()));
-}
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
@@ -60,7 +46,8 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
       if (!loaded[i].ok()) return loaded[i].status();
       built[files[i].path] = loaded[i]->index;
     }
-    WarnOfUnsaved(loaded, warn);
+    const std::string unsaved = sources::UnsavedText(loaded);
+    if (warn && !unsaved.empty()) warn(unsaved);
   }
   std::vector<sources::SnapshotShard> shards;
   for (const sources::DatasetFile& file : files) {

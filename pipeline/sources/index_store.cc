@@ -159,4 +159,13 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   return results;
 }
 
+std::string UnsavedText(const std::vector<absl::StatusOr<LoadedIndex>>& loaded) {
+  const auto unsaved = [](const absl::StatusOr<LoadedIndex>& index) { return index.ok() && !index->save_status.ok(); };
+  const auto first = std::find_if(loaded.begin(), loaded.end(), unsaved);
+  if (first == loaded.end()) return "";
+  return absl::StrCat(
+      "the indexes of ", std::count_if(first, loaded.end(), unsaved), " of ", loaded.size(),
+      " shards could not be stored, so the next start builds them again: ", (*first)->save_status.message());
+}
+
 }  // namespace penstock::sources

@@ -83,6 +83,10 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress = {});
 
+// Returns a warning that names the number of indexes that could not be stored, and the first error. Returns "" if all
+// were stored. `loaded` is the result of BuildIndexes; indexes with an error do not count.
+std::string UnsavedText(const std::vector<absl::StatusOr<LoadedIndex>>& loaded);
+
 }  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_INDEX_STORE_H_

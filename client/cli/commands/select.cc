@@ -126,6 +126,7 @@ class Select final : public Command {
                      absl::StrCat(p.files_done, " of ", p.files_total, " shards"));
         });
     bar.Finish();
+    if (const std::string unsaved = sources::UnsavedText(indexes); !unsaved.empty()) PrintWarning(unsaved);
     Shards shards;
     for (size_t i = 0; i < paths.size(); ++i) {
       if (indexes[i].ok()) {
