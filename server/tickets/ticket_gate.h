@@ -38,8 +38,8 @@ class TicketGate {
 
   // Returns OK if a stream needs no ticket, or if `ticket` is valid now. A valid ticket sets the peer's name, the one
   // job that it may read, and the time of the ticket. Other results name the reason and the remedy:
-  //   Unauthenticated    no ticket, or one that is damaged, forged, expired, or signed with an unknown key; or no key
-  //   yet PermissionDenied   the ticket was revoked
+  //   Unauthenticated    no ticket, or one that is damaged, forged, expired, or signed with a key that is not known yet
+  //   PermissionDenied   the ticket was revoked
   absl::Status Admit(std::string_view ticket, transport::Peer* peer) const;
 
   // Returns OK if a peer that was admitted may still open a job: the rules may have changed since. Returns

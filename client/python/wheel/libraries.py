@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Dict, Iterable, NamedTuple, NoReturn, Tuple
 
 PROGRAMS = ("penstock", "penstockd")
+IS_FOREIGN = "PENSTOCK_AARCH64_ROOT" in os.environ
 ROOT = Path(os.environ.get("PENSTOCK_AARCH64_ROOT", "/"))
-IS_FOREIGN = ROOT != Path("/")
 MACHINE = "aarch64" if IS_FOREIGN else platform.machine()
 DPKG_QUERY = ("dpkg-query", f"--admindir={ROOT / 'var/lib/dpkg'}")
 
