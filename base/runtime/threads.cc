@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -56,6 +58,21 @@ absl::StatusOr<std::thread> StartThread(const std::string& name, absl::AnyInvoca
     return absl::ResourceExhaustedError(
         absl::StrCat("the system refuses the thread ", name, " (", ThreadLimits(), ")"));
   }
+}
+
+void ForEachOnThreads(const std::string& name, size_t count, int threads, absl::FunctionRef<void(size_t)> work) {
+  std::atomic<size_t> next{0};
+  const auto run = [&] {
+    for (size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::thread> further;
+  for (size_t i = 1; i < std::min(static_cast<size_t>(std::max(threads, 1)), count); ++i) {
+    absl::StatusOr<std::thread> thread = StartThread(name, run);
+    if (!thread.ok()) break;
+    further.push_back(*std::move(thread));
+  }
+  run();
+  for (std::thread& thread : further) thread.join();
 }
 
 absl::Status CheckThreads(int need, const std::string& what) {

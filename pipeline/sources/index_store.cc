@@ -1,16 +1,15 @@
 #include "pipeline/sources/index_store.h"
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mutex.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 
 namespace penstock::sources {
@@ -141,21 +140,8 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
     total += sizes[i];
   }
   ProgressMeter meter(paths.size(), total, progress);
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < paths.size(); i = next++) {
-      results[i] = BuildOne(store, paths[i], sizes[i], options, &meter);
-    }
-  };
-  std::vector<std::jthread> pool;
-  const size_t extra = std::min<size_t>(std::max(threads, 1), std::max<size_t>(paths.size(), 1)) - 1;
-  try {
-    for (size_t i = 0; i < extra; ++i) pool.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system provides no more threads. The existing ones do all of the work.
-  }
-  work();
-  pool.clear();  // joins
+  ForEachOnThreads("ps-index", paths.size(), threads,
+                   [&](size_t i) { results[i] = BuildOne(store, paths[i], sizes[i], options, &meter); });
   return results;
 }
 

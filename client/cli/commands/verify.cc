@@ -1,9 +1,7 @@
 #include "pipeline/sources/verify.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
@@ -33,17 +31,7 @@ class Checker {
   }
 
   std::vector<absl::StatusOr<sources::VerifyReport>> Run(int threads) {
-    const auto check = [this] {
-      for (size_t n = next_++; n < files_.size(); n = next_++) reports_[n] = CheckOne(n);
-    };
-    std::vector<std::thread> workers;
-    for (int i = 1; i < threads; ++i) {
-      absl::StatusOr<std::thread> worker = StartThread("ps-verify", check);
-      if (!worker.ok()) break;
-      workers.push_back(*std::move(worker));
-    }
-    check();
-    for (std::thread& worker : workers) worker.join();
+    ForEachOnThreads("ps-verify", files_.size(), threads, [this](size_t n) { reports_[n] = CheckOne(n); });
     bar_.Finish();
     return std::move(reports_);
   }
@@ -64,7 +52,6 @@ class Checker {
   storage::Storage* const storage_;
   const std::vector<sources::DatasetFile>& files_;
   std::vector<absl::StatusOr<sources::VerifyReport>> reports_;
-  std::atomic<size_t> next_{0};
   uint64_t total_ = 0;
   Mutex mutex_;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,9 +1,7 @@
 #include "client/cli/select/record_scan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,21 +26,10 @@ class Scan {
   }
 
   std::vector<ScannedShard> Run() {
-    const auto scan = [this] {
-      for (size_t n = next_++; n < shards_.size(); n = next_++) {
-        results_[n].failed = ScanOne(shards_[n], &results_[n]);
-        Report(results_[n].records % kRecordsBetweenReports);
-      }
-    };
-    const auto threads = std::min<size_t>(static_cast<size_t>(options_.threads), shards_.size());
-    std::vector<std::thread> workers;
-    for (size_t i = 1; i < threads; ++i) {
-      absl::StatusOr<std::thread> worker = StartThread("ps-select", scan);
-      if (!worker.ok()) break;
-      workers.push_back(*std::move(worker));
-    }
-    scan();
-    for (std::thread& worker : workers) worker.join();
+    ForEachOnThreads("ps-select", shards_.size(), options_.threads, [this](size_t n) {
+      results_[n].failed = ScanOne(shards_[n], &results_[n]);
+      Report(results_[n].records % kRecordsBetweenReports);
+    });
     return std::move(results_);
   }
 
@@ -89,7 +76,6 @@ class Scan {
   const sources::RequestedFeatures* const features_;
   const ScanOptions& options_;
   std::vector<ScannedShard> results_;
-  std::atomic<size_t> next_{0};
   Mutex mutex_;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
 };

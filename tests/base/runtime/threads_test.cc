@@ -6,6 +6,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/runtime/thread_pool.h"
 #include "tests/support/counter.h"
@@ -28,6 +29,20 @@ TEST(Threads, ARefusedThreadGivesAnErrorWithItsName) {
   ASSERT_TRUE(thread.ok()) << thread.status();
   thread->join();
   EXPECT_TRUE(ran);
+}
+
+TEST(Threads, ALoopOnThreadsCallsEachNumberOnceWhateverTheSystemGrants) {
+  for (const int threads : {0, 1, 3, 100}) {
+    for (const bool refuses : {false, true}) {
+      std::optional<support::RefusedThreads> refused;
+      if (refuses) refused.emplace();
+      for (const size_t count : {0, 1, 50}) {
+        std::vector<std::atomic<int>> calls(count);
+        ForEachOnThreads("ps-test", count, threads, [&](size_t i) { ++calls[i]; });
+        for (const std::atomic<int>& each : calls) EXPECT_EQ(each, 1);
+      }
+    }
+  }
 }
 
 TEST(Threads, TheCheckReportsNeededAndGrantedThreads) {

@@ -8,11 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "pipeline/sources/tfrecord/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 
 namespace penstock::cli {
@@ -54,6 +57,15 @@ class CommandTest : public ::testing::Test {
     const Outcome outcome = Run(args);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
+  }
+
+  // Writes a TFRecord file in the temporary folder, and the folders above it.
+  void WriteShard(const std::string& name, const std::vector<std::string>& records) {
+    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
+    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
+    ASSERT_TRUE((*writer)->Close().ok());
   }
 
   TempDir dir_;

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/sources/tfrecord/tfrecord_writer.h"
-#include "pipeline/storage/posix_storage.h"
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -20,13 +18,6 @@ using ::testing::Not;
 
 class LocalCommands : public CommandTest {
  protected:
-  void WriteShard(const std::string& name, const std::vector<std::string>& records) {
-    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
-    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
-    ASSERT_TRUE((*writer)->Close().ok());
-  }
   // A record of a table: two numbers and a text.
   static std::string Entry(int i) {
     records::ExampleBuilder example;

@@ -2,13 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/records/example_builder.h"
-#include "pipeline/sources/tfrecord/tfrecord_writer.h"
-#include "pipeline/storage/posix_storage.h"
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/sources/tar/tar_maker.h"
 
@@ -22,13 +19,6 @@ using ::testing::StartsWith;
 
 class SelectCommand : public CommandTest {
  protected:
-  void WriteShard(const std::string& name, const std::vector<std::string>& records) {
-    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
-    auto writer = sources::TFRecordWriter::Open(storage::LocalFiles(), dir_.File(name));
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
-    ASSERT_TRUE((*writer)->Close().ok());
-  }
   static std::string Entry(int i) {
     const int64_t tokens[] = {i, i + 1, i + 2};
     records::ExampleBuilder example;
