@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Completes the wheels, the packages and the images in DIST_DIR to a release: adds the chart, the source, an SBOM for each, and
 # SHA256SUMS with its signature.
-#   build.sh DIST_DIR KEY BUILD_DIR ...     a folder for each architecture; KEY is a private key of ssh-keygen, or "": no signature
+#   build.sh DIST_DIR KEY BUILD_DIR ...     build/aarch64 is that of aarch64; KEY is a private key of ssh-keygen, or "": no signature
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 source_dir=$(readlink -f "$here/../..")
