@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/no_sigpipe.h"
 #include "base/owned_fd.h"
 #include "base/status_macros.h"
 #include "net/tls/ssl_context.h"
@@ -200,6 +201,7 @@ absl::StatusOr<ProbeAnswer> ProbeHttp(const net::Address& address, const std::st
                                       std::chrono::milliseconds timeout, const ProbeTls* tls) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
   PS_ASSIGN_OR_RETURN(OwnedFd fd, ConnectTo(address, deadline));
+  const NoSigpipe no_sigpipe;  // OpenSSL writes without MSG_NOSIGNAL
   ProbeConnection connection(std::move(fd), deadline);
   if (tls != nullptr) PS_RETURN_IF_ERROR(connection.BeginTls(*tls, address.host));
   PS_RETURN_IF_ERROR(connection.SendAll(absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address.ToString(),

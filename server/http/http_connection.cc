@@ -85,6 +85,7 @@ bool IsOwnHost(const std::string& field, const std::string& name) {
 HttpConnection::HttpConnection(HttpShared* shared, tcp::socket socket)
     : shared_(shared),
       client_(ClientOf(socket)),
+      host_(client_.Host()),
       wire_(std::move(socket), shared->tls->Current()),
       timer_(*shared->io),
       since_(SteadyNow()) {}

@@ -52,7 +52,7 @@ struct HttpShared {
 // One client. The server's thread runs all of it. Pending operations keep the object alive; Close() ends them.
 class HttpConnection final : public std::enable_shared_from_this<HttpConnection> {
  public:
-  // To admit another connection, the server closes one with the lowest state.
+  // To admit another connection, the server closes one with the lowest state of the host with the most connections.
   enum class State { kReading, kWriting, kHandling };
 
   HttpConnection(HttpShared* shared, boost::asio::ip::tcp::socket socket);
@@ -63,6 +63,8 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void Close();
   State state() const { return state_; }
   const transport::Peer& client() const { return client_; }
+  // Returns client().Host().
+  const std::string& host() const { return host_; }
   // Returns the time since which the connection waits for a request, a handler or its client.
   SteadyTime since() const { return since_; }
 
@@ -92,6 +94,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   HttpShared* const shared_;
   const transport::Peer client_;  // without its certificate
+  const std::string host_;
   HttpWire wire_;
   boost::asio::steady_timer timer_;
   State state_ = State::kReading;

@@ -11,8 +11,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -127,14 +129,17 @@ struct HttpServer::Parts {
       const std::optional<transport::Peer> closed = CloseOne();
       if (shared.on_rejected != nullptr && closed.has_value()) {
         shared.on_rejected(*closed, "",
-                           absl::ResourceExhaustedError(
-                               absl::StrCat("HTTP has ", shared.limits.connections,
-                                            " connections, the most that it keeps, and this one has waited longest")));
+                           absl::ResourceExhaustedError(absl::StrCat(
+                               "HTTP has ", shared.limits.connections,
+                               " connections, the most that it keeps, and this one has waited longest of its "
+                               "host, which has the most")));
       }
       if (logged == SteadyTime::min() || SteadyNow() - logged > kLogPause) {
         logged = SteadyNow();
-        spdlog::warn("HTTP on {} has {} connections, the most that it keeps: it closes those that wait longest",
-                     address.ToString(), shared.limits.connections);
+        spdlog::warn(
+            "HTTP on {} has {} connections, the most that it keeps: it closes those of the host with the most, the "
+            "longest waiting first",
+            address.ToString(), shared.limits.connections);
       }
     }
     const auto connection = std::make_shared<HttpConnection>(&shared, std::move(socket));
@@ -142,9 +147,13 @@ struct HttpServer::Parts {
     connection->Begin();
   }
 
-  // Closes the connection that has waited longest. Returns its client.
+  // Closes the connection that has waited longest of the host with the most connections. Returns its client.
   std::optional<transport::Peer> CloseOne() {
-    const auto rank = [](const std::shared_ptr<HttpConnection>& one) { return std::tuple(one->state(), one->since()); };
+    std::map<std::string_view, int> lead;  // by host: the number of its connections, negated
+    for (const std::shared_ptr<HttpConnection>& one : shared.open) --lead[one->host()];
+    const auto rank = [&lead](const std::shared_ptr<HttpConnection>& one) {
+      return std::tuple(lead[one->host()], one->state(), one->since());
+    };
     const auto first =
         std::min_element(shared.open.begin(), shared.open.end(),
                          [&rank](const auto& one, const auto& other) { return rank(one) < rank(other); });

@@ -20,8 +20,9 @@
 namespace penstock::server {
 
 struct HttpLimits {
-  // Open connections. To admit another one, the server closes the connection that has waited longest without a complete
-  // request. If all have sent a request, it closes the connection that has taken longest to read its answer.
+  // Open connections. To admit another one, the server closes a connection of the host that has the most: the one that
+  // has waited longest without a complete request. If all of them have sent a request, it closes the one that has taken
+  // longest to read its answer.
   size_t connections = 256;
   size_t head_bytes = 8 << 10;             // request line and fields; a larger head is answered with 431
   size_t answer_bytes = size_t{64} << 20;  // sum of the answers that are being sent

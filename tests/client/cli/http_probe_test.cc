@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -14,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/owned_fd.h"
+#include "tests/support/certificates/closing_server.h"
 
 namespace penstock::cli {
 namespace {
@@ -109,6 +111,17 @@ TEST(HttpProbe, ItEndsInTime) {
   for (const char* text : {"", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok"}) {
     EXPECT_EQ(AnswerOf(text, true, std::chrono::milliseconds(20)).status().code(), absl::StatusCode::kDeadlineExceeded);
   }
+}
+
+TEST(HttpProbe, AServerThatClosesDuringTheHandshakeIsAnErrorAndNoSignal) {
+  support::ClosingServer server(support::ClosingServer::When::kInHandshake);
+  ProbeTls tls;
+  tls.certificates.ca = server.authority().pem();
+  const absl::Status status = ProbeHttp({"127.0.0.1", server.port()}, "/readyz", kPatient, &tls).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  sigset_t pending;
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
 }
 
 TEST(HttpProbe, WithoutAServerItIsUnavailable) {

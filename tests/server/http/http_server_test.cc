@@ -341,6 +341,22 @@ TEST_F(HttpServerTest, AThousandHalfOpenRequestsDoNotKeepOthersFromAnAnswer) {
   EXPECT_EQ(slow.front()->Rest(), "") << "it has waited longest and was closed";
 }
 
+TEST_F(HttpServerTest, AHostWithManyConnectionsLosesItsOwnAndNotThatOfAnotherHost) {
+  HttpLimits limits = PatientLimits();
+  limits.connections = 8;
+  Start(limits);
+  RawClient slow_but_alone(server_->port());
+  slow_but_alone.Send("GET /healthz HTTP/1.1\r\n");
+  std::vector<std::unique_ptr<RawClient>> flood;
+  for (int i = 0; i < 100; ++i) {
+    flood.push_back(std::make_unique<RawClient>(server_->port(), 0, "127.0.0.66"));
+    flood.back()->Get("/kept");
+  }
+  EXPECT_EQ(flood.front()->Rest(), "");
+  slow_but_alone.Send("Host: localhost\r\n\r\n");
+  EXPECT_THAT(slow_but_alone.Answer(), EndsWith("ok\n"));
+}
+
 TEST_F(HttpServerTest, SlowReadersAreClosedForTheSakeOfOthers) {
   HttpLimits limits = PatientLimits();
   limits.answer_bytes = size_t{20} << 20;  // two large answers

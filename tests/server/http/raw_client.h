@@ -21,7 +21,9 @@ namespace penstock::server {
 // If no byte arrives within a minute, a read ends as at the end of the connection, so that a test does not hang.
 class RawClient {
  public:
-  explicit RawClient(int port, int receive_buffer = 0) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `from` is a loopback address to connect from; null: the system's choice.
+  explicit RawClient(int port, int receive_buffer = 0, const char* from = nullptr)
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     PS_CHECK(fd_.get() >= 0);
     const timeval limit{60, 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -30,6 +32,12 @@ class RawClient {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (from != nullptr) {
+      sockaddr_in own{};
+      own.sin_family = AF_INET;
+      PS_CHECK(inet_pton(AF_INET, from, &own.sin_addr) == 1);
+      PS_CHECK(bind(fd_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0);
+    }
     PS_CHECK(connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   }
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/no_sigpipe.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "pipeline/storage/object/common/http_transfer.h"
@@ -112,6 +113,7 @@ class HttpClient::Loop {
   static void Cancel(std::unique_ptr<Call> call) { std::move(call->done)(absl::CancelledError("cancelled")); }
 
   void Run() {
+    const NoSigpipe no_sigpipe;  // with CURLOPT_NOSIGNAL, libcurl leaves SIGPIPE to its caller
     for (bool closed = false; !closed;) {
       {
         MutexLock lock(&mutex_);
