@@ -4,22 +4,18 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import struct
 import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build/release/bin"))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+sys.path.insert(0, str(ROOT / "tests/support/cluster"))
+from free_port import free_port
 
 
 def wait_until(what, seconds, condition):

@@ -13,7 +13,7 @@ export PENSTOCK_BIN=$programs PYTHONDONTWRITEBYTECODE=1
 export TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES= HF_HUB_OFFLINE=1
 
 lint() {
-  "$python" -m ruff check client/python tests/python tests/frameworks tests/object_storage tests/page examples/python bench tests/slurm tests/kubernetes tests/structure tests/upgrade tests/judges deploy/compose deploy/image deploy/kubernetes deploy/release &&
+  "$python" -m ruff check client/python tests/python tests/frameworks tests/object_storage tests/page examples/python bench tests/slurm tests/kubernetes tests/structure tests/support tests/upgrade tests/judges deploy/compose deploy/image deploy/kubernetes deploy/release &&
     (cd client/python && "$python" -m mypy)
 }
 

@@ -1,12 +1,10 @@
 """Storages by other projects, started here, with a small data set in a bucket; and the programs."""
 
 import base64
-import contextlib
 import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +21,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from network import Network
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support" / "cluster"))
+from free_port import free_port
+
 # The machine's own settings must not affect the tests.
 for variable in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))]:
     del os.environ[variable]
@@ -36,14 +37,6 @@ TROUBLES = (AzureError, BotoCoreError, ClientError, OSError, requests.RequestExc
 SECRETS = ("hunter2", base64.b64encode(b"hunter2-hunter2").decode()[:16])
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as open_until_all_are_drawn:
-        probes = [open_until_all_are_drawn.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 class Server:
     """A storage that can be killed, and restarted on its port with its content."""
 
@@ -52,7 +45,7 @@ class Server:
 
     def __init__(self, folder):
         self.folder = folder
-        self.port, *self.others = free_ports(1 + self.more_ports)
+        self.port, *self.others = (free_port() for _ in range(1 + self.more_ports))
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 

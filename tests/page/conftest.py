@@ -3,8 +3,8 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +12,9 @@ from typing import NamedTuple
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support" / "cluster"))
+from free_port import free_port
 
 BIN = Path(os.environ["PENSTOCK_BIN"])
 PICTURES = Path(os.environ["PENSTOCK_PICTURES"])
@@ -37,12 +40,6 @@ def wait_until(condition, what, seconds=SECONDS):
         assert time.monotonic() < end, f"waited {seconds} s for: {what() if callable(what) else what}"
         time.sleep(0.1)
     return value
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cluster:

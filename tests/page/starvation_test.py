@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from free_port import free_port
 
-from conftest import fact, free_port, wait_until
+from conftest import fact, wait_until
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 NO_CACHES = ("--record-cache", "0", "--decoded-cache", "0", "--row-cache", "0")

@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "client" / "python"))
 sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(ROOT / "tests" / "support" / "cluster"))
 # Subprocesses of tests import these.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "client" / "python"), str(HERE)])
 # The folder of the programs; ctest sets it.

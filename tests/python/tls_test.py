@@ -7,6 +7,7 @@ import subprocess
 from typing import NamedTuple
 
 import pytest
+from free_port import free_port
 
 import penstock
 from fixtures import BIN
@@ -183,13 +184,13 @@ def test_a_running_loop_uses_rotated_files_for_new_connections(small_job, small_
     folder.mkdir()
     epochs = 20
     arguments = {"epochs": epochs, "prefetch_steps": 2}  # the loop needs more steps after the cluster's start
-    with secure_standalone(small_files, folder, certificates, "--socket-dir", "") as cluster:
+    port = free_port()
+    with secure_standalone(small_files, folder, certificates, "--socket-dir", "", port=port) as cluster:
         loader = penstock.Loader("small", **cluster.connection, **arguments)
         loop = iter(loader)
         first = list(itertools.islice(loop, 2))
         make_certificates(certificates)
         first += itertools.islice(loop, 2)  # on the open connections
-        port = cluster.coordinator.rpartition(":")[2]
     with secure_standalone(small_files, folder, certificates, "--socket-dir", "", port=port):
         got = digest(itertools.chain(first, loop))
     assert got == digest(penstock.Loader("small", coordinator=plaintext, **arguments))

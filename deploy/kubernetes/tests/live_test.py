@@ -4,9 +4,9 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 from chart import ROOT, config, example, render, workload
+
+sys.path.insert(0, str(ROOT / "tests/support/cluster"))
+from free_port import free_port
 
 PROGRAMS = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build/release/bin"))
 pytestmark = pytest.mark.skipif(not (PROGRAMS / "make_demo_dataset").exists(), reason=f"{PROGRAMS} has no programs; ./run test")
@@ -29,12 +32,6 @@ def wait_until(what, condition):
         assert time.monotonic() < deadline, f"waited {PATIENCE} s for {what}"
         time.sleep(0.1)
     return result
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Daemon:

@@ -2,21 +2,15 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from free_port import free_port
 
 pytest.importorskip("jax")
 SCRIPT = Path(__file__).with_name("training.py")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start(job, *arguments, devices=8, **environment):

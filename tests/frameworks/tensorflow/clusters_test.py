@@ -2,13 +2,13 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from free_port import free_port
 
 import penstock
 import penstock.tf
@@ -52,19 +52,9 @@ print("RESULT", json.dumps({"replicas": strategy.num_replicas_in_sync, "ids": id
 """
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def run_workers(program, count, *arguments):
     """Returns the RESULT of each of the `count` processes of one cluster."""
-    workers = [f"localhost:{port}" for port in free_ports(count)]
+    workers = [f"localhost:{free_port()}" for _ in range(count)]
     processes = []
     for index in range(count):
         config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
@@ -173,7 +163,7 @@ os._exit(0)  # a normal exit would retry the work that failed on a worker
 
 
 def test_a_coordinator_of_parameter_servers_feeds_its_steps_and_refuses_what_would_run_elsewhere(small_job):
-    addresses = [f"localhost:{port}" for port in free_ports(2)]
+    addresses = [f"localhost:{free_port()}" for _ in range(2)]
     environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
     servers = [
         subprocess.Popen([sys.executable, "-c", SERVER, kind, *addresses], stdout=subprocess.PIPE, text=True, env=environment)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from free_port import free_port
 
 import penstock
 
@@ -383,11 +384,7 @@ def _rank(rank, port, queue, job):
 
 def test_distributed_ranks_find_their_place(fake):
     """torch.distributed has rank and world size. Each rank gets batches, and the gradients are averaged."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     context = torch.multiprocessing.get_context("spawn")
     queue = context.Queue()
     job = {"job": "fake?steps=4&rows=3", "coordinator": "nowhere:1"}

@@ -3,12 +3,12 @@
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 
 import numpy as np
 import torch
+from free_port import free_port
 
 import penstock.torch
 
@@ -77,12 +77,6 @@ class Training:
         torch.set_rng_state(state["generators"][0])
         random.setstate(state["generators"][1])
         np.random.set_state(state["generators"][2])
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def run_ranks(script, *arguments, ranks=2, **environment):
