@@ -104,8 +104,10 @@ std::string JobText(const v1::DescribeReply& reply) {
   facts.Add("owner", job.owner());
   facts.Add("paused by", job.paused_by());
   if (job.next().state() == v1::FAILED) facts.Add("replacement", absl::StrCat("failed: ", job.next().error()));
-  facts.Add("data", absl::StrCat(Count(job.records(), "record"), " in ", Count(job.shards(), "shard"), ", ",
-                                 HumanBytes(job.bytes())));
+  const bool selects = job.whole_records() > 0;
+  facts.Add("data", absl::StrCat(selects ? absl::StrCat(Count(job.records()), " of ") : "",
+                                 Count(selects ? job.whole_records() : job.records(), "record"), " in ",
+                                 Count(job.shards(), "shard"), ", ", HumanBytes(job.bytes())));
   facts.Add("batch", absl::StrCat(Count(job.batch_size(), "row"), " over all ranks"));
   facts.Add("columns", ColumnsText(reply.columns()));
   if (reply.pipeline_fingerprint() != 0 || reply.order_fingerprint() != 0) {

@@ -41,8 +41,8 @@ class BatchTarget final : public loader::StepTarget {
 
   absl::Status Put(size_t row, loader::RowResult result) override {
     const plan::ShardOffsets& offsets = *job_.job->offsets();
-    ids_[row] = IdOf(offsets, result.record_id);
-    sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
+    ids_[row] = IdOf(offsets, result.record_id, result.number);
+    sources_[row] = result.masked ? ids_[row] : IdOf(offsets, result.source_record, result.source_number);
     const bool real = steps_.IsValid(span_, slice_.begin + row);  // not padding
     valid_[row] = !result.masked && real;
     if (result.masked) {
@@ -66,9 +66,10 @@ class BatchTarget final : public loader::StepTarget {
   uint64_t substituted() const { return substituted_; }
 
  private:
-  static RowId IdOf(const plan::ShardOffsets& offsets, uint64_t record) {
+  // `number` is the record's number in its shard if the job selects records.
+  static RowId IdOf(const plan::ShardOffsets& offsets, uint64_t record, std::optional<uint64_t> number) {
     const plan::Location at = offsets.Locate(record);
-    return {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+    return {static_cast<int64_t>(at.shard), static_cast<int64_t>(number.value_or(at.record))};
   }
 
   const LoadedJob& job_;

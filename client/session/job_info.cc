@@ -44,6 +44,11 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     bytes += shard.data_bytes();
   }
   PS_ASSIGN_OR_RETURN(info.offsets, plan::ShardOffsets::Create(counts));
+  info.selects = job.snapshot().has_selection();
+  if (!info.selects && job.spec().dataset_size() > 0 && !job.spec().dataset(0).select().empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job.name(), ": its coordinator does not know dataset.select, and would serve all records; upgrade it"));
+  }
   info.plan = plan::PlanOptionsOf(job.spec().order());
   PS_ASSIGN_OR_RETURN(const plan::EpochPlan plan, plan::EpochPlan::Create(info.offsets, info.plan, 0));
   info.positions = plan.num_positions();

@@ -134,6 +134,11 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, transpor
   span.event().rows = static_cast<uint32_t>(rows.positions_size());
   span.event().bytes = payload_bytes;
   absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
+  if (bad.ok() && job_->selects && rows.numbers_size() != rows.positions_size() &&
+      rows.failures_size() != rows.positions_size()) {
+    bad = absl::InvalidArgumentError(
+        absl::StrCat("a message of ", rows.positions_size(), " selected rows with ", rows.numbers_size(), " numbers"));
+  }
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
   bad = window_->Claim(link, rows, &claimed);
@@ -157,7 +162,11 @@ absl::Status Receiver::Copy(const v1::Rows& rows, transport::SliceCursor payload
     if (failure.has_damaged_record()) row.damaged_record = failure.damaged_record();
   }
   std::vector<uint64_t> sources(rows.substitutions_size() > 0 ? rows.positions_size() : 0, Window::kOwnRecord);
-  for (const v1::Rows::Substitution& other : rows.substitutions()) sources[other.row()] = other.source_record();
+  std::vector<uint64_t> source_numbers(sources.size());
+  for (const v1::Rows::Substitution& other : rows.substitutions()) {
+    sources[other.row()] = other.source_record();
+    source_numbers[other.row()] = other.source_number();
+  }
   for (int i = 0; i < rows.positions_size(); ++i) {
     Window::Claimed& mine = (*claimed)[i];
     const uint32_t bytes = rows.payload_bytes(i);
@@ -181,6 +190,10 @@ absl::Status Receiver::Copy(const v1::Rows& rows, transport::SliceCursor payload
     }
     step.policy[row] = static_cast<uint8_t>(flags & (masked ? v1::ROW_MASKED : v1::ROW_SUBSTITUTED));
     step.source[row] = sources.empty() || masked ? Window::kOwnRecord : sources[i];
+    if (job_->selects) {
+      step.number[row] = rows.numbers(i);  // a row without failure has one
+      if (!sources.empty()) step.source_number[row] = source_numbers[i];
+    }
     step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
     step.builder->RowDone(row, step.valid[row] != 0);
     mine.written = true;
@@ -209,14 +222,15 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
   std::vector<RowId> ids(step.slice.size());
   for (uint64_t row = 0; row < ids.size(); ++row) {
     const plan::Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
-    ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+    ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(job_->selects ? step.number[row] : at.record)};
   }
   std::vector<RowId> sources;  // empty if each row is from its own record
   for (uint64_t row = 0; row < ids.size(); ++row) {
     if (step.source[row] == Window::kOwnRecord) continue;
     if (sources.empty()) sources = ids;
     const plan::Location at = job_->offsets->Locate(step.source[row]);
-    sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+    sources[row] = {static_cast<int64_t>(at.shard),
+                    static_cast<int64_t>(job_->selects ? step.source_number[row] : at.record)};
   }
   return step.builder->Seal(ids, step.valid, sources);
 }

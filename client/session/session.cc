@@ -211,6 +211,10 @@ void Session::Book(const BookStep& book) {
   step->valid.resize(book.slice.size());
   step->source.resize(book.slice.size(), Window::kOwnRecord);
   step->policy.resize(book.slice.size());
+  if (job_->selects) {
+    step->number.resize(book.slice.size());
+    step->source_number.resize(book.slice.size());
+  }
   step->builder = BatchBuilder::Create(job_->format, book.slice.size(), memory_,
                                        {book.span.epoch, book.span.begin + book.slice.begin});
   if (step->builder != nullptr) {

@@ -37,7 +37,9 @@ class Window {
     // One element for each row, written by the thread that fills the row.
     std::vector<uint8_t> valid;
     std::vector<uint64_t> source;  // record of the row's content; kOwnRecord: its own
-    std::vector<uint8_t> policy;   // v1::ROW_MASKED, v1::ROW_SUBSTITUTED, or 0: the effect of the error policy
+    // With a selection: the numbers of the row's record, and of `source`, in their file. Empty without one.
+    std::vector<uint64_t> number, source_number;
+    std::vector<uint8_t> policy;  // v1::ROW_MASKED, v1::ROW_SUBSTITUTED, or 0: the effect of the error policy
     // Without padding rows. Set when the step is sealed.
     uint64_t masked_rows = 0, substituted_rows = 0;
   };

@@ -29,8 +29,9 @@ class DamagedCopies {
   using Log = std::function<void(const std::string& line)>;
   explicit DamagedCopies(Clock* clock, Log log = {}) : clock_(clock), log_(std::move(log)) {}
 
-  // Adds a record for which three reads returned the same wrong bytes. `damage` names file, record and offset.
-  void Found(const sources::RecordRef& record, const std::string& file, const absl::Status& damage);
+  // Adds a record for which three reads returned the same wrong bytes. `number` is its number in the file. `damage`
+  // names file, record and offset.
+  void Found(const sources::RecordRef& record, uint64_t number, const std::string& file, const absl::Status& damage);
   // Reports that the file is still in the state in which the record was found damaged.
   void FoundUnchanged(const sources::RecordRef& record);
   // Removes the records of a shard whose file has changed.
@@ -50,6 +51,7 @@ class DamagedCopies {
   struct Copy {
     absl::Status damage;
     Nanos looked_at = 0;
+    uint64_t number = 0;
   };
   struct File {
     std::string path;

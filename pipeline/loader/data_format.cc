@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/plan/job_dataset.h"
-#include "pipeline/records/sample_parser.h"
-#include "pipeline/sources/container.h"
+#include "pipeline/selection/sample_features.h"
 
 namespace penstock::loader {
 
@@ -30,21 +29,13 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const
 
 std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
                                                                       const v1::JobSpec& job) {
-  if (!sources::Container::Of(container).StoresFeaturesApart() || job.features_size() == 0) return nullptr;
+  if (job.features_size() == 0) return nullptr;
   std::vector<std::string> keys;
   for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
   if (job.annotations().has_boxes()) {
     for (augment::BoxKey& box : augment::BoxKeysOf(job.annotations().boxes())) keys.push_back(std::move(box.key));
   }
-  std::vector<sources::RequestedFeatures::Request> requests;
-  for (const std::string& key : keys) {
-    sources::RequestedFeatures::Request& request = requests.emplace_back();
-    for (records::SampleKeyPart& part : records::SplitSampleKey(key)) {
-      const bool is_enough = !records::IsJsonExtension(part.extension);
-      request.push_back({std::move(part.extension), is_enough});
-    }
-  }
-  return std::make_shared<const sources::RequestedFeatures>(std::move(requests));
+  return selection::FeaturesOf(container, keys);
 }
 
 }  // namespace penstock::loader

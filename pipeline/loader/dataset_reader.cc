@@ -31,11 +31,23 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
         storage_(storage),
         features_(options.features),
+        selects_(options.selects),
         damaged_(slow_work_->clock(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const sources::Snapshot& snapshot() const override { return shards_->snapshot(); }
   const sources::RequestedFeatures* features() const override { return features_.get(); }
+  bool selects() const override { return selects_; }
+  absl::StatusOr<uint64_t> NumberInShard(uint64_t record) override {
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    if (!selects_) return ref.record;
+    std::shared_ptr<const sources::ShardIndex> index = shards_->KnownIndex(ref.shard);
+    if (index == nullptr) {
+      if (!shards_->IsReady(ref.shard)) return absl::AbortedError("its shard is not ready");
+      PS_ASSIGN_OR_RETURN(index, shards_->Index(ref.shard));
+    }
+    return index->NumberInShard(ref.record);
+  }
 
   bool IsReady(uint64_t record) override { return shards_->IsReady(snapshot().ToShard(record).shard); }
   void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) override {
@@ -160,9 +172,10 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   std::string Describe(uint64_t record) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
-    std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ", ref.record);
-    const std::optional<uint64_t> offset = OffsetOf(record);
-    if (offset.has_value()) absl::StrAppend(&text, " at offset ", *offset);
+    std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ");
+    const std::shared_ptr<const sources::ShardIndex> index = shards_->KnownIndex(ref.shard);
+    if (index == nullptr) return text + absl::StrCat(ref.record, selects_ ? " of the selected ones" : "");
+    absl::StrAppend(&text, index->NumberInShard(ref.record), " at offset ", index->RecordOffset(ref.record));
     return text;
   }
 
@@ -205,11 +218,11 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, features());
       if (!absl::IsDataLoss(bytes.status())) return bytes;
       if (sources::SameDamage(bytes.status(), damage)) continue;
-      return absl::UnavailableError(
-          absl::StrCat("record ", ref.record, ": reads of the same bytes differ (", bytes.status().message(), ")"));
+      return absl::UnavailableError(absl::StrCat("record ", reader.index().NumberInShard(ref.record),
+                                                 ": reads of the same bytes differ (", bytes.status().message(), ")"));
     }
     const absl::Status verdict = sources::DamageToReport(damage);
-    damaged_.Found(ref, shards_->PathOf(ref.shard), verdict);
+    damaged_.Found(ref, reader.index().NumberInShard(ref.record), shards_->PathOf(ref.shard), verdict);
     return verdict;
   }
 
@@ -245,6 +258,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   Executor* const slow_work_;
   storage::Storage* const storage_;
   const std::shared_ptr<const sources::RequestedFeatures> features_;
+  const bool selects_;
   DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};
 };

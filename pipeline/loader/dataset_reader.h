@@ -19,6 +19,7 @@
 #include "pipeline/loader/fetched_record.h"
 #include "pipeline/sources/dataset_files.h"
 #include "pipeline/sources/index_store.h"
+#include "pipeline/sources/record_buffer.h"
 #include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_reader.h"
@@ -28,28 +29,7 @@
 
 namespace penstock::loader {
 
-// The memory into which one thread reads records. The thread keeps it from record to record.
-class RecordBuffer {
- public:
-  // Returns at least `bytes` bytes with unspecified content. Invalidates the bytes of earlier calls.
-  char* Get(size_t bytes) {
-    if (bytes > capacity_) {
-      block_.reset();
-      capacity_ = bytes + bytes / 4;  // the next one is often a little larger
-      block_ = std::make_unique_for_overwrite<char[]>(capacity_);
-    }
-    return block_.get();
-  }
-  size_t capacity() const { return capacity_; }
-  void Clear() {
-    block_.reset();
-    capacity_ = 0;
-  }
-
- private:
-  std::unique_ptr<char[]> block_;
-  size_t capacity_ = 0;
-};
+using sources::RecordBuffer;
 
 // Returns the index of a shard's current file: from a sidecar, from a fetched blob, or by building it. Blocks, perhaps
 // for long. Returns Cancelled soon after a stop is requested. Each error names the file. Thread-safe.
@@ -90,6 +70,7 @@ class DatasetReader {
     Executor* executor = nullptr;
     // The features that records have (RequestedFeaturesOf). Null: records are whole.
     std::shared_ptr<const sources::RequestedFeatures> features = nullptr;
+    bool selects = false;  // whether the snapshot has only selected records (ShardIndex::is_selected)
     std::shared_ptr<storage::FileErrors> file_errors = nullptr;  // receives the files that fail
     DamagedCopies::Log log_damage = nullptr;                     // gets a line for each file with damaged records
   };
@@ -103,6 +84,13 @@ class DatasetReader {
   virtual const sources::Snapshot& snapshot() const = 0;
   // Returns the features that records have, or null if records are whole.
   virtual const sources::RequestedFeatures* features() const { return nullptr; }
+
+  // Returns whether the snapshot has only selected records, so that a record's number in its shard is known only from
+  // the index.
+  virtual bool selects() const { return false; }
+  // Returns the number of the record among all records of its shard. Returns Aborted if the shard is not ready, and the
+  // error of a shard that is known to be unavailable.
+  virtual absl::StatusOr<uint64_t> NumberInShard(uint64_t record) { return snapshot().ToShard(record).record; }
 
   // Returns whether the shard of the record is ready: the calls below do not block to load its index or to open it.
   // Also true if the shard is known to be unavailable; the calls then return the reason.

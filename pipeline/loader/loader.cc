@@ -103,6 +103,8 @@ RowResult& RowResult::operator=(RowResult&& other) noexcept {
   damaged_record = other.damaged_record;
   record_id = other.record_id;
   source_record = other.source_record;
+  number = other.number;
+  source_number = other.source_number;
   fixed = std::move(other.fixed);
   ragged = std::move(other.ragged);
   return *this;

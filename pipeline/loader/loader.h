@@ -62,6 +62,9 @@ struct RowResult {
   std::optional<uint64_t> damaged_record;
   uint64_t record_id = 0;      // record of the position in the plan
   uint64_t source_record = 0;  // record with the content of the row
+  // Numbers of these records among all records of their shard. Set if the job selects records; otherwise the snapshot
+  // has them.
+  std::optional<uint64_t> number, source_number;
   // All FIXED columns in schema order, without gaps, and the RAGGED columns in their encoding, by column. `fixed` is
   // null if the session books its own slots, and for failed and masked rows; in a booked slot, a masked row is zeros.
   // In a masked row, a RAGGED column has no elements, or one empty string if it is a `scalar` column. `ragged` is empty

@@ -312,6 +312,8 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   result.damaged_record = made->damaged_record;
   result.record_id = made->record_id;
   result.source_record = made->source_record;
+  result.number = made->number;
+  result.source_number = made->source_number;
   if (!made->status.ok()) outcome.kept = 0;
   outcome.kept = std::min(outcome.kept + session.overhead, work.held);
   if (!made->status.ok() || made->masked) result.fixed.reset();

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/selection/job_selection.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
@@ -28,22 +29,25 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
   const v1::Dataset& dataset = plan::DatasetOf(job);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
   PS_ASSIGN_OR_RETURN(const std::vector<sources::DatasetFile> files, sources::ExpandGlobs(storage, globs, roots));
-  const sources::IndexOptions options = sources::IndexOptionsOf(job);
+  std::vector<std::string> paths;
+  for (const sources::DatasetFile& file : files) paths.push_back(file.path);
+  PS_ASSIGN_OR_RETURN(const std::optional<v1::Selection> selection, selection::MakeSelection(storage, job, paths));
+  PS_ASSIGN_OR_RETURN(const sources::IndexOptions options,
+                      selection::WithSelection(sources::IndexOptionsOf(job), selection.value_or(v1::Selection())));
 
   std::map<std::string, std::shared_ptr<const sources::ShardIndex>> built;  // by path
   if (!indexes.has_value()) {
-    for (const sources::DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> opened, storage->OpenAndWait(file.path));
-      PS_ASSIGN_OR_RETURN(sources::ShardIndex index, sources::BuildShardIndex(*opened, options));
-      built[file.path] = std::make_shared<const sources::ShardIndex>(std::move(index));
+    for (const std::string& path : paths) {
+      PS_ASSIGN_OR_RETURN(const sources::LoadedIndex loaded, sources::BuildIndexOf(storage, path, options));
+      if (warn && !loaded.left_out.empty()) warn(loaded.left_out);
+      built[path] = loaded.index;
     }
   } else {
-    std::vector<std::string> paths;
-    for (const sources::DatasetFile& file : files) paths.push_back(file.path);
     std::vector<absl::StatusOr<sources::LoadedIndex>> loaded =
         sources::BuildIndexes(*indexes, paths, options, threads > 0 ? threads : AvailableCpus());
     for (size_t i = 0; i < files.size(); ++i) {
       if (!loaded[i].ok()) return loaded[i].status();
+      if (warn && !loaded[i]->left_out.empty()) warn(loaded[i]->left_out);
       built[files[i].path] = loaded[i]->index;
     }
     const std::string unsaved = sources::UnsavedText(loaded);
@@ -63,6 +67,11 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     shards.push_back(std::move(shard));
   }
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
+  if (selection.has_value() && snapshot.total_records() == 0) {
+    uint64_t records = 0;
+    for (const auto& [path, index] : built) records += index->shard_records();
+    return selection::NothingSelected(records, files.size());
+  }
   struct Known {
     Mutex mutex;
     std::map<std::string, std::shared_ptr<const sources::ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
@@ -84,16 +93,16 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     }
     sources::IndexOptions stoppable = options;
     stoppable.stop = stop;
-    PS_ASSIGN_OR_RETURN(sources::ShardIndex walked, sources::BuildShardIndex(*file, stoppable));
-    auto index = std::make_shared<const sources::ShardIndex>(std::move(walked));
+    PS_ASSIGN_OR_RETURN(const sources::LoadedIndex walked, sources::BuildIndexOf(storage, path, stoppable));
     MutexLock lock(&known->mutex);
-    known->indexes[path] = index;
-    return index;
+    known->indexes[path] = walked.index;
+    return walked.index;
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
   reader.executor = executor;
   reader.file_errors = std::move(file_errors);
+  reader.selects = selection.has_value();
   reader.features = RequestedFeaturesOf(snapshot.container(), job);
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }

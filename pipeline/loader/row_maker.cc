@@ -113,6 +113,12 @@ class RowMaker::Try {
     made_.fault = progress_.fault;
     made_.fault_offset = progress_.fault_offset;
     progress_.damage = absl::OkStatus();
+    if (job_.reader().selects() && !progress_.number.has_value()) {
+      if (const Step step = NumberOf(progress_.key.record_id, &progress_.number); step != Step::kNone) {
+        return step == Step::kNotReady ? End::kNotReady : End::kMade;
+      }
+    }
+    made_.number = made_.source_number = progress_.number;
     if (const std::optional<End> end = TakeCachedRow(); end.has_value()) return *end;
     while (true) {
       switch (MakeFromSource()) {
@@ -143,6 +149,16 @@ class RowMaker::Try {
   enum class Step { kNone, kBadRecord, kDamagedCopy, kFailed, kPutBack, kNotReady, kNotRead };
 
   const batch::RowSchema& schema() const { return job_.pipeline().schema(); }
+
+  // Sets the number of a selected record in its shard.
+  Step NumberOf(uint64_t record, std::optional<uint64_t>* number) {
+    const absl::StatusOr<uint64_t> found = job_.reader().NumberInShard(record);
+    if (absl::IsAborted(found.status())) return Step::kNotReady;
+    made_.status = found.status();
+    if (!found.ok()) return Step::kFailed;
+    *number = *found;
+    return Step::kNone;
+  }
 
   // Returns how the try ends if the cache of rows has the row.
   std::optional<End> TakeCachedRow() {
@@ -206,6 +222,7 @@ class RowMaker::Try {
     made_.masked = true;
     made_.lenient = false;
     made_.source_record = progress_.key.record_id;
+    made_.source_number = progress_.number;
     return End::kMade;
   }
 
@@ -224,6 +241,9 @@ class RowMaker::Try {
     fetched_ = task_.fetched != nullptr && task_.fetched->Has(source) ? task_.fetched.get() : nullptr;
     if (fetched_ == nullptr && !job_.reader().IsReady(source)) return Step::kNotReady;
     if (fetched_ != nullptr && !fetched_->bytes.ok()) return ReadFailed(fetched_->bytes.status());
+    if (job_.reader().selects() && progress_.substitutes > 0) {
+      if (const Step step = NumberOf(source, &made_.source_number); step != Step::kNone) return step;
+    }
     const absl::StatusOr<uint64_t> length =
         fetched_ != nullptr ? absl::StatusOr<uint64_t>(fetched_->bytes->size()) : job_.reader().RecordBytes(source);
     if (!length.ok()) {

@@ -91,11 +91,12 @@ struct MadeRow {
   std::optional<uint64_t> damaged_record;
   uint64_t record_id = 0;
   uint64_t source_record = 0;
-  uint64_t missing_record = 0;  // for End::kNotReady and kNotRead
-  Nanos read_time = 0;          // time of the thread
-  Nanos read_began = 0;         // start of the last read, for traces
-  Nanos read_ended = 0;         // 0: no read
-  uint64_t own_reads = 0;       // requests to storage by the thread itself
+  std::optional<uint64_t> number, source_number;  // as in RowResult
+  uint64_t missing_record = 0;                    // for End::kNotReady and kNotRead
+  Nanos read_time = 0;                            // time of the thread
+  Nanos read_began = 0;                           // start of the last read, for traces
+  Nanos read_ended = 0;                           // 0: no read
+  uint64_t own_reads = 0;                         // requests to storage by the thread itself
   // Requests to storage and the time of their answers, on all threads.
   uint64_t storage_reads = 0;
   Nanos storage_time = 0;

@@ -89,7 +89,8 @@ class RowTask {
     cache::RowKey row_key;  // in the cache of rows
     absl::Status fault;     // fault of key.record_id, without the place; OK: none
     std::optional<uint64_t> fault_offset;
-    absl::Status damage;  // not OK: the next read of `source` goes past all caches
+    std::optional<uint64_t> number;  // of key.record_id in its shard, if the job selects records
+    absl::Status damage;             // not OK: the next read of `source` goes past all caches
   };
 
   RowRequest request;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -18,6 +19,8 @@
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock::sources {
+
+class RecordSelection;
 
 struct IndexOptions {
   // kAuto detects the compression by content.
@@ -38,6 +41,8 @@ struct IndexOptions {
   // Called about every 4 MiB and at the end of the walk, on the thread that walks. Receives the number of file bytes
   // that were read or skipped since the last call. May be empty.
   std::function<void(uint64_t bytes)> progress = {};
+  // The records that the index has; null: all. BuildShardIndex ignores it.
+  std::shared_ptr<const RecordSelection> selection = nullptr;
   // A stop request ends the walk after the current record, with Cancelled.
   std::stop_token stop = {};
 };

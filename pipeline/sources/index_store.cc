@@ -60,6 +60,40 @@ absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string&
   return result;
 }
 
+// Returns the name of a shard's sidecar, without its suffix. A file name has at most 255 bytes. The hash alone
+// distinguishes shards.
+std::string NameOf(const std::string& absolute) {
+  const std::string name = fs::path(absolute).filename().string().substr(0, 200);
+  return absl::StrCat(name, ".", absl::Hex(Hash64(absolute), absl::kZeroPad16));
+}
+
+bool Satisfies(const ShardIndex& index, const IndexOptions& options) {
+  return index.longest_record() <= options.max_record_bytes &&
+         (options.compression == Compression::kAuto || options.compression == index.kind().compression) &&
+         (!options.container.has_value() || options.container == index.kind().container);
+}
+
+absl::StatusOr<LoadedIndex> BuildWholeIndex(storage::Storage* storage, const std::string& path,
+                                            const IndexOptions& options) {
+  PS_ASSIGN_OR_RETURN(const auto file, storage->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
+  return LoadedIndex{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
+}
+
+// Returns the index of the selected records of `whole`, which is the index of all.
+absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::string& path, const LoadedIndex& whole,
+                                       const IndexOptions& options) {
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
+  PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
+  LoadedIndex made{.index = std::make_shared<const ShardIndex>(whole.index->Selected(selected.numbers)), .built = true};
+  if (selected.bad > 0) {
+    made.left_out = absl::StrCat(path, ": ", selected.bad, selected.bad == 1 ? " record is" : " records are",
+                                 " bad, and left out of the selection; the first: ", selected.first_bad.message());
+  }
+  return made;
+}
+
 }  // namespace
 
 IndexStore IndexStore::InStateDir(storage::Storage* storage, std::string state_dir) {
@@ -68,18 +102,22 @@ IndexStore IndexStore::InStateDir(storage::Storage* storage, std::string state_d
 
 IndexStore IndexStore::BesideShards(storage::Storage* storage) { return IndexStore(storage, ""); }
 
-std::string IndexStore::SidecarPath(const std::string& path) const {
+std::string IndexStore::SidecarPath(const std::string& path, const RecordSelection* selection) const {
   const std::string absolute = AbsolutePath(*storage_, path);
   const absl::string_view suffix(kIndexSuffix.data(), kIndexSuffix.size());
-  if (folder_.empty()) return absl::StrCat(absolute, suffix);
-  // A file name has at most 255 bytes. The hash alone distinguishes shards.
-  const std::string name = fs::path(absolute).filename().string().substr(0, 200);
-  return absl::StrCat(folder_, "/", name, ".", absl::Hex(Hash64(absolute), absl::kZeroPad16), suffix);
+  const std::string id = selection == nullptr ? "" : absl::StrCat(absl::Hex(selection->id(), absl::kZeroPad16));
+  if (folder_.empty()) return absl::StrCat(absolute, id.empty() ? "" : ".", id, suffix);
+  if (!id.empty()) return absl::StrCat(FolderOfSelections(path), "/", id, suffix);
+  return absl::StrCat(folder_, "/", NameOf(absolute), suffix);
 }
 
-absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
+std::string IndexStore::FolderOfSelections(const std::string& path) const {
+  return absl::StrCat(folder_, "/", NameOf(AbsolutePath(*storage_, path)), ".selected");
+}
+
+absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path, const RecordSelection* selection) const {
   PS_ASSIGN_OR_RETURN(const storage::StoredName shard, storage_->StatAndWait(path));
-  const std::string sidecar = SidecarPath(path);
+  const std::string sidecar = SidecarPath(path, selection);
   PS_ASSIGN_OR_RETURN(const std::string blob, storage::ReadContent(storage_, sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
@@ -91,41 +129,65 @@ absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
   return index;
 }
 
-absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) const {
+absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index,
+                              const RecordSelection* selection) const {
   if (!folder_.empty()) {
+    const std::string folder = selection == nullptr ? folder_ : FolderOfSelections(path);
     std::error_code error;
-    fs::create_directories(folder_, error);
-    if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder_));
+    fs::create_directories(folder, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder));
   }
-  return storage_->Put(SidecarPath(path), index.Serialize()).status();
+  return storage_->Put(SidecarPath(path, selection), index.Serialize()).status();
 }
 
 absl::StatusOr<uint64_t> IndexStore::Remove(const std::string& path) const {
   if (folder_.empty()) return 0;
-  const std::string sidecar = SidecarPath(path);
-  std::error_code error;
-  const uint64_t bytes = fs::file_size(sidecar, error);
-  if (!error) fs::remove(sidecar, error);
-  if (error == std::errc::no_such_file_or_directory) return 0;
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", sidecar));
-  return bytes;
+  std::vector<std::string> sidecars = {SidecarPath(path)};
+  std::error_code none;  // there is no folder if no job selected records of the shard
+  for (const fs::directory_entry& entry : fs::directory_iterator(FolderOfSelections(path), none)) {
+    sidecars.push_back(entry.path().string());
+  }
+  uint64_t removed = 0;
+  for (const std::string& sidecar : sidecars) {
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(sidecar, error);
+    if (!error) fs::remove(sidecar, error);
+    if (error == std::errc::no_such_file_or_directory) continue;
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", sidecar));
+    removed += bytes;
+  }
+  fs::remove(FolderOfSelections(path), none);
+  return removed;
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {
+  const RecordSelection* const selection = options.selection.get();
   if (!options.verify_data) {
-    absl::StatusOr<ShardIndex> index = Load(path);
+    absl::StatusOr<ShardIndex> index = Load(path, selection);
     // Building the index again repairs every error of a sidecar.
-    if (index.ok() && index->longest_record() <= options.max_record_bytes &&
-        (options.compression == Compression::kAuto || options.compression == index->kind().compression) &&
-        (!options.container.has_value() || options.container == index->kind().container)) {
+    if (index.ok() && Satisfies(*index, options)) {
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }
-  PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(path));
-  PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
-  LoadedIndex loaded{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
+  if (selection == nullptr) return BuildWhole(path, options);
+  IndexOptions all = options;
+  all.selection = nullptr;
+  PS_ASSIGN_OR_RETURN(const LoadedIndex whole, LoadOrBuild(path, all));
+  PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectFrom(storage_, path, whole, options));
+  selected.save_status = Save(path, *selected.index, selection);
+  return selected;
+}
+
+absl::StatusOr<LoadedIndex> IndexStore::BuildWhole(const std::string& path, const IndexOptions& options) const {
+  PS_ASSIGN_OR_RETURN(LoadedIndex loaded, BuildWholeIndex(storage_, path, options));
   loaded.save_status = Save(path, *loaded.index);
   return loaded;
+}
+
+absl::StatusOr<LoadedIndex> BuildIndexOf(storage::Storage* storage, const std::string& path,
+                                         const IndexOptions& options) {
+  PS_ASSIGN_OR_RETURN(LoadedIndex whole, BuildWholeIndex(storage, path, options));
+  return options.selection == nullptr ? whole : SelectFrom(storage, path, whole, options);
 }
 
 std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,

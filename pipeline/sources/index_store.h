@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/record_selection.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/storage/storage.h"
 
@@ -28,6 +29,8 @@ struct LoadedIndex {
   // Set only if built: the error of writing the sidecar. The index is valid, but the caller should report the error to
   // the operator, because the next start will build it again.
   absl::Status save_status = {};
+  // Set only if built: a sentence for the operator about the bad records that the selection left out. "": none.
+  std::string left_out = {};
 };
 
 // Thread-safe. Any number of processes may share the folder, because sidecars are replaced atomically.
@@ -44,31 +47,42 @@ class IndexStore {
   storage::Storage* storage() const { return storage_; }
 
   // Returns the path of the sidecar of the shard at `path`, whether or not it exists. Makes `path` absolute first,
-  // without resolving symlinks.
-  std::string SidecarPath(const std::string& path) const;
+  // without resolving symlinks. With a selection: of the index of the selected records.
+  std::string SidecarPath(const std::string& path, const RecordSelection* selection = nullptr) const;
 
   // Loads the sidecar of the shard at `path`. Returns NotFound if there is no sidecar or no shard, or if the shard's
   // size, mtime or tag has changed. Also returns the errors of ShardIndex::Parse and of the storage.
-  absl::StatusOr<ShardIndex> Load(const std::string& path) const;
+  absl::StatusOr<ShardIndex> Load(const std::string& path, const RecordSelection* selection = nullptr) const;
 
   // Writes the sidecar atomically.
-  absl::Status Save(const std::string& path, const ShardIndex& index) const;
+  absl::Status Save(const std::string& path, const ShardIndex& index, const RecordSelection* selection = nullptr) const;
 
-  // Removes the sidecar and returns its size, or 0 if there is none. Never removes a sidecar beside its shard, because
-  // it belongs to the owner of the data; returns 0 then. Errors name the sidecar.
+  // Removes the sidecars of the shard, also those of selections. Returns their size, or 0 if there are none. Never
+  // removes a sidecar beside its shard, because it belongs to the owner of the data; returns 0 then. Errors name the
+  // sidecar.
   absl::StatusOr<uint64_t> Remove(const std::string& path) const;
 
   // Returns the index of a valid sidecar that satisfies `options` (compression, container, longest record). Otherwise
   // builds the index and saves it. Returns the errors of BuildShardIndex and of the file. With options.verify_data it
-  // always builds the index, because a sidecar does not record whether data was verified.
+  // always builds the index, because a sidecar does not record whether data was verified. With options.selection,
+  // returns the index of the selected records, and also the errors of RecordSelection::Select().
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
+  // Builds and saves the index of all records.
+  absl::StatusOr<LoadedIndex> BuildWhole(const std::string& path, const IndexOptions& options) const;
+  // Returns the folder of the sidecars of selections, for sidecars that are not beside the shards.
+  std::string FolderOfSelections(const std::string& path) const;
+
   IndexStore(storage::Storage* storage, std::string folder) : storage_(storage), folder_(std::move(folder)) {}
 
   storage::Storage* storage_;
   std::string folder_;  // empty: beside the shards
 };
+
+// Builds the index of the shard at `path`, without a sidecar. Errors are those of IndexStore::LoadOrBuild.
+absl::StatusOr<LoadedIndex> BuildIndexOf(storage::Storage* storage, const std::string& path,
+                                         const IndexOptions& options);
 
 struct IndexProgress {
   uint64_t files_done = 0, files_total = 0;

@@ -68,6 +68,20 @@ std::optional<uint8_t> MemberTable::NumberOf(std::string_view extension) const {
   return static_cast<uint8_t>(found - extensions_.begin());
 }
 
+MemberTable MemberTable::Selected(std::span<const uint32_t> numbers) const {
+  MemberTable made;
+  made.extensions_ = extensions_;
+  for (const uint32_t number : numbers) {
+    made.BeginRecord();
+    for (uint64_t member = First(number); member < First(uint64_t{number} + 1); ++member) {
+      made.extension_numbers_.push_back(extension_numbers_[member]);
+      made.bytes_.push_back(bytes_[member]);
+      made.crcs_.push_back(crcs_[member]);
+    }
+  }
+  return made;
+}
+
 std::string MemberTable::Serialize() const {
   std::string out;
   AppendVarint(extensions_.size(), &out);

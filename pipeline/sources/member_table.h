@@ -51,6 +51,9 @@ class MemberTable {
   // Returns the extension with the number, which must be below kOther and in use.
   const std::string& Extension(uint8_t number) const { return extensions_[number]; }
 
+  // Returns the table of the records with these numbers, which ascend.
+  MemberTable Selected(std::span<const uint32_t> numbers) const;
+
   // Returns the content of the index's section.
   std::string Serialize() const;
   // Parses the result of Serialize(). `lengths` are the stored bytes of each record. Returns nullopt if `content` is

@@ -15,15 +15,18 @@
 
 // The blob. Numbers are varints (LEB128) unless noted:
 //   "PSIX", u32 version, u8 compression,
-//   in version 3, which is written only for other containers than TFRecord: u8 container,
+//   in version 3, which is written only for other containers than TFRecord, and in version 4, which is written only
+//   for an index of selected records: u8 container,
 //   file size, u64 mtime_ns, u64 content hash,
-//   in version 2, which is written only if there is a tag, and in version 3: bytes of the tag, the tag,
+//   in version 2, which is written only if there is a tag, and in versions 3 and 4: bytes of the tag, the tag,
 //   records, the length of each,
-//   in version 3: sections, for each: its number, its bytes, content. A reader skips the sections that it does not
-//   know.
+//   in versions 3 and 4: sections, for each: its number, its bytes, content. A reader skips the sections that it does
+//   not know.
 //     1: for each gap: its record as difference to the last, its bytes
 //     2: reserved; indexes of tar archives without members had it
-//     3: the members of all records (member_table.cc)
+//     3: the members of all records (member_table.cc); only for a container without checksums
+//     4: in version 4, the records of the shard, and the number of each record in it, as difference to the last
+//        number + 1
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -34,10 +37,12 @@ constexpr std::string_view kMagic = "PSIX";
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kVersionWithTag = 2;
 constexpr uint32_t kVersionWithSections = 3;
+constexpr uint32_t kVersionOfSelected = 4;
 // All gaps of a shard together.
 constexpr uint64_t kMaxGapBytes = uint64_t{1} << 60;
 constexpr uint64_t kGapSection = 1;
 constexpr uint64_t kMemberSection = 3;
+constexpr uint64_t kNumberSection = 4;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -143,17 +148,41 @@ void ShardIndex::AppendLength(uint32_t length) {
   longest_ = std::max(longest_, length);
 }
 
+ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers) const {
+  if (numbers.size() == record_count()) return *this;
+  ShardIndex made(kind_);
+  made.selected_ = true;
+  made.shard_records_ = shard_records();
+  made.file_size = file_size;
+  made.mtime_ns = mtime_ns;
+  made.tag = tag;
+  made.restart_points = restart_points;
+  std::string hashed;
+  for (const uint32_t number : numbers) {
+    PS_CHECK(number < record_count() && (made.numbers_.empty() || number > made.numbers_.back()));
+    AppendFixed(number, &hashed);
+    made.numbers_.push_back(static_cast<uint32_t>(NumberInShard(number)));
+    made.AppendGap(RecordOffset(number) - made.stream_size_);
+    made.AppendLength(lengths_[number]);
+  }
+  if (!HasChecksums(kind_.container)) made.members_ = members_.Selected(numbers);
+  made.content_hash = HashWords({content_hash, Hash64(hashed)});
+  made.Compact();
+  return made;
+}
+
 void ShardIndex::Compact() {
   lengths_.shrink_to_fit();
   offsets_.shrink_to_fit();
   members_.Compact();
   gaps_.shrink_to_fit();
+  numbers_.shrink_to_fit();
   restart_points.shrink_to_fit();
 }
 
 size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
-                 members_.MemoryBytes() + gaps_.capacity() * sizeof(Gap) +
+                 members_.MemoryBytes() + gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
   return bytes;
@@ -161,8 +190,12 @@ size_t ShardIndex::MemoryBytes() const {
 
 std::string ShardIndex::Serialize() const {
   std::string out(kMagic);
-  const bool sections = kind_.container != ContainerKind::kTfRecord;
-  AppendFixed(sections ? kVersionWithSections : tag.empty() ? kVersion : kVersionWithTag, &out);
+  const bool sections = selected_ || kind_.container != ContainerKind::kTfRecord;
+  AppendFixed(selected_     ? kVersionOfSelected
+              : sections    ? kVersionWithSections
+              : tag.empty() ? kVersion
+                            : kVersionWithTag,
+              &out);
   AppendFixed(static_cast<uint8_t>(kind_.compression), &out);
   if (sections) AppendFixed(static_cast<uint8_t>(kind_.container), &out);
   AppendVarint(file_size, &out);
@@ -175,7 +208,8 @@ std::string ShardIndex::Serialize() const {
   AppendVarint(lengths_.size(), &out);
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   if (sections) {
-    AppendVarint(2, &out);
+    const bool has_members = !HasChecksums(kind_.container);
+    AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0), &out);
     std::string gaps;
     uint64_t record = 0;
     for (const Gap& gap : gaps_) {
@@ -184,7 +218,17 @@ std::string ShardIndex::Serialize() const {
       record = gap.record;
     }
     AppendSection(kGapSection, gaps, &out);
-    AppendSection(kMemberSection, members_.Serialize(), &out);
+    if (has_members) AppendSection(kMemberSection, members_.Serialize(), &out);
+    if (selected_) {
+      std::string numbers;
+      AppendVarint(shard_records_, &numbers);
+      uint64_t next = 0;
+      for (const uint32_t number : numbers_) {
+        AppendVarint(number - next, &numbers);
+        next = uint64_t{number} + 1;
+      }
+      AppendSection(kNumberSection, numbers, &out);
+    }
   }
   AppendVarint(restart_points.size(), &out);
   uint64_t stream_offset = 0, file_offset = 0;
@@ -201,10 +245,25 @@ std::string ShardIndex::Serialize() const {
   return out;
 }
 
-absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps,
-                                       MemberTable* members) {
+absl::Status ShardIndex::ParseNumbers(std::string_view section, size_t records) {
+  WireReader in(section);
+  if (!in.ReadVarint(&shard_records_) || records > in.left()) return Damaged("its numbers");
+  numbers_.reserve(records);
+  uint64_t next = 0;
+  for (size_t i = 0; i < records; ++i) {
+    uint64_t step = 0;
+    if (!in.ReadVarint(&step) || step >= shard_records_ || next + step >= shard_records_) {
+      return Damaged("a number");
+    }
+    numbers_.push_back(static_cast<uint32_t>(next + step));
+    next += step + 1;
+  }
+  return in.done() && shard_records_ <= UINT32_MAX ? absl::OkStatus() : Damaged("its numbers");
+}
+
+absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps) {
   uint64_t sections = 0;
-  bool has_members = false;
+  bool has_members = HasChecksums(kind_.container), has_numbers = !selected_;
   if (!in->ReadVarint(&sections)) return Damaged("its sections");
   for (uint64_t i = 0; i < sections; ++i) {
     uint64_t number = 0;
@@ -213,8 +272,12 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
     if (number == kMemberSection) {
       std::optional<MemberTable> table = MemberTable::Parse(content, lengths);
       if (!table.has_value()) return Damaged("its members");
-      *members = *std::move(table);
+      members_ = *std::move(table);
       has_members = true;
+    }
+    if (number == kNumberSection && selected_ && !has_numbers) {
+      PS_RETURN_IF_ERROR(ParseNumbers(content, lengths.size()));
+      has_numbers = true;
     }
     if (number != kGapSection) continue;
     WireReader gap_reader(content);
@@ -231,6 +294,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
       gaps->push_back({last + step, bytes});
     }
   }
+  if (!has_numbers) return Damaged("its numbers");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }
@@ -240,9 +304,9 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     return absl::DataLossError("not a shard index");
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
-  if (version < kVersion || version > kVersionWithSections) {
-    return absl::FailedPreconditionError(absl::StrCat("a shard index of version ", version,
-                                                      "; this release reads versions up to ", kVersionWithSections));
+  if (version < kVersion || version > kVersionOfSelected) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionOfSelected));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
@@ -250,14 +314,14 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   }
 
   WireReader in(body.substr(kMagic.size() + sizeof(kVersion)));
-  const bool has_sections = version == kVersionWithSections;
+  const bool has_sections = version >= kVersionWithSections;
   uint8_t compression = 0, container = 0;
   if (!ReadFixed(&in, &compression) || (has_sections && !ReadFixed(&in, &container))) return Damaged("header");
   if (compression < static_cast<uint8_t>(Compression::kNone) ||
       compression > static_cast<uint8_t>(Compression::kZlib)) {
     return Damaged("unknown compression");
   }
-  if (has_sections && container == static_cast<uint8_t>(ContainerKind::kTfRecord)) {
+  if (version == kVersionWithSections && container == static_cast<uint8_t>(ContainerKind::kTfRecord)) {
     return Damaged("the container is that of version 1");
   }
   if (container > static_cast<uint8_t>(kLastContainer)) {
@@ -265,6 +329,7 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
         absl::StrCat("a shard index of container ", container, ", which this release does not know"));
   }
   ShardIndex index({static_cast<Compression>(compression), static_cast<ContainerKind>(container)});
+  index.selected_ = version == kVersionOfSelected;
   uint64_t records = 0;
   if (!in.ReadVarint(&index.file_size) || !ReadFixed(&in, &index.mtime_ns) || !ReadFixed(&in, &index.content_hash)) {
     return Damaged("header");
@@ -287,7 +352,7 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     lengths.push_back(static_cast<uint32_t>(length));
   }
   std::vector<Gap> gaps;
-  if (has_sections) PS_RETURN_IF_ERROR(ParseSections(&in, lengths, &gaps, &index.members_));
+  if (has_sections) PS_RETURN_IF_ERROR(index.ParseSections(&in, lengths, &gaps));
   auto gap = gaps.begin();
   for (uint64_t i = 0; i < records; ++i) {
     if (gap != gaps.end() && gap->record == i) index.AppendGap((gap++)->bytes);
@@ -296,8 +361,8 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   PS_RETURN_IF_ERROR(ParseRestartPoints(&in, index.stream_size_, index.file_size, &index.restart_points));
   if (!in.done()) return Damaged("bytes after its end");
   const bool plain = index.kind_.compression == Compression::kNone;
-  // A tar archive has blocks after its last record.
-  const bool whole = index.kind_.container == ContainerKind::kTfRecord;
+  // A tar archive has blocks after its last record. A selection may leave out the last record.
+  const bool whole = index.kind_.container == ContainerKind::kTfRecord && !index.selected_;
   if (plain && (whole ? index.stream_size_ != index.file_size : index.stream_size_ > index.file_size)) {
     return Damaged("its records do not add up to the file");
   }

@@ -39,6 +39,9 @@ struct RestartPoint {
 //
 // "The stream" is the file itself for a plain shard, otherwise its decompressed content. A record's stored bytes are
 // its data and what the container adds to it. Gaps between records hold nothing that is read.
+//
+// An index may have only some records of its shard (Selected). Its records are then numbered without the others, and
+// the others belong to its gaps.
 class ShardIndex {
  public:
   explicit ShardIndex(const ShardKind& kind = {}) : kind_(kind), frame_bytes_(FrameBytesOf(kind.container)) {}
@@ -57,7 +60,14 @@ class ShardIndex {
   std::vector<RestartPoint> restart_points;
 
   uint64_t record_count() const { return lengths_.size(); }
-  // Returns the size of record k's data, without its frame. k < record_count(), here and below.
+  // Returns whether the index has only the selected records of its shard.
+  bool is_selected() const { return selected_; }
+  // Returns the number of records of the shard, selected or not.
+  uint64_t shard_records() const { return selected_ ? shard_records_ : lengths_.size(); }
+  // Returns the number of record k among all records of the shard: k, unless is_selected(). k < record_count(), here
+  // and below.
+  uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[k] : k; }
+  // Returns the size of record k's data, without its frame.
   uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
   // Returns the members of all records, with their checksums. Empty for a container with checksums of its own.
   const MemberTable& members() const { return members_; }
@@ -89,13 +99,17 @@ class ShardIndex {
   // without checksums requires `members`; others ignore them.
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
+  // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. Its content
+  // hash covers this index's hash and the numbers. Returns a copy of this index if they are all its records.
+  ShardIndex Selected(std::span<const uint32_t> numbers) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the number of heap bytes of the index.
   size_t MemoryBytes() const;
 
   // Returns a compact blob with a version and a checksum, the same on every machine. It has about 1 to 3 bytes per
-  // record, 7 to 9 per member, and the windows. A TFRecord shard gets the oldest version that can store its index.
+  // record, 7 to 9 per member, 1 to 2 more per selected record, and the windows. A whole TFRecord shard gets the oldest
+  // version that can store its index.
   std::string Serialize() const;
   // The inverse of Serialize. Returns DataLoss for bytes that are not such a blob, are damaged, or are inconsistent.
   // Returns FailedPrecondition for an unknown version or container, and for an index of a tar archive without members,
@@ -115,9 +129,9 @@ class ShardIndex {
     bool operator==(const Gap&) const = default;
   };
 
-  // Parses the sections of an index whose records have these lengths.
-  static absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps,
-                                    MemberTable* members);
+  // Parses the sections of an index whose records have these lengths. Sets members_, selected_ and numbers_.
+  absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps);
+  absl::Status ParseNumbers(std::string_view section, size_t records);
   void AppendLength(uint32_t length);
 
   ShardKind kind_;
@@ -127,6 +141,9 @@ class ShardIndex {
   std::vector<uint64_t> offsets_;  // one for each kOffsetStride records
   MemberTable members_;
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
+  bool selected_ = false;
+  uint64_t shard_records_ = 0;     // selected_: the number of records of the shard
+  std::vector<uint32_t> numbers_;  // selected_: the number of each record in the shard, ascending
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;
 };

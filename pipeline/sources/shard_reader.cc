@@ -83,7 +83,8 @@ absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const Requested
                                                      const char* stored) const {
   absl::StatusOr<std::string_view> data = container_.DataOf(*index_, k, features, stored);
   if (data.ok()) return data;
-  return AtPlace(absl::StrCat(path(), ", record ", k, " at offset ", index_->RecordOffset(k)), data.status());
+  return AtPlace(absl::StrCat(path(), ", record ", index_->NumberInShard(k), " at offset ", index_->RecordOffset(k)),
+                 data.status());
 }
 
 absl::StatusOr<const RestartPoint*> ShardReader::RestartPointOf(uint64_t offset) const {
@@ -317,8 +318,8 @@ absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
 }
 
 absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const {
-  const absl::Status placed(status.code(),
-                            absl::StrCat("record ", k, " at offset ", index_->RecordOffset(k), ": ", status.message()));
+  const absl::Status placed(status.code(), absl::StrCat("record ", index_->NumberInShard(k), " at offset ",
+                                                        index_->RecordOffset(k), ": ", status.message()));
   return absl::IsDataLoss(placed) ? WithFault(Fault::kWrongCrc, placed) : placed;
 }
 

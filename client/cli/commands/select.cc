@@ -8,15 +8,15 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
-#include "client/cli/first_records.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "client/cli/select/feature_types.h"
 #include "client/cli/select/record_scan.h"
-#include "client/cli/select/used_features.h"
-#include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/selection/feature_types.h"
+#include "pipeline/selection/job_selection.h"
+#include "pipeline/selection/record_filter.h"
+#include "pipeline/selection/sample_features.h"
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/index_job.h"
 
@@ -25,9 +25,6 @@ namespace {
 
 constexpr uint64_t kMostExamples = 1000;
 constexpr uint64_t kShownBad = 20;
-// The records that show the types of features: the same numbers as for `penstock submit` (check_keys.h).
-constexpr size_t kFirstShards = 8;
-constexpr uint64_t kFirstRecords = 32;
 
 bool IsJobFile(const std::string& argument) { return argument == "-" || absl::EndsWith(argument, ".textproto"); }
 
@@ -44,7 +41,9 @@ struct Shards {
 
 // The result over all shards.
 struct Total {
-  uint64_t records = 0, matches = 0, bad = 0;
+  uint64_t records = 0, bad = 0;
+  std::vector<uint64_t> by_step;  // matches of each expression and of those before it
+  uint64_t matches = 0;           // of all expressions
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
 
@@ -53,14 +52,16 @@ class Select final : public Command {
   explicit Select(storage::Storage* storage) : data_(storage) {}
 
   std::string name() const override { return "select"; }
-  std::string arguments() const override { return "JOB.textproto|GLOB|FOLDER... --filter EXPR [flags]"; }
+  std::string arguments() const override { return "JOB.textproto|GLOB|FOLDER... [--filter EXPR] [flags]"; }
   std::string summary() const override { return "count the records that match an expression, and show some"; }
   std::string description() const override {
     return "Reads all records of the shards, or of a job's data set, and evaluates the expression for each. Prints "
            "the\n"
            "number of records that match, and the first of them. The expression has features of the records, numbers\n"
            "and strings, with comparisons, and, or, not, in, + - * / // % and the functions len, bytes, has, hash,\n"
-           "startswith and matches. Exits with 1 if a record is bad.\n\n"
+           "startswith and matches. If the job has dataset.select, a record also has to match its steps, and the "
+           "number that\n"
+           "each step keeps is printed. Exits with 1 if a record is bad.\n\n"
            "  penstock select '/data/train-*' --filter \"width >= 256 and lang in ('en', 'de')\"\n"
            "  penstock select '/data/train-*' --filter \"len(col('image/object/bbox/xmin')) > 0\"";
   }
@@ -73,18 +74,19 @@ class Select final : public Command {
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    if (filter_.empty()) return UsageError("--filter EXPR is missing, for example --filter \"label < 10\"");
     if (examples_ > kMostExamples) return UsageError(absl::StrCat("--examples must be at most ", kMostExamples));
     PS_ASSIGN_OR_RETURN(const v1::JobSpec job, JobOf(arguments));
+    if (filter_.empty() && plan::DatasetOf(job).select().empty()) {
+      return UsageError("--filter EXPR is missing, for example --filter \"label < 10\"");
+    }
     PS_ASSIGN_OR_RETURN(const Shards shards, IndexAll(job));
-    PS_ASSIGN_OR_RETURN(const FeatureTypes types, FindTypes(job, shards));
-    const absl::StatusOr<select::Expression> expression = select::Expression::Parse(filter_, types.Columns());
-    if (!expression.ok()) return FilterError(expression.status());
-    if (const absl::Status same = types.CheckSameTypes(*expression); !same.ok()) return FilterError(same);
-    const absl::StatusOr<UsedFeatures> used = UsedFeatures::Create(*expression, types);
-    if (!used.ok()) return FilterError(used.status());
-    const std::vector<ScannedShard> scanned = ScanAll(shards, *used);
-    return Report(shards, *used, scanned);
+    std::vector<std::string> paths;
+    for (const ShardToScan& shard : shards.good) paths.push_back(shard.path);
+    PS_ASSIGN_OR_RETURN(const auto types, selection::FeatureTypes::Find(data_.storage(), job, paths));
+    PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions, Expressions(job, types));
+    PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(expressions), types));
+    const std::vector<ScannedShard> scanned = ScanAll(shards, filter);
+    return Report(job, shards, filter, scanned);
   }
 
  private:
@@ -147,39 +149,22 @@ class Select final : public Command {
     return shards;
   }
 
-  // Finds the features in the first records of a few shards that are spread evenly.
-  absl::StatusOr<FeatureTypes> FindTypes(const v1::JobSpec& job, const Shards& shards) const {
-    FeatureTypes types;
-    if (plan::DatasetOf(job).format() == v1::SEQUENCE_EXAMPLE) {
-      types.SetFormat(records::RecordFormat::kSequenceExample);
+  // Returns the expressions of the job's steps and of --filter. A record has to match all.
+  absl::StatusOr<std::vector<select::Expression>> Expressions(const v1::JobSpec& job,
+                                                              const selection::FeatureTypes& types) const {
+    PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions,
+                        selection::ParseSteps(plan::DatasetOf(job).select(), types));
+    if (!filter_.empty()) {
+      absl::StatusOr<select::Expression> expression = select::Expression::Parse(filter_, types.Columns());
+      if (!expression.ok()) return FilterError(expression.status());
+      expressions.push_back(*std::move(expression));
     }
-    uint64_t records = 0;
-    absl::Status first_error;
-    const size_t count = std::min(kFirstShards, shards.good.size());
-    for (size_t i = 0; i < count; ++i) {
-      const ShardToScan& shard = shards.good[count == 1 ? 0 : i * (shards.good.size() - 1) / (count - 1)];
-      PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, data_.storage()->OpenAndWait(shard.path));
-      PS_ASSIGN_OR_RETURN(const auto reader, sources::ShardReader::Open(std::move(file), shard.index));
-      ReadFirstRecords(
-          *reader, kFirstRecords,
-          [&](sources::ContainerKind container, std::string_view record) {
-            PS_RETURN_IF_ERROR(types.AddRecord(shard.path, container, record));
-            ++records;
-            return absl::OkStatus();
-          },
-          [&](absl::Status error) {
-            if (first_error.ok()) first_error = std::move(error);
-          });
-    }
-    if (records == 0 && !first_error.ok()) return first_error;
-    types.AddJob(job);
-    return types;
+    for (const select::Expression& expression : expressions) PS_RETURN_IF_ERROR(types.CheckSameTypes(expression));
+    return expressions;
   }
 
-  std::vector<ScannedShard> ScanAll(const Shards& shards, const UsedFeatures& used) const {
-    v1::JobSpec reads;  // a job that reads only the used features
-    for (const std::string& name : used.names()) reads.add_features()->set_key(name);
-    const auto features = loader::RequestedFeaturesOf(shards.good.front().index->kind().container, reads);
+  std::vector<ScannedShard> ScanAll(const Shards& shards, const selection::RecordFilter& filter) const {
+    const auto features = selection::FeaturesOf(shards.good.front().index->kind().container, filter.names());
     uint64_t records = 0;
     for (const ShardToScan& shard : shards.good) records += shard.index->record_count();
     ProgressBar bar("selecting");
@@ -188,24 +173,27 @@ class Select final : public Command {
       bar.Update(records == 0 ? 1 : static_cast<double>(done) / static_cast<double>(records),
                  absl::StrCat(Count(done), " of ", Count(records, "record")));
     };
-    std::vector<ScannedShard> scanned = ScanRecords(data_.storage(), shards.good, used, features.get(), options);
+    std::vector<ScannedShard> scanned = ScanRecords(data_.storage(), shards.good, filter, features.get(), options);
     bar.Finish();
     return scanned;
   }
 
-  absl::Status Report(const Shards& shards, const UsedFeatures& used, const std::vector<ScannedShard>& scanned) const {
+  absl::Status Report(const v1::JobSpec& job, const Shards& shards, const selection::RecordFilter& filter,
+                      const std::vector<ScannedShard>& scanned) const {
     Total total;
+    total.by_step.resize(filter.size());
     std::vector<absl::Status> failed = shards.failed;
     for (const ScannedShard& shard : scanned) {
       total.records += shard.records;
-      total.matches += shard.matches;
+      for (size_t n = 0; n < shard.matches.size(); ++n) total.by_step[n] += shard.matches[n];
       total.bad += shard.bad;
       if (!shard.failed.ok()) failed.push_back(shard.failed);
     }
+    total.matches = total.by_step.back();
     if (json_) {
-      PrintJson(shards, used, scanned, total, failed);
+      PrintJson(shards, filter, scanned, total, failed);
     } else {
-      PrintText(shards, used, scanned, total, failed);
+      PrintText(job, shards, filter, scanned, total, failed);
     }
     std::string wrong;
     if (total.bad > 0) {
@@ -219,17 +207,19 @@ class Select final : public Command {
     return wrong.empty() ? absl::OkStatus() : absl::DataLossError(wrong);
   }
 
-  void PrintText(const Shards& shards, const UsedFeatures& used, const std::vector<ScannedShard>& scanned,
-                 const Total& total, const std::vector<absl::Status>& failed) const {
+  void PrintText(const v1::JobSpec& job, const Shards& shards, const selection::RecordFilter& filter,
+                 const std::vector<ScannedShard>& scanned, const Total& total,
+                 const std::vector<absl::Status>& failed) const {
     std::printf("%s of %s in %s match (%.1f %%)\n", Count(total.matches).c_str(),
                 Count(total.records, "record").c_str(), Count(shards.good.size(), "file").c_str(), 100 * total.share());
+    PrintSteps(job, total);
     uint64_t shown = 0;
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const MatchedRecord& example : scanned[i].examples) {
         if (shown++ == examples_) break;
         std::string line = absl::StrCat("  ", shards.good[i].path, ", record ", example.record, ":");
-        for (size_t n = 0; n < used.names().size(); ++n) {
-          absl::StrAppend(&line, n == 0 ? " " : ", ", used.names()[n], " = ", example.values[n]);
+        for (size_t n = 0; n < filter.names().size(); ++n) {
+          absl::StrAppend(&line, n == 0 ? " " : ", ", filter.names()[n], " = ", example.values[n]);
         }
         std::printf("%s\n", line.c_str());
       }
@@ -247,14 +237,30 @@ class Select final : public Command {
     for (const absl::Status& error : failed) std::fprintf(stderr, "%s\n", std::string(error.message()).c_str());
   }
 
-  void PrintJson(const Shards& shards, const UsedFeatures& used, const std::vector<ScannedShard>& scanned,
+  // Prints how many records each step of the job keeps.
+  void PrintSteps(const v1::JobSpec& job, const Total& total) const {
+    if (total.by_step.size() == 1) return;
+    const auto& steps = plan::DatasetOf(job).select();
+    uint64_t before = total.records;
+    for (size_t n = 0; n < total.by_step.size(); ++n) {
+      const bool of_job = n < static_cast<size_t>(steps.size());
+      const std::string name = of_job ? absl::StrCat("select[", n, "]") : "--filter";
+      const std::string& text = of_job ? steps[static_cast<int>(n)].filter() : filter_;
+      std::printf("  %s keeps %s of %s: %s\n", name.c_str(), Count(total.by_step[n]).c_str(),
+                  Count(before, "record").c_str(), text.c_str());
+      before = total.by_step[n];
+    }
+  }
+
+  void PrintJson(const Shards& shards, const selection::RecordFilter& filter, const std::vector<ScannedShard>& scanned,
                  const Total& total, const std::vector<absl::Status>& failed) const {
-    std::vector<std::string> examples, bad, errors;
+    std::vector<std::string> examples, bad, errors, by_step;
+    for (const uint64_t matches : total.by_step) by_step.push_back(absl::StrCat(matches));
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const MatchedRecord& example : scanned[i].examples) {
         if (examples.size() >= examples_) break;
         Json values;
-        for (size_t n = 0; n < used.names().size(); ++n) values.Field(used.names()[n], example.values[n]);
+        for (size_t n = 0; n < filter.names().size(); ++n) values.Field(filter.names()[n], example.values[n]);
         examples.push_back(Json()
                                .Field("file", shards.good[i].path)
                                .Field("record", example.record)
@@ -275,6 +281,7 @@ class Select final : public Command {
                             .Field("files", uint64_t{shards.good.size()})
                             .Field("records", total.records)
                             .Field("matches", total.matches)
+                            .Raw("matches_by_step", Json::Array(by_step))
                             .Field("share", total.share())
                             .Field("bad_records", total.bad)
                             .Raw("examples", Json::Array(examples))

@@ -8,6 +8,7 @@
 #include "client/cli/job_argument.h"
 #include "client/cli/job_report.h"
 #include "client/cli/output.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock::cli {
 namespace {
@@ -53,17 +54,26 @@ class Submit final : public Command {
       replaces = reply.replaces();
       job = std::move(*reply.mutable_job());
     }
-    uint64_t records = 0, bytes = 0;
+    uint64_t records = 0, whole = 0, bytes = 0;
     for (const v1::Shard& shard : job.snapshot().shards()) {
       records += shard.records();
+      whole += shard.whole_records();
       bytes += shard.data_bytes();
     }
     const EpochFacts facts = EpochFactsOf(job.spec(), EpochRows(job.spec(), records));
     const bool ready = job.state() == v1::READY;
+    const bool selects = !plan::DatasetOf(job.spec()).select().empty();
+    if (ready && selects && !job.snapshot().has_selection()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job '", job.name(),
+                       "' is ready, but its coordinator does not know dataset.select, so it would "
+                       "serve all records: cancel the job, and upgrade the coordinator"));
+    }
+    if (!selects) whole = records;
     std::vector<std::string> warnings = WarningsOf(job.spec(), ready ? facts.rows : 0);
     if (const std::string note = FilesNote(job); !note.empty()) warnings.push_back(note);
     if (json_) {
-      std::printf("%s\n", AsJson(job, records, bytes, facts, warnings).c_str());
+      std::printf("%s\n", AsJson(job, records, whole, bytes, facts, warnings).c_str());
       return absl::OkStatus();
     }
     PrintWarnings(warnings);
@@ -72,7 +82,8 @@ class Submit final : public Command {
                   replaces ? "; the present job continues until then" : "");
       return absl::OkStatus();
     }
-    std::printf("job '%s' is ready: %s, %s in %s\n", job.name().c_str(), Count(records, "record").c_str(),
+    std::printf("job '%s' is ready: %s%s, %s in %s\n", job.name().c_str(),
+                selects ? absl::StrCat(Count(records), " of ").c_str() : "", Count(whole, "record").c_str(),
                 HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
     std::printf("  %s\n%s", EpochLine(job.spec(), facts).c_str(),
                 ColumnLines(job.spec(), SchemaOf(job.columns())).c_str());
@@ -80,13 +91,14 @@ class Submit final : public Command {
   }
 
  private:
-  static std::string AsJson(const v1::Job& job, uint64_t records, uint64_t bytes, const EpochFacts& facts,
-                            const std::vector<std::string>& warnings) {
+  static std::string AsJson(const v1::Job& job, uint64_t records, uint64_t whole, uint64_t bytes,
+                            const EpochFacts& facts, const std::vector<std::string>& warnings) {
     return Json()
         .Field("job", job.name())
         .Field("state", v1::JobState_Name(job.state()))
         .Field("shards", static_cast<uint64_t>(job.snapshot().shards_size()))
         .Field("records", records)
+        .Field("records_before_selection", whole)
         .Field("bytes", bytes)
         .Field("rows_per_epoch", facts.rows)
         .Field("steps_per_epoch", facts.steps)

@@ -9,8 +9,9 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "base/status_place.h"
-#include "client/cli/select/shard_records.h"
+#include "client/cli/select/value_text.h"
 #include "pipeline/sources/shard_reader.h"
+#include "pipeline/sources/shard_records.h"
 
 namespace penstock::cli {
 namespace {
@@ -19,9 +20,9 @@ constexpr uint64_t kRecordsBetweenReports = 1024;
 
 class Scan {
  public:
-  Scan(storage::Storage* storage, const std::vector<ShardToScan>& shards, const UsedFeatures& used,
+  Scan(storage::Storage* storage, const std::vector<ShardToScan>& shards, const selection::RecordFilter& filter,
        const sources::RequestedFeatures* features, const ScanOptions& options)
-      : storage_(storage), shards_(shards), used_(used), features_(features), options_(options) {
+      : storage_(storage), shards_(shards), filter_(filter), features_(features), options_(options) {
     results_.resize(shards.size());
   }
 
@@ -37,16 +38,18 @@ class Scan {
   absl::Status ScanOne(const ShardToScan& shard, ScannedShard* result) {
     PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage_->OpenAndWait(shard.path));
     PS_ASSIGN_OR_RETURN(const auto reader, sources::ShardReader::Open(std::move(file), shard.index));
-    UsedFeatures::Scratch scratch;
-    return ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
+    selection::RecordFilter::Scratch scratch;
+    result->matches.resize(filter_.size());
+    return sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
       Evaluate(shard.path, k, record, &scratch, result);
       if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
+      return absl::OkStatus();
     });
   }
 
   void Evaluate(const std::string& path, uint64_t k, const absl::StatusOr<std::string_view>& record,
-                UsedFeatures::Scratch* scratch, ScannedShard* result) const {
-    absl::StatusOr<bool> matches = record.ok() ? used_.Matches(*record, scratch) : record.status();
+                selection::RecordFilter::Scratch* scratch, ScannedShard* result) const {
+    absl::StatusOr<size_t> matches = record.ok() ? filter_.CountMatches(*record, scratch) : record.status();
     if (!matches.ok()) {
       ++result->bad;
       if (result->first_bad.size() >= options_.bad_examples) return;
@@ -55,12 +58,12 @@ class Scan {
           {k, record.ok() ? AtPlace(absl::StrCat(path, ", record ", k), matches.status()) : matches.status()});
       return;
     }
-    if (!*matches) return;
-    ++result->matches;
+    for (size_t n = 0; n < *matches; ++n) ++result->matches[n];
+    if (*matches < filter_.size()) return;
     if (result->examples.size() >= options_.examples) return;
     MatchedRecord& example = result->examples.emplace_back();
     example.record = k;
-    for (const records::FeatureValue& value : scratch->parsed) example.values.push_back(UsedFeatures::Text(value));
+    for (const records::FeatureValue& value : scratch->parsed) example.values.push_back(ValueText(value));
   }
 
   void Report(uint64_t records) {
@@ -72,7 +75,7 @@ class Scan {
 
   storage::Storage* const storage_;
   const std::vector<ShardToScan>& shards_;
-  const UsedFeatures& used_;
+  const selection::RecordFilter& filter_;
   const sources::RequestedFeatures* const features_;
   const ScanOptions& options_;
   std::vector<ScannedShard> results_;
@@ -83,9 +86,9 @@ class Scan {
 }  // namespace
 
 std::vector<ScannedShard> ScanRecords(storage::Storage* storage, const std::vector<ShardToScan>& shards,
-                                      const UsedFeatures& used, const sources::RequestedFeatures* features,
+                                      const selection::RecordFilter& filter, const sources::RequestedFeatures* features,
                                       const ScanOptions& options) {
-  return Scan(storage, shards, used, features, options).Run();
+  return Scan(storage, shards, filter, features, options).Run();
 }
 
 }  // namespace penstock::cli

@@ -1,4 +1,4 @@
-// Evaluates an expression for all records of shards, on several threads.
+// Evaluates expressions for all records of shards, on several threads.
 #ifndef PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
 #define PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/cli/select/used_features.h"
+#include "pipeline/selection/record_filter.h"
 #include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/storage/storage.h"
@@ -23,7 +23,7 @@ struct ShardToScan {
 
 struct MatchedRecord {
   uint64_t record = 0;
-  std::vector<std::string> values;  // UsedFeatures::Text() of each used feature
+  std::vector<std::string> values;  // ValueText() of each feature
 };
 
 struct BadRecord {
@@ -33,7 +33,8 @@ struct BadRecord {
 
 struct ScannedShard {
   absl::Status failed;  // the error that ended the scan of this shard, if any
-  uint64_t records = 0, matches = 0, bad = 0;
+  uint64_t records = 0, bad = 0;
+  std::vector<uint64_t> matches;        // by expression: the records that match it and those before it
   std::vector<MatchedRecord> examples;  // the first matches
   std::vector<BadRecord> first_bad;     // the first bad records
 };
@@ -49,7 +50,7 @@ struct ScanOptions {
 // Returns the results in the order of the shards. A bad record or an unreadable shard does not stop the scan. `storage`
 // holds the shards. `features` are those to read, or null for whole records.
 std::vector<ScannedShard> ScanRecords(storage::Storage* storage, const std::vector<ShardToScan>& shards,
-                                      const UsedFeatures& used, const sources::RequestedFeatures* features,
+                                      const selection::RecordFilter& filter, const sources::RequestedFeatures* features,
                                       const ScanOptions& options);
 
 }  // namespace penstock::cli

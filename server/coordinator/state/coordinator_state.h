@@ -214,6 +214,8 @@ class CoordinatorState {
 
   // state_views.cc
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
+  // Returns whether the worker's release knows all fields of the job that decide about its rows.
+  bool Understands(const WorkerEntry& worker, const JobEntry& entry) const;
   void RefreshViews(Consequences* out);
   void RefreshView(JobEntry* entry, Consequences* out);
   void SetView(JobEntry* entry, plan::View next);
@@ -304,7 +306,7 @@ class CoordinatorState {
   void QuarantineDecided(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& decided,
                          Consequences* out);
   // Fails the job if its bad records exceed errors.max_bad_fraction. `example` is one of the bad records.
-  void FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Consequences* out);
+  void FailIfTooManyAreBad(JobEntry* entry, const v1::BadRecord& example, Consequences* out);
 
   // state_verdicts.cc: damaged copies of records.
   absl::StatusOr<v1::JudgeRecordsReply> JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,

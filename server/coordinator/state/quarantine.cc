@@ -23,6 +23,7 @@ std::optional<v1::BadRecord> Quarantine::Add(v1::BadRecord record) {
   } else {
     record.clear_message();
     record.clear_offset();
+    record.clear_number_in_shard();
   }
   return record;
 }

@@ -117,6 +117,7 @@ bool RecordInquiries::Judge(Nanos now, uint64_t record, Inquiry* inquiry, Progre
     out.set_reason(std::string(FaultName(Fault::kWrongCrc)));
     out.set_message(inquiry->message);
     if (inquiry->offset.has_value()) out.set_offset(*inquiry->offset);
+    if (inquiry->number.has_value()) out.set_number_in_shard(*inquiry->number);
     out.set_every_copy(true);
   }
   return bad || (inquiry->confirm && complete && counted > 0);
@@ -215,6 +216,7 @@ bool RecordInquiries::Answer(Nanos now, const std::string& id, uint64_t batch_id
         inquiry.message = check->second->message();
         TruncateUtf8(&inquiry.message, Quarantine::kMostMessageBytes);
         if (check->second->has_offset()) inquiry.offset = check->second->offset();
+        if (check->second->has_number_in_shard()) inquiry.number = check->second->number_in_shard();
         break;
       case Check::NO_FILE:
         copy->state = state;

@@ -27,6 +27,7 @@ void ShardList::Take(const Shards& shards) {
     PS_CHECK(shard.AppendToString(&wire_));
     ++size_;
     records_ += shard.records();
+    whole_records_ += shard.whole_records();
     data_bytes_ += shard.data_bytes();
   }
   wire_.shrink_to_fit();

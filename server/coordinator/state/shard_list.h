@@ -26,6 +26,7 @@ class ShardList {
   size_t size() const { return size_; }
   // Totals of all shards.
   uint64_t records() const { return records_; }
+  uint64_t whole_records() const { return whole_records_; }
   uint64_t data_bytes() const { return data_bytes_; }
 
   // Calls f for each shard, in order, until it returns false. The argument is valid during the call. Each call parses
@@ -42,7 +43,7 @@ class ShardList {
 
   std::string wire_;  // a serialized v1::Snapshot that has only shards
   size_t size_ = 0;
-  uint64_t records_ = 0, data_bytes_ = 0;
+  uint64_t records_ = 0, whole_records_ = 0, data_bytes_ = 0;
 };
 
 }  // namespace penstock::coordinator

@@ -25,7 +25,7 @@ constexpr uint64_t kMaxTasksOfWorker = 64;
 constexpr size_t kMaxErrorBytes = 4096;
 // Pause before a task that failed by memory shortages is tried again.
 constexpr Nanos kShortagePause = 2 * kSecond;
-constexpr size_t kShardFacts = 40;  // bytes of records, content hash, data bytes and longest record
+constexpr size_t kShardFacts = 46;  // bytes of both numbers of records, content hash, data bytes and longest record
 
 std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
 
@@ -159,6 +159,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   entry->indexed.assign(entry->shards.size(), false);
   entry->open_shards = entry->shards.size();
   *job.mutable_columns() = report.columns();
+  if (report.has_selection()) *job.mutable_snapshot()->mutable_selection() = report.selection();
   job.set_pipeline_fingerprint(report.pipeline_fingerprint());
   job.set_shards_total(static_cast<uint32_t>(entry->shards.size()));
   for (size_t i = 0; i < entry->shards.size(); ++i) {
@@ -168,6 +169,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
     index->set_compression(plan::DatasetOf(job.spec()).compression());
     index->set_source(plan::DatasetOf(job.spec()).source());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
+    if (report.has_selection()) *index->mutable_selection() = report.selection();
     board_.Add(std::move(task), static_cast<uint32_t>(i));
   }
   out->wake_workers = true;
@@ -200,6 +202,11 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));
+  if (entry->weights->key_space() == 0 && job.snapshot().has_selection()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "dataset[0].select: keeps none of the ", entry->frozen.whole_records(), " records in the ",
+        entry->frozen.size(), " files of job ", job.name(), "; `penstock select` shows what each step keeps"));
+  }
   if (entry->weights->key_space() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
@@ -292,12 +299,13 @@ void CoordinatorState::BecomeReady(const JobEntry& entry, const std::string& wor
 }
 
 bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {
-  if (!worker.live()) return false;
+  if (!worker.live() || !Understands(worker, SubmissionOf(task.task))) return false;
   if (!task.task.has_prepare() && !task.task.has_list()) return CanServe(worker, SubmissionOf(task.task));
   if (worker.info.conformance_digest() != workers_.CommonDigest()) return false;
   // Workers with the most data roots expand the globs.
   for (const auto& [id, other] : workers_.all()) {
-    if (other.live() && other.info.roots_size() > worker.info.roots_size() &&
+    if (other.live() && Understands(other, SubmissionOf(task.task)) &&
+        other.info.roots_size() > worker.info.roots_size() &&
         other.info.conformance_digest() == worker.info.conformance_digest() && !task.tried.contains(id)) {
       return false;
     }

@@ -6,6 +6,14 @@
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
+namespace {
+
+// Returns the number of the record in its file. `begin` is the number, in the snapshot, of the shard's first record.
+uint64_t NumberOf(const v1::BadRecord& record, uint64_t begin) {
+  return record.has_number_in_shard() ? record.number_in_shard() : record.record() - begin;
+}
+
+}  // namespace
 
 // Accepts reports only from registered workers, which have read the record.
 v1::ReportRecordsReply CoordinatorState::ReportRecords(const v1::ReportRecordsRequest& request, Consequences* out) {
@@ -42,7 +50,7 @@ void CoordinatorState::AddToQuarantine(JobEntry* entry, const google::protobuf::
     if (!stored.ok() || of == nullptr) return;
     AddBadFiles(fresh, of, &then->events);
     for (const v1::BadRecord& record : fresh.records()) of->quarantine.Add(record);
-    if (limited && of->ready()) state.FailIfTooManyAreBad(of, fresh.records(0).record(), then);
+    if (limited && of->ready()) state.FailIfTooManyAreBad(of, fresh.records(0), then);
   };
   out->changes.push_back(std::move(change));
 }
@@ -65,20 +73,20 @@ void CoordinatorState::QuarantineDecided(JobEntry* entry,
   AddToQuarantine(entry, decided, entry->job.spec().errors().policy() != v1::FAIL, out);
 }
 
-void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Consequences* out) {
+void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, const v1::BadRecord& example, Consequences* out) {
   const uint64_t records = entry->frozen.records();
   const float given = entry->job.spec().errors().max_bad_fraction();
   const double limit = given > 0 ? given : 0.01;
   const uint64_t all_bad = entry->quarantine.size();
   if (static_cast<double>(all_bad) <= limit * static_cast<double>(records)) return;
-  uint64_t left = example;
+  uint64_t begin = 0;
   std::string place;
   entry->frozen.ForEach([&](const v1::Shard& shard) {
-    if (left < shard.records()) {
-      place = absl::StrCat("record ", left, " of ", shard.root(), "/", shard.path());
+    if (example.record() < begin + shard.records()) {
+      place = absl::StrCat("record ", NumberOf(example, begin), " of ", shard.root(), "/", shard.path());
       return false;
     }
-    left -= shard.records();
+    begin += shard.records();
     return true;
   });
   FailJob(entry,
@@ -106,7 +114,7 @@ absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::Qu
       v1::QuarantineReply::Entry* out = reply.add_entries();
       out->set_root(shard.root());
       out->set_path(shard.path());
-      out->set_record(bad->first - begin);
+      out->set_record(NumberOf(bad->second, begin));
       if (bad->second.has_offset()) out->set_offset(bad->second.offset());
       out->set_reason(bad->second.reason());
       out->set_message(bad->second.message());

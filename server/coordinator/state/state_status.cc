@@ -65,6 +65,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     if (entry.next != nullptr) *status->mutable_next() = net::RecordOf(entry.next->job, 0);
     const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
     status->set_records(records);
+    status->set_whole_records(entry.frozen.whole_records());
     status->set_bytes(bytes);
     status->set_shards(job.shards_total());
     status->set_shards_indexed(job.shards_indexed());

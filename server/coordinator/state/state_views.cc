@@ -7,12 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "net/view_proto.h"
+#include "pipeline/plan/job_dataset.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
 namespace {
 
 constexpr double kCloseTolerance = 0.02;
+// The first protocol with dataset.select.
+constexpr uint32_t kSelectProtocol = 2;
 
 bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
   if (worker.info.roots().empty()) return true;  // its roots are unknown
@@ -24,8 +27,12 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
 
 }  // namespace
 
+bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& entry) const {
+  return plan::DatasetOf(entry.job.spec()).select().empty() || worker.info.protocols().newest() >= kSelectProtocol;
+}
+
 bool CoordinatorState::CanServe(const WorkerEntry& worker, const JobEntry& entry) const {
-  return worker.info.conformance_digest() == entry.digest && HasRoots(worker, entry);
+  return Understands(worker, entry) && worker.info.conformance_digest() == entry.digest && HasRoots(worker, entry);
 }
 
 void CoordinatorState::RefreshViews(Consequences* out) {
@@ -94,10 +101,14 @@ void CoordinatorState::SetView(JobEntry* entry, plan::View next) {
 
 std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (!entry.preparing() && !entry.ready()) return "";
-  size_t live = 0, other_digest = 0, no_roots = 0;
+  size_t live = 0, too_old = 0, other_digest = 0, no_roots = 0;
   for (const auto& [id, worker] : workers_.all()) {
     if (!worker.live()) continue;
     ++live;
+    if (!Understands(worker, entry)) {
+      ++too_old;
+      continue;
+    }
     if (entry.digest.empty()) continue;  // any worker may prepare it
     if (worker.info.conformance_digest() != entry.digest) {
       ++other_digest;
@@ -106,8 +117,10 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
     }
   }
   if (live == 0) return "no worker is live; start one: penstockd worker --coordinator HOST:PORT";
-  if (other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
+  if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
+  if (too_old == live) return "no live worker knows dataset.select; upgrade the workers";
   std::string text = "no live worker can serve it:";
+  if (too_old > 0) absl::StrAppend(&text, " ", too_old, " do not know dataset.select,");
   if (no_roots > 0) absl::StrAppend(&text, " ", no_roots, " lack one of its data roots");
   if (other_digest > 0) {
     absl::StrAppend(&text, no_roots > 0 ? "," : "", " ", other_digest,

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/selection/job_selection.h"
 
 namespace penstock::worker {
 namespace {
@@ -160,6 +161,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
     return good;
   }
   Count(*built);
+  if (!built->left_out.empty()) spdlog::warn("{}", built->left_out);
   if (!built->save_status.ok()) {
     spdlog::warn("the index of {} is not kept: {}", path, std::string(built->save_status.message()));
   }
@@ -192,7 +194,8 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
   if (info.size != shard.size && IsPlain(path, options)) {
     return Refuse(shard, path, info, absl::StrCat("it has ", info.size, " bytes, then it had ", shard.size));
   }
-  absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path);
+  const sources::RecordSelection* const selection = options.selection.get();
+  absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path, selection);
   if (sidecar.ok()) {
     PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
     from_sidecar_.fetch_add(1);
@@ -212,7 +215,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
     if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.record_count &&
         index->file_info() == info) {
       // Without a sidecar the next start fetches the index again; there is no other effect.
-      store_.Save(path, *index).IgnoreError();
+      store_.Save(path, *index, selection).IgnoreError();
       from_coordinator_.fetch_add(1);
       return std::make_shared<const sources::ShardIndex>(*std::move(index));
     }
@@ -241,11 +244,11 @@ absl::StatusOr<uint64_t> ShardIndexes::Remove(const std::string& path) {
   return store_.Remove(path);
 }
 
-loader::IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
-  return [this, options = sources::IndexOptionsOf(spec)](const sources::SnapshotShard& shard, const std::string& path,
-                                                         const std::stop_token& stop) {
-    return Get(shard, path, options, stop);
-  };
+absl::StatusOr<loader::IndexProvider> ShardIndexes::ProviderFor(const v1::Job& job) {
+  PS_ASSIGN_OR_RETURN(sources::IndexOptions options,
+                      selection::WithSelection(sources::IndexOptionsOf(job.spec()), job.snapshot().selection()));
+  return [this, options = std::move(options)](const sources::SnapshotShard& shard, const std::string& path,
+                                              const std::stop_token& stop) { return Get(shard, path, options, stop); };
 }
 
 }  // namespace penstock::worker

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
-#include "penstock/v1/job.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
@@ -54,8 +54,8 @@ class ShardIndexes {
   // Returns the number of calls of Remove() so far.
   uint64_t removals() const { return removals_.load(); }
 
-  // Returns a function that calls Get() for the shards of a job.
-  loader::IndexProvider ProviderFor(const v1::JobSpec& spec);
+  // Returns a function that calls Get() for the shards of a job. Returns InvalidArgument for a wrong selection.
+  absl::StatusOr<loader::IndexProvider> ProviderFor(const v1::Job& job);
 
   const sources::IndexStore& store() const { return store_; }
 

@@ -30,6 +30,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Sto
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, server::SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   options.features = loader::RequestedFeaturesOf(snapshot.container(), job.spec());
+  options.selects = job.snapshot().has_selection();
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
   return loader::LoadJob::Create(job.spec(), std::move(reader), loader::DamageVerdict::kGiven);
@@ -111,8 +112,9 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const st
   options.log_damage = [name](const std::string& line) { server::LogWarn({.job = name}, "job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = net::ToJob(watched);
+  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, indexes_->ProviderFor(job));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> built,
-                      BuildLoadJob(storage_, job, roots_, indexes_->ProviderFor(job.spec()), options));
+                      BuildLoadJob(storage_, job, roots_, std::move(indexes), options));
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(name);
   if (found == jobs_.end() || found->second.job.record.uid() != uid) return built;

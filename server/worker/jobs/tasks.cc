@@ -18,6 +18,7 @@
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/selection/job_selection.h"
 #include "server/common/log_fields.h"
 #include "server/worker/jobs/purge.h"
 
@@ -99,6 +100,10 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(*pipeline));
+  std::vector<std::string> paths;
+  for (const sources::DatasetFile& file : *files) paths.push_back(file.path);
+  PS_ASSIGN_OR_RETURN(std::optional<v1::Selection> selection, selection::MakeSelection(tools.storage, spec, paths));
+  if (selection.has_value()) *report->mutable_selection() = *std::move(selection);
   return FillFiles(*files, tools, report);
 }
 
@@ -106,9 +111,12 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
                    v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
                       sources::ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
-  const auto built =
-      tools.indexes->Build(path, sources::IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()));
-  if (absl::IsDataLoss(built.status())) {
+  PS_ASSIGN_OR_RETURN(
+      const sources::IndexOptions options,
+      selection::WithSelection(sources::IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()),
+                               task.selection()));
+  const auto built = tools.indexes->Build(path, options);
+  if (absl::IsDataLoss(built.status()) && FaultOf(built.status()) != Fault::kWrongCrc) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
                                             ". A job rejects a shard that cannot be read to its end, under any "
                                             "errors.policy. Write it again, or leave it out of dataset.files; "
@@ -116,6 +124,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   }
   PS_RETURN_IF_ERROR(built.status());
   const sources::LoadedIndex& loaded = *built;
+  if (!loaded.left_out.empty()) server::LogWarn({.job = job}, "{}", loaded.left_out);
   if (!loaded.save_status.ok()) {
     server::LogWarn({.job = job}, "the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
   }
@@ -128,6 +137,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   v1::Shard* shard = report->mutable_shard();
   *shard = task.shard();
   shard->set_records(index.record_count());
+  if (options.selection != nullptr) shard->set_whole_records(index.shard_records());
   shard->set_content_hash(index.content_hash);
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());
@@ -167,8 +177,9 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
   loader::DatasetReader::Options options;
   options.executor = tools.slow_work;
+  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, tools.indexes->ProviderFor(job));
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<const loader::LoadJob> load,
-                      BuildLoadJob(tools.storage, job, tools.roots, tools.indexes->ProviderFor(job.spec()), options));
+                      BuildLoadJob(tools.storage, job, tools.roots, std::move(indexes), options));
   if (load->reader().snapshot().total_records() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));
@@ -205,6 +216,9 @@ v1::RecordCheck CheckCopy(const loader::LoadJob& load, uint64_t record, const Ta
     check.set_copy(v1::RecordCheck::DAMAGED);
     check.set_message(std::string(WithoutPlace(read).message()));
     if (const auto offset = load.reader().OffsetOf(record); offset.has_value()) check.set_offset(*offset);
+    if (load.reader().selects()) {
+      if (const auto number = load.reader().NumberInShard(record); number.ok()) check.set_number_in_shard(*number);
+    }
   } else {
     const sources::SnapshotShard& shard =
         load.reader().snapshot().shards()[load.reader().snapshot().ToShard(record).shard];

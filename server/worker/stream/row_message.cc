@@ -1,5 +1,6 @@
 #include "server/worker/stream/row_message.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -110,6 +111,7 @@ RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_
   RowsMessage made;
   Payload payload;
   bool any_flags = false;
+  const bool numbers = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.number.has_value(); });
   for (size_t i = 0; i < rows.size(); ++i) {
     loader::RowResult& row = rows[i];
     const int index = static_cast<int>(i);
@@ -121,10 +123,12 @@ RowsMessage MakeRowsMessage(std::vector<loader::RowResult> rows, uint64_t fixed_
       v1::Rows::Substitution* substitution = out->add_substitutions();
       substitution->set_row(static_cast<uint32_t>(i));
       substitution->set_source_record(row.source_record);
+      if (row.source_number.has_value()) substitution->set_source_number(*row.source_number);
     }
     const uint32_t flags = FlagsOf(row);
     any_flags = any_flags || flags != 0;
     out->add_flags(flags);
+    if (numbers) out->add_numbers(row.number.value_or(0));
     out->add_payload_bytes(static_cast<uint32_t>(bytes));
     made.row_bytes += bytes;
     if (bytes == 0) continue;

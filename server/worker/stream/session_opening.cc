@@ -14,6 +14,9 @@
 namespace penstock::worker {
 namespace {
 
+// The first protocol with dataset.select.
+constexpr uint32_t kSelectProtocol = 2;
+
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
 absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t ours, const std::string& job) {
@@ -28,6 +31,13 @@ absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t
 absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& worker_id) {
   return CommonProtocol("this client", {open.version(), net::ProtocolsOf(open.protocols())},
                         absl::StrCat("worker ", worker_id));
+}
+
+absl::Status CheckKnowsSelection(const v1::Open& open, const loader::LoadJob& job) {
+  if (!job.reader().selects() || open.protocols().newest() >= kSelectProtocol) return absl::OkStatus();
+  const Release release{open.version(), net::ProtocolsOf(open.protocols())};
+  return absl::FailedPreconditionError(absl::StrCat("job '", open.job(), "' selects records, which this client, ",
+                                                    release.ToString(), ", does not know: upgrade it"));
 }
 
 absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {

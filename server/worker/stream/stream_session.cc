@@ -266,6 +266,7 @@ void StreamSession::TellOfBadRecord(const loader::RowResult& row) {
   record.set_reason(reason);
   record.set_message(TruncatedUtf8(std::string(row.fault.message()), kMostFaultBytes));
   if (row.fault_offset.has_value()) record.set_offset(*row.fault_offset);
+  if (row.number.has_value()) record.set_number_in_shard(*row.number);
   shared_->reports->Add(job->spec().name(), uid, std::move(record));
 }
 

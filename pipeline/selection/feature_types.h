@@ -1,23 +1,36 @@
 // The features of a data set and their types, found in the first records of its shards.
-#ifndef PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_
-#define PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_
+#ifndef PENSTOCK_PIPELINE_SELECTION_FEATURE_TYPES_H_
+#define PENSTOCK_PIPELINE_SELECTION_FEATURE_TYPES_H_
 
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "penstock/v1/job.pb.h"
+#include "absl/status/statusor.h"
+#include "penstock/v1/selection.pb.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/select/expression.h"
 #include "pipeline/sources/shard_kind.h"
+#include "pipeline/storage/storage.h"
 
-namespace penstock::cli {
+namespace penstock::selection {
 
 // Not thread-safe.
 class FeatureTypes {
  public:
+  FeatureTypes() = default;
+  // Restores what AddTo() has stored.
+  explicit FeatureTypes(const v1::Selection& selection);
+
+  // Finds the features in the first records (at most 32, and 64 MiB) of each of at most 8 files, spread evenly over
+  // `paths`, and in `job`. Skips unreadable files and bad records if another record is good. Otherwise returns the
+  // first error.
+  static absl::StatusOr<FeatureTypes> Find(storage::Storage* storage, const v1::JobSpec& job,
+                                           const std::vector<std::string>& paths);
+
   // Adds the features of a record in the file at `path`. The first TFRecord record decides whether the records are
   // Examples or SequenceExamples, unless SetFormat() did. Returns InvalidArgument if the record is malformed.
   absl::Status AddRecord(const std::string& path, sources::ContainerKind container, std::string_view record);
@@ -31,6 +44,9 @@ class FeatureTypes {
   // Returns the request for a feature of Columns().
   records::FeatureRequest RequestOf(const std::string& feature) const;
   records::RecordFormat format() const { return format_.value_or(records::RecordFormat::kExample); }
+
+  // Adds the format, and the features of the expression, to `selection`.
+  void AddTo(const select::Expression& expression, v1::Selection* selection) const;
 
   // Returns InvalidArgument with both files if a feature of `expression` has different types in two files. Only the
   // first record of each file that has the feature counts. Other records of another type are bad.
@@ -51,6 +67,6 @@ class FeatureTypes {
   std::map<std::string, Known> known_;
 };
 
-}  // namespace penstock::cli
+}  // namespace penstock::selection
 
-#endif  // PENSTOCK_CLIENT_CLI_SELECT_FEATURE_TYPES_H_
+#endif  // PENSTOCK_PIPELINE_SELECTION_FEATURE_TYPES_H_

@@ -1,12 +1,12 @@
-#include "client/cli/select/shard_records.h"
+#include "pipeline/sources/shard_records.h"
 
 #include <utility>
 
 #include "base/status_macros.h"
-#include "pipeline/loader/dataset_reader.h"
+#include "pipeline/sources/record_buffer.h"
 #include "pipeline/storage/storage.h"
 
-namespace penstock::cli {
+namespace penstock::sources {
 namespace {
 
 constexpr uint64_t kRangeBytes = uint64_t{4} << 20;
@@ -17,8 +17,8 @@ struct Range {
 };
 
 // Returns the range from `first` on that has at most kRangeBytes, or one record.
-Range RangeFrom(const sources::ShardReader& reader, const sources::RequestedFeatures* features, uint64_t first) {
-  const sources::ShardIndex& index = reader.index();
+Range RangeFrom(const ShardReader& reader, const RequestedFeatures* features, uint64_t first) {
+  const ShardIndex& index = reader.index();
   Range range{first, 1, reader.StoredBytes(first, features)};
   while (first + range.count < index.record_count() && index.RangeBytes(first, range.count + 1) <= kRangeBytes) {
     range.needed_bytes += reader.StoredBytes(first + range.count, features);
@@ -28,7 +28,7 @@ Range RangeFrom(const sources::ShardReader& reader, const sources::RequestedFeat
 }
 
 // Reads the stored bytes of the range into `buffer`.
-absl::Status ReadRange(const sources::ShardReader& reader, const Range& range, loader::RecordBuffer* buffer) {
+absl::Status ReadRange(const ShardReader& reader, const Range& range, RecordBuffer* buffer) {
   const uint64_t bytes = reader.index().RangeBytes(range.first, range.count);
   char* const out = buffer->Get(bytes);
   return storage::WaitForCall<bool>([&](storage::CallDone<bool> done) {
@@ -42,10 +42,10 @@ absl::Status ReadRange(const sources::ShardReader& reader, const Range& range, l
 
 }  // namespace
 
-absl::Status ForEachRecord(const sources::ShardReader& reader, const sources::RequestedFeatures* features,
-                           const std::function<void(uint64_t, const absl::StatusOr<std::string_view>&)>& use) {
-  const sources::ShardIndex& index = reader.index();
-  loader::RecordBuffer buffer;
+absl::Status ForEachRecord(const ShardReader& reader, const RequestedFeatures* features,
+                           const std::function<absl::Status(uint64_t, const absl::StatusOr<std::string_view>&)>& use) {
+  const ShardIndex& index = reader.index();
+  RecordBuffer buffer;
   for (uint64_t first = 0; first < index.record_count();) {
     const Range range = RangeFrom(reader, features, first);
     const bool in_range = reader.HasReadLater() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
@@ -59,11 +59,11 @@ absl::Status ForEachRecord(const sources::ShardReader& reader, const sources::Re
         record = reader.ReadRecord(k, buffer.Get(reader.StoredBytes(k, features)), features);
       }
       if (!record.ok() && !absl::IsDataLoss(record.status())) return record.status();
-      use(k, record);
+      PS_RETURN_IF_ERROR(use(k, record));
     }
     first += range.count;
   }
   return absl::OkStatus();
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::sources

@@ -1,0 +1,187 @@
+#include "pipeline/selection/feature_types.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
+#include "pipeline/plan/job_dataset.h"
+#include "pipeline/records/sample_parser.h"
+#include "pipeline/sources/index_job.h"
+#include "pipeline/sources/record_walker.h"
+
+namespace penstock::selection {
+namespace {
+
+constexpr char kSampleKey[] = "__key__";
+// The same numbers as in loader/check_keys.h.
+constexpr size_t kFirstFiles = 8;
+constexpr uint64_t kFirstRecords = 32, kFirstBytes = uint64_t{64} << 20;
+
+records::FeatureKind KindOf(v1::Feature::Type type) {
+  switch (type) {
+    case v1::Feature::BYTES:
+      return records::FeatureKind::kBytes;
+    case v1::Feature::INT64:
+      return records::FeatureKind::kInt64;
+    case v1::Feature::FLOAT:
+      return records::FeatureKind::kFloat;
+    default:
+      return records::FeatureKind::kNone;
+  }
+}
+
+v1::Feature::Type TypeOf(records::FeatureKind kind) {
+  switch (kind) {
+    case records::FeatureKind::kInt64:
+      return v1::Feature::INT64;
+    case records::FeatureKind::kFloat:
+      return v1::Feature::FLOAT;
+    default:
+      return v1::Feature::BYTES;
+  }
+}
+
+// Adds the first records of the file. Sets *first_error to the first error of a record, if it is OK.
+absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexOptions& options, FeatureTypes* types,
+                             uint64_t* records, absl::Status* first_error) {
+  PS_ASSIGN_OR_RETURN(const auto walker,
+                      sources::RecordWalker::Start(&file, {.compression = options.compression,
+                                                           .container = options.container,
+                                                           .max_record_bytes = options.max_record_bytes}));
+  std::string record;
+  uint64_t bytes = 0;
+  for (uint64_t k = 0; k < kFirstRecords && bytes < kFirstBytes; ++k) {
+    PS_ASSIGN_OR_RETURN(const auto step, walker->Next(&record));
+    if (step == sources::RecordWalker::Step::kEnd) break;
+    if (step == sources::RecordWalker::Step::kBroken) return walker->BrokenStatus();
+    bytes += record.size();
+    const absl::Status added = walker->data_is_right() ? types->AddRecord(file.path(), walker->kind().container, record)
+                                                       : walker->BrokenStatus();
+    if (added.ok()) {
+      ++*records;
+    } else if (first_error->ok()) {
+      *first_error = walker->data_is_right() ? AtPlace(absl::StrCat(file.path(), ", record ", k), added) : added;
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string NameOf(records::FeatureKind kind) { return std::string(records::FeatureKindName(kind)); }
+
+}  // namespace
+
+FeatureTypes::FeatureTypes(const v1::Selection& selection)
+    : format_(selection.format() == v1::SAMPLE             ? records::RecordFormat::kSample
+              : selection.format() == v1::SEQUENCE_EXAMPLE ? records::RecordFormat::kSequenceExample
+                                                           : records::RecordFormat::kExample) {
+  for (const v1::SelectedFeature& feature : selection.features()) {
+    known_.emplace(feature.key(), Known{.kind = KindOf(feature.type()), .sequence = feature.sequence()});
+  }
+}
+
+absl::StatusOr<FeatureTypes> FeatureTypes::Find(storage::Storage* storage, const v1::JobSpec& job,
+                                                const std::vector<std::string>& paths) {
+  FeatureTypes types;
+  const v1::RecordFormat format = plan::DatasetOf(job).format();
+  if (format == v1::RAW) {
+    return absl::InvalidArgumentError("dataset.format: RAW records have no features to select by");
+  }
+  if (format == v1::SEQUENCE_EXAMPLE) types.SetFormat(records::RecordFormat::kSequenceExample);
+  uint64_t records = 0;
+  absl::Status first_error;
+  const size_t count = std::min(kFirstFiles, paths.size());
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& path = paths[count == 1 ? 0 : i * (paths.size() - 1) / (count - 1)];
+    const absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = storage->OpenAndWait(path);
+    const absl::Status added =
+        file.ok() ? AddFirstRecords(**file, sources::IndexOptionsOf(job), &types, &records, &first_error)
+                  : file.status();
+    if (!added.ok() && first_error.ok()) first_error = added;
+  }
+  if (records == 0 && !first_error.ok()) return first_error;
+  types.AddJob(job);
+  return types;
+}
+
+absl::Status FeatureTypes::AddRecord(const std::string& path, sources::ContainerKind container,
+                                     std::string_view record) {
+  std::vector<records::FeatureInfo> infos;
+  if (container == sources::ContainerKind::kTar) {
+    format_ = records::RecordFormat::kSample;
+    PS_ASSIGN_OR_RETURN(infos, records::ListMembers(record));
+    infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
+  } else {
+    if (!format_) {
+      PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
+    }
+    PS_ASSIGN_OR_RETURN(infos, records::ListFeatures(record, *format_));
+  }
+  for (const records::FeatureInfo& info : infos) {
+    if (info.kind == records::FeatureKind::kNone) continue;
+    const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
+    const auto [found, added] = known_.emplace(info.key, shown);
+    Known& known = found->second;
+    if (added || known.last_path == path) continue;
+    known.last_path = path;
+    if (info.kind == known.kind || known.other != records::FeatureKind::kNone) continue;
+    known.other = info.kind;
+    known.other_path = path;
+  }
+  return absl::OkStatus();
+}
+
+void FeatureTypes::AddJob(const v1::JobSpec& job) {
+  for (const v1::Feature& feature : job.features()) {
+    const records::FeatureKind kind = KindOf(feature.type());
+    if (kind != records::FeatureKind::kNone)
+      known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()});
+  }
+}
+
+std::map<std::string, select::ColumnType> FeatureTypes::Columns() const {
+  std::map<std::string, select::ColumnType> columns;
+  for (const auto& [name, known] : known_) {
+    columns[name] = known.kind == records::FeatureKind::kInt64   ? select::ColumnType::kInt64
+                    : known.kind == records::FeatureKind::kFloat ? select::ColumnType::kFloat
+                                                                 : select::ColumnType::kBytes;
+  }
+  return columns;
+}
+
+records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) const {
+  const auto found = known_.find(feature);
+  PS_CHECK(found != known_.end());
+  return {.key = feature, .kind = found->second.kind, .sequence = found->second.sequence};
+}
+
+void FeatureTypes::AddTo(const select::Expression& expression, v1::Selection* selection) const {
+  selection->set_format(format() == records::RecordFormat::kSample            ? v1::SAMPLE
+                        : format() == records::RecordFormat::kSequenceExample ? v1::SEQUENCE_EXAMPLE
+                                                                              : v1::EXAMPLE);
+  for (const select::Operand& operand : expression.operands()) {
+    const auto same = [&](const v1::SelectedFeature& feature) { return feature.key() == operand.feature; };
+    if (std::any_of(selection->features().begin(), selection->features().end(), same)) continue;
+    const Known& known = known_.at(operand.feature);
+    v1::SelectedFeature* const feature = selection->add_features();
+    feature->set_key(operand.feature);
+    feature->set_type(TypeOf(known.kind));
+    feature->set_sequence(known.sequence);
+  }
+}
+
+absl::Status FeatureTypes::CheckSameTypes(const select::Expression& expression) const {
+  for (const select::Operand& operand : expression.operands()) {
+    const Known& known = known_.at(operand.feature);
+    if (known.other == records::FeatureKind::kNone) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the feature '", operand.feature, "' is ", NameOf(known.kind),
+                                                   " in ", known.path, " and ", NameOf(known.other), " in ",
+                                                   known.other_path, "; select from files in which it has one type"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::selection

@@ -1,0 +1,132 @@
+#include "pipeline/selection/job_selection.h"
+
+#include <cstdint>
+#include <stop_token>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
+#include "pipeline/plan/job_dataset.h"
+#include "pipeline/selection/record_filter.h"
+#include "pipeline/selection/sample_features.h"
+#include "pipeline/sources/shard_records.h"
+
+namespace penstock::selection {
+namespace {
+
+// Changes if a release selects other records for the same description.
+constexpr char kIdVersion[] = "selection 1";
+constexpr char kLeaveOut[] =
+    "the selection cannot be evaluated for it; with errors { policy: MASK } or SUBSTITUTE such records are left out";
+
+uint64_t IdOf(const v1::Selection& selection) {
+  std::string text = kIdVersion;
+  const auto add = [&text](const std::string& part) { absl::StrAppend(&text, " ", part.size(), ":", part); };
+  for (const v1::Select& step : selection.steps()) add(absl::StrCat("filter ", step.filter()));
+  for (const v1::SelectedFeature& feature : selection.features()) {
+    add(feature.key());
+    add(absl::StrCat(static_cast<int>(feature.type()), feature.sequence() ? " sequence" : ""));
+  }
+  add(absl::StrCat(static_cast<int>(selection.format()), selection.keep_out_bad() ? " keeps out bad" : ""));
+  return Hash64(text);
+}
+
+class Filters final : public sources::RecordSelection {
+ public:
+  Filters(uint64_t id, bool keep_out_bad, RecordFilter filter)
+      : id_(id), keep_out_bad_(keep_out_bad), filter_(std::move(filter)) {}
+
+  uint64_t id() const override { return id_; }
+
+  absl::StatusOr<sources::SelectedRecords> Select(const sources::ShardReader& reader,
+                                                  const std::stop_token& stop) const override {
+    if (reader.index().record_count() > UINT32_MAX) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(reader.path(), ": a selection reads shards of up to ", UINT32_MAX, " records"));
+    }
+    const auto features = FeaturesOf(reader.index().kind().container, filter_.names());
+    sources::SelectedRecords selected;
+    RecordFilter::Scratch scratch;
+    PS_RETURN_IF_ERROR(sources::ForEachRecord(
+        reader, features.get(), [&](uint64_t k, const absl::StatusOr<std::string_view>& record) -> absl::Status {
+          if (stop.stop_requested()) return absl::CancelledError(absl::StrCat(reader.path(), ": stopped"));
+          const absl::StatusOr<bool> matches = record.ok() ? filter_.Matches(*record, &scratch) : record.status();
+          if (!matches.ok()) return Bad(reader, k, record.ok(), matches.status(), &selected);
+          if (*matches) selected.numbers.push_back(static_cast<uint32_t>(k));
+          return absl::OkStatus();
+        }));
+    return selected;
+  }
+
+ private:
+  // The errors of a read name the place already.
+  absl::Status Bad(const sources::ShardReader& reader, uint64_t k, bool was_read, const absl::Status& error,
+                   sources::SelectedRecords* selected) const {
+    const absl::Status placed = was_read ? AtPlace(absl::StrCat(reader.path(), ", record ", k), error) : error;
+    if (!keep_out_bad_) return absl::Status(placed.code(), absl::StrCat(placed.message(), "; ", kLeaveOut));
+    if (selected->bad++ == 0) selected->first_bad = placed;
+    return absl::OkStatus();
+  }
+
+  const uint64_t id_;
+  const bool keep_out_bad_;
+  const RecordFilter filter_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<select::Expression>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
+                                                           const FeatureTypes& types) {
+  std::vector<select::Expression> expressions;
+  for (int i = 0; i < steps.size(); ++i) {
+    const std::string field = absl::StrCat("dataset[0].select[", i, "]");
+    if (!steps[i].has_filter()) {
+      return absl::InvalidArgumentError(absl::StrCat(field, ": a step that this release does not know"));
+    }
+    absl::StatusOr<select::Expression> expression = select::Expression::Parse(steps[i].filter(), types.Columns());
+    if (!expression.ok()) {
+      return absl::Status(expression.status().code(), absl::StrCat(field, ".filter: ", expression.status().message()));
+    }
+    expressions.push_back(*std::move(expression));
+  }
+  return expressions;
+}
+
+absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<std::string>& paths) {
+  const v1::Dataset& dataset = plan::DatasetOf(job);
+  if (dataset.select().empty()) return std::nullopt;
+  PS_ASSIGN_OR_RETURN(const FeatureTypes types, FeatureTypes::Find(storage, job, paths));
+  PS_ASSIGN_OR_RETURN(const std::vector<select::Expression> expressions, ParseSteps(dataset.select(), types));
+  v1::Selection selection;
+  *selection.mutable_steps() = dataset.select();
+  for (const select::Expression& expression : expressions) {
+    PS_RETURN_IF_ERROR(types.CheckSameTypes(expression));
+    types.AddTo(expression, &selection);
+  }
+  selection.set_keep_out_bad(job.errors().policy() != v1::FAIL);
+  return selection;
+}
+
+absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(const v1::Selection& selection) {
+  const FeatureTypes types(selection);
+  PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions, ParseSteps(selection.steps(), types));
+  PS_ASSIGN_OR_RETURN(RecordFilter filter, RecordFilter::Create(std::move(expressions), types));
+  return std::make_shared<const Filters>(IdOf(selection), selection.keep_out_bad(), std::move(filter));
+}
+
+absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions options, const v1::Selection& selection) {
+  if (selection.steps().empty()) return options;
+  PS_ASSIGN_OR_RETURN(options.selection, CreateSelection(selection));
+  return options;
+}
+
+absl::Status NothingSelected(uint64_t records, size_t files) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("dataset[0].select: keeps none of the ", records, records == 1 ? " record" : " records", " in ",
+                   files, files == 1 ? " file" : " files", "; `penstock select` shows what each step keeps"));
+}
+
+}  // namespace penstock::selection

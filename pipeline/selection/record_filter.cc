@@ -1,0 +1,102 @@
+#include "pipeline/selection/record_filter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "base/status_macros.h"
+
+namespace penstock::selection {
+namespace {
+
+select::Value SingleValue(const records::FeatureValue& value) {
+  if (value.count() > 1) return select::Value::Several(static_cast<int64_t>(value.count()));
+  if (!value.ints.empty()) return select::Value::Int64(value.ints[0]);
+  if (!value.floats.empty()) return select::Value::Double(value.floats[0]);
+  if (!value.bytes.empty()) return select::Value::String(value.bytes[0]);
+  return select::Value::Missing();
+}
+
+select::Value ValueOf(select::Operand::Fact fact, const records::FeatureValue& value) {
+  switch (fact) {
+    case select::Operand::Fact::kValue:
+      return SingleValue(value);
+    case select::Operand::Fact::kLen:
+      return select::Value::Int64(static_cast<int64_t>(value.count()));
+    case select::Operand::Fact::kBytes: {
+      size_t bytes = 0;
+      for (const std::string_view each : value.bytes) bytes += each.size();
+      return select::Value::Int64(static_cast<int64_t>(bytes));
+    }
+    case select::Operand::Fact::kHas:
+      return select::Value::Bool(value.count() > 0);
+  }
+  return select::Value::Missing();
+}
+
+}  // namespace
+
+absl::StatusOr<RecordFilter> RecordFilter::Create(std::vector<select::Expression> expressions,
+                                                  const FeatureTypes& types) {
+  std::vector<std::string> names;
+  std::vector<records::FeatureRequest> requests;
+  std::vector<Step> steps;
+  for (select::Expression& expression : expressions) {
+    std::vector<size_t> places;
+    for (const select::Operand& operand : expression.operands()) {
+      const auto found = std::find(names.begin(), names.end(), operand.feature);
+      places.push_back(static_cast<size_t>(found - names.begin()));
+      if (found != names.end()) continue;
+      names.push_back(operand.feature);
+      requests.push_back(types.RequestOf(operand.feature));
+    }
+    steps.push_back({std::move(expression), std::move(places)});
+  }
+  PS_ASSIGN_OR_RETURN(records::RecordParser parser,
+                      records::RecordParser::Create(requests, {.format = types.format()}));
+  RecordFilter filter(std::move(steps), std::move(parser));
+  filter.format_ = types.format();
+  filter.requests_ = std::move(requests);
+  filter.names_ = std::move(names);
+  return filter;
+}
+
+absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scratch) const {
+  PS_ASSIGN_OR_RETURN(const size_t matches, CountMatches(record, scratch));
+  return matches == steps_.size();
+}
+
+absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scratch* scratch) const {
+  if (const absl::Status parsed = parser_.Parse(record, &scratch->parsed); !parsed.ok()) {
+    return FaultOf(parsed) == Fault::kWrongKind ? WrongType(record, parsed) : parsed;
+  }
+  for (size_t n = 0; n < steps_.size(); ++n) {
+    const Step& step = steps_[n];
+    scratch->values.clear();
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      scratch->values.push_back(ValueOf(step.expression.operands()[i].fact, scratch->parsed[step.places[i]]));
+    }
+    PS_ASSIGN_OR_RETURN(const bool matches, step.expression.Matches(scratch->values));
+    if (!matches) return n;
+  }
+  return steps_.size();
+}
+
+absl::Status RecordFilter::WrongType(std::string_view record, const absl::Status& parsed) const {
+  if (format_ == records::RecordFormat::kSample) return parsed;
+  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListFeatures(record, format_));
+  for (const records::FeatureInfo& info : infos) {
+    for (const records::FeatureRequest& request : requests_) {
+      if (info.key != request.key || info.sequence != request.sequence || info.kind == request.kind) continue;
+      return WithFault(
+          Fault::kWrongKind,
+          absl::InvalidArgumentError(absl::StrCat(
+              "the feature '", info.key, "' is ", std::string(records::FeatureKindName(info.kind)), " here, but ",
+              std::string(records::FeatureKindName(request.kind)), " in the first records")));
+    }
+  }
+  return parsed;
+}
+
+}  // namespace penstock::selection
