@@ -37,9 +37,14 @@ def test_the_front_page_runs(place):
 
 
 def test_the_commands_of_the_page_on_selections_run(place):
-    first, *others = Page("select.md").of("sh")
+    page = Page("select.md")
+    first, *others = page.of("sh")
     assert place.run_shell(first).splitlines()[0] == "30 of 100 records in 10 files match (30.0 %)"
+    (place.folder / "few.textproto").write_text(*page.of("textproto"))
     place.type(*others)
+    assert "14 of 100 records in 10 files match" in place.run_shell("penstock select few.textproto --data-root data")
+    (text,) = page.of("python")
+    assert len(place.run(text).splitlines()) >= 2
 
 
 def test_units_that_pages_name_are_those_that_are_installed():
