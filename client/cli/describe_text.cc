@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/job_report.h"
 #include "client/cli/output.h"
 #include "client/cli/quarantine_text.h"
 #include "client/cli/status_notes.h"
@@ -108,6 +109,7 @@ std::string JobText(const v1::DescribeReply& reply) {
   facts.Add("data", absl::StrCat(selects ? absl::StrCat(Count(job.records()), " of ") : "",
                                  Count(selects ? job.whole_records() : job.records(), "record"), " in ",
                                  Count(job.shards(), "shard"), ", ", HumanBytes(job.bytes())));
+  if (job.left_out() > 0) facts.Add("left out", LeftOutText(job.left_out()));
   facts.Add("batch", absl::StrCat(Count(job.batch_size(), "row"), " over all ranks"));
   facts.Add("columns", ColumnsText(reply.columns()));
   if (reply.pipeline_fingerprint() != 0 || reply.order_fingerprint() != 0) {

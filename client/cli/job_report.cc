@@ -101,4 +101,11 @@ void PrintWarnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) PrintWarning(warning);
 }
 
+std::string LeftOutText(uint64_t records) {
+  return absl::StrCat(
+      Count(records, "bad record"), records == 1 ? " is" : " are",
+      " left out of the selection; the workers' logs name the first of each file, and `penstock select` "
+      "lists more");
+}
+
 }  // namespace penstock::cli

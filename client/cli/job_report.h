@@ -37,6 +37,9 @@ std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows);
 // Prints "warning: ..." on stderr for each.
 void PrintWarnings(const std::vector<std::string>& warnings);
 
+// Returns a sentence about the bad records that the job's selection left out.
+std::string LeftOutText(uint64_t records);
+
 }  // namespace penstock::cli
 
 #endif  // PENSTOCK_CLIENT_CLI_JOB_REPORT_H_

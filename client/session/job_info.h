@@ -20,7 +20,7 @@ struct JobInfo {
   uint64_t uid = 0;
   std::shared_ptr<const BatchFormat> format;
   std::shared_ptr<const plan::ShardOffsets> offsets;
-  bool selects = false;  // the job selects records; workers tell their numbers in the files
+  bool selects = false;  // the job selects records, so workers send their numbers in the files
   plan::PlanOptions plan;
   uint64_t positions = 0;  // per epoch
   uint32_t batch_size = 0;

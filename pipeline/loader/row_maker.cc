@@ -152,6 +152,7 @@ class RowMaker::Try {
 
   // Sets the number of a selected record in its shard.
   Step NumberOf(uint64_t record, std::optional<uint64_t>* number) {
+    made_.missing_record = record;
     const absl::StatusOr<uint64_t> found = job_.reader().NumberInShard(record);
     if (absl::IsAborted(found.status())) return Step::kNotReady;
     made_.status = found.status();

@@ -111,12 +111,13 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
                                     current.version, "; use the release that wrote it, or start without the state"));
   }
   if (saved.order_fingerprint != current.order_fingerprint) {
-    return ResumeError(absl::StrCat("the saved state belongs to another order of records: its order fingerprint is ",
-                                    Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
-                                    ". The job's files, seed, shuffle, repeats or chunk sizes have changed, so "
-                                    "epoch ",
-                                    saved.epoch, ", position ", saved.position,
-                                    " is another record now. Submit the job as it was, or start without the state"));
+    return ResumeError(
+        absl::StrCat("the saved state belongs to another order of records: its order fingerprint is ",
+                     Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
+                     ". The job's files, selection, seed, shuffle, repeats or chunk sizes have changed, so "
+                     "epoch ",
+                     saved.epoch, ", position ", saved.position,
+                     " is another record now. Submit the job as it was, or start without the state"));
   }
   if (saved.pipeline_fingerprint != current.pipeline_fingerprint && !accept_new_pipeline) {
     return ResumeError(

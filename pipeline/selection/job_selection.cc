@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/selection/record_filter.h"
 #include "pipeline/selection/sample_features.h"
+#include "pipeline/sources/record_buffer.h"
 #include "pipeline/sources/shard_records.h"
 
 namespace penstock::selection {
@@ -49,11 +51,18 @@ class Filters final : public sources::RecordSelection {
     const auto features = FeaturesOf(reader.index().kind().container, filter_.names());
     sources::SelectedRecords selected;
     RecordFilter::Scratch scratch;
+    sources::RecordBuffer buffer;
     PS_RETURN_IF_ERROR(sources::ForEachRecord(
         reader, features.get(), [&](uint64_t k, const absl::StatusOr<std::string_view>& record) -> absl::Status {
           if (stop.stop_requested()) return absl::CancelledError(absl::StrCat(reader.path(), ": stopped"));
-          const absl::StatusOr<bool> matches = record.ok() ? filter_.Matches(*record, &scratch) : record.status();
-          if (!matches.ok()) return Bad(reader, k, record.ok(), matches.status(), &selected);
+          // A wrong read does not prove that the file is damaged.
+          const absl::StatusOr<std::string_view> read =
+              record.ok()
+                  ? record
+                  : reader.ReadRecordPastCaches(k, buffer.Get(reader.StoredBytes(k, features.get())), features.get());
+          if (!read.ok() && !absl::IsDataLoss(read.status())) return read.status();
+          const absl::StatusOr<bool> matches = read.ok() ? filter_.Matches(*read, &scratch) : read.status();
+          if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
           if (*matches) selected.numbers.push_back(static_cast<uint32_t>(k));
           return absl::OkStatus();
         }));
@@ -65,7 +74,10 @@ class Filters final : public sources::RecordSelection {
   absl::Status Bad(const sources::ShardReader& reader, uint64_t k, bool was_read, const absl::Status& error,
                    sources::SelectedRecords* selected) const {
     const absl::Status placed = was_read ? AtPlace(absl::StrCat(reader.path(), ", record ", k), error) : error;
-    if (!keep_out_bad_) return absl::Status(placed.code(), absl::StrCat(placed.message(), "; ", kLeaveOut));
+    if (!keep_out_bad_) {
+      const absl::Status failed(placed.code(), absl::StrCat(placed.message(), "; ", kLeaveOut));
+      return WithFault(FaultOf(placed), failed);
+    }
     if (selected->bad++ == 0) selected->first_bad = placed;
     return absl::OkStatus();
   }

@@ -44,14 +44,18 @@ absl::StatusOr<RecordFilter> RecordFilter::Create(std::vector<select::Expression
   std::vector<Step> steps;
   for (select::Expression& expression : expressions) {
     std::vector<size_t> places;
+    std::vector<records::FeatureRequest> own;
     for (const select::Operand& operand : expression.operands()) {
       const auto found = std::find(names.begin(), names.end(), operand.feature);
       places.push_back(static_cast<size_t>(found - names.begin()));
+      own.push_back(types.RequestOf(operand.feature));
       if (found != names.end()) continue;
       names.push_back(operand.feature);
       requests.push_back(types.RequestOf(operand.feature));
     }
-    steps.push_back({std::move(expression), std::move(places)});
+    PS_ASSIGN_OR_RETURN(records::RecordParser parser,
+                        records::RecordParser::Create(std::move(own), {.format = types.format()}));
+    steps.push_back({std::move(expression), std::move(places), std::move(parser)});
   }
   PS_ASSIGN_OR_RETURN(records::RecordParser parser,
                       records::RecordParser::Create(requests, {.format = types.format()}));
@@ -69,13 +73,31 @@ absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scr
 
 absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scratch* scratch) const {
   if (const absl::Status parsed = parser_.Parse(record, &scratch->parsed); !parsed.ok()) {
-    return FaultOf(parsed) == Fault::kWrongKind ? WrongType(record, parsed) : parsed;
+    return CountStepByStep(record, parsed, scratch);
   }
   for (size_t n = 0; n < steps_.size(); ++n) {
     const Step& step = steps_[n];
     scratch->values.clear();
     for (size_t i = 0; i < step.places.size(); ++i) {
       scratch->values.push_back(ValueOf(step.expression.operands()[i].fact, scratch->parsed[step.places[i]]));
+    }
+    PS_ASSIGN_OR_RETURN(const bool matches, step.expression.Matches(scratch->values));
+    if (!matches) return n;
+  }
+  return steps_.size();
+}
+
+// Slower than one parse, but a record that an early step drops is not bad because of a later one.
+absl::StatusOr<size_t> RecordFilter::CountStepByStep(std::string_view record, const absl::Status& parsed,
+                                                     Scratch* scratch) const {
+  for (size_t n = 0; n < steps_.size(); ++n) {
+    const Step& step = steps_[n];
+    if (!step.parser.Parse(record, &scratch->parsed).ok()) {
+      return FaultOf(parsed) == Fault::kWrongKind ? WrongType(record, parsed) : parsed;
+    }
+    scratch->values.clear();
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      scratch->values.push_back(ValueOf(step.expression.operands()[i].fact, scratch->parsed[i]));
     }
     PS_ASSIGN_OR_RETURN(const bool matches, step.expression.Matches(scratch->values));
     if (!matches) return n;

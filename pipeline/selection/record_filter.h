@@ -35,8 +35,8 @@ class RecordFilter {
   };
 
   // Returns the number of expressions, from the first on, that the record matches before one that it does not match.
-  // Evaluates no expression after that one. Returns the errors of the parser and of Expression::Matches(). Fills
-  // scratch->parsed with the values of names().
+  // Evaluates no expression after that one, so a record is not bad because of its features. Returns the errors of the
+  // parser and of Expression::Matches(). If the record matches all, scratch->parsed has the values of names().
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
   // Returns whether the record matches all expressions.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
@@ -44,12 +44,15 @@ class RecordFilter {
  private:
   struct Step {
     select::Expression expression;
-    std::vector<size_t> places;  // by operand: index in names_
+    std::vector<size_t> places;    // by operand: index in names_
+    records::RecordParser parser;  // finds the operands, in their order
   };
 
   RecordFilter(std::vector<Step> steps, records::RecordParser parser)
       : steps_(std::move(steps)), parser_(std::move(parser)) {}
 
+  // Does the same as CountMatches() for a record in which a feature of some step is bad. `parsed` is that error.
+  absl::StatusOr<size_t> CountStepByStep(std::string_view record, const absl::Status& parsed, Scratch* scratch) const;
   // Returns the error of a record in which a feature has another type than in the first records. `parsed` is the error
   // of the parser.
   absl::Status WrongType(std::string_view record, const absl::Status& parsed) const;

@@ -86,7 +86,8 @@ absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::str
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
-  LoadedIndex made{.index = std::make_shared<const ShardIndex>(whole.index->Selected(selected.numbers)), .built = true};
+  LoadedIndex made{.index = std::make_shared<const ShardIndex>(whole.index->Selected(selected.numbers, selected.bad)),
+                   .built = true};
   if (selected.bad > 0) {
     made.left_out = absl::StrCat(path, ": ", selected.bad, selected.bad == 1 ? " record is" : " records are",
                                  " bad, and left out of the selection; the first: ", selected.first_bad.message());
@@ -173,9 +174,24 @@ absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, con
   IndexOptions all = options;
   all.selection = nullptr;
   PS_ASSIGN_OR_RETURN(const LoadedIndex whole, LoadOrBuild(path, all));
-  PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectFrom(storage_, path, whole, options));
+  PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectAgain(path, whole, options));
   selected.save_status = Save(path, *selected.index, selection);
   return selected;
+}
+
+absl::StatusOr<LoadedIndex> IndexStore::SelectAgain(const std::string& path, const LoadedIndex& whole,
+                                                    const IndexOptions& options) const {
+  const absl::StatusOr<std::string> blob =
+      storage::ReadContent(storage_, SidecarPath(path, options.selection.get()), kMaxSidecarBytes);
+  if (blob.ok() && !options.verify_data) {
+    const absl::StatusOr<ShardIndex> earlier = ShardIndex::Parse(*blob);
+    if (earlier.ok() && earlier->is_selected() && earlier->whole_hash() == whole.index->content_hash &&
+        earlier->shard_records() == whole.index->record_count()) {
+      ShardIndex selected = whole.index->Selected(earlier->numbers(), earlier->left_out());
+      return LoadedIndex{.index = std::make_shared<const ShardIndex>(std::move(selected)), .built = true};
+    }
+  }
+  return SelectFrom(storage_, path, whole, options);
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::BuildWhole(const std::string& path, const IndexOptions& options) const {

@@ -29,7 +29,8 @@ struct LoadedIndex {
   // Set only if built: the error of writing the sidecar. The index is valid, but the caller should report the error to
   // the operator, because the next start will build it again.
   absl::Status save_status = {};
-  // Set only if built: a sentence for the operator about the bad records that the selection left out. "": none.
+  // Set only if built: a sentence for the operator about the bad records that the selection left out, with the first of
+  // them. "": none.
   std::string left_out = {};
 };
 
@@ -64,11 +65,18 @@ class IndexStore {
 
   // Returns the index of a valid sidecar that satisfies `options` (compression, container, longest record). Otherwise
   // builds the index and saves it. Returns the errors of BuildShardIndex and of the file. With options.verify_data it
-  // always builds the index, because a sidecar does not record whether data was verified. With options.selection,
-  // returns the index of the selected records, and also the errors of RecordSelection::Select().
+  // always builds the index, because a sidecar does not record whether data was verified.
+  //
+  // With options.selection, returns the index of the selected records, and also the errors of
+  // RecordSelection::Select(). A sidecar of an earlier state of the file decides which records are selected if the
+  // content hash of all records is still the same. So a record that is damaged later stays selected, and a file with
+  // another time is not read again.
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
+  // Returns the selected records of `whole`, by an earlier sidecar if it fits, otherwise by reading them.
+  absl::StatusOr<LoadedIndex> SelectAgain(const std::string& path, const LoadedIndex& whole,
+                                          const IndexOptions& options) const;
   // Builds and saves the index of all records.
   absl::StatusOr<LoadedIndex> BuildWhole(const std::string& path, const IndexOptions& options) const;
   // Returns the folder of the sidecars of selections, for sidecars that are not beside the shards.

@@ -25,8 +25,8 @@
 //     1: for each gap: its record as difference to the last, its bytes
 //     2: reserved; indexes of tar archives without members had it
 //     3: the members of all records (member_table.cc); only for a container without checksums
-//     4: in version 4, the records of the shard, and the number of each record in it, as difference to the last
-//        number + 1
+//     4: in version 4, u64 content hash of the index of all records, the records of the shard, those of them that are
+//        bad and left out, and the number of each record in the shard, as difference to the last number + 1
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -148,15 +148,16 @@ void ShardIndex::AppendLength(uint32_t length) {
   longest_ = std::max(longest_, length);
 }
 
-ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers) const {
+ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out) const {
   if (numbers.size() == record_count()) return *this;
   ShardIndex made(kind_);
   made.selected_ = true;
   made.shard_records_ = shard_records();
+  made.left_out_ = left_out;
+  made.whole_hash_ = content_hash;
   made.file_size = file_size;
   made.mtime_ns = mtime_ns;
   made.tag = tag;
-  made.restart_points = restart_points;
   std::string hashed;
   for (const uint32_t number : numbers) {
     PS_CHECK(number < record_count() && (made.numbers_.empty() || number > made.numbers_.back()));
@@ -166,6 +167,9 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers) const {
     made.AppendLength(lengths_[number]);
   }
   if (!HasChecksums(kind_.container)) made.members_ = members_.Selected(numbers);
+  for (const RestartPoint& point : restart_points) {
+    if (point.stream_offset < made.stream_size_) made.restart_points.push_back(point);
+  }
   made.content_hash = HashWords({content_hash, Hash64(hashed)});
   made.Compact();
   return made;
@@ -221,7 +225,9 @@ std::string ShardIndex::Serialize() const {
     if (has_members) AppendSection(kMemberSection, members_.Serialize(), &out);
     if (selected_) {
       std::string numbers;
+      AppendFixed(whole_hash_, &numbers);
       AppendVarint(shard_records_, &numbers);
+      AppendVarint(left_out_, &numbers);
       uint64_t next = 0;
       for (const uint32_t number : numbers_) {
         AppendVarint(number - next, &numbers);
@@ -247,7 +253,10 @@ std::string ShardIndex::Serialize() const {
 
 absl::Status ShardIndex::ParseNumbers(std::string_view section, size_t records) {
   WireReader in(section);
-  if (!in.ReadVarint(&shard_records_) || records > in.left()) return Damaged("its numbers");
+  if (!ReadFixed(&in, &whole_hash_) || !in.ReadVarint(&shard_records_) || !in.ReadVarint(&left_out_) ||
+      records > in.left()) {
+    return Damaged("its numbers");
+  }
   numbers_.reserve(records);
   uint64_t next = 0;
   for (size_t i = 0; i < records; ++i) {

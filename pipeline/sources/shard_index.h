@@ -64,6 +64,12 @@ class ShardIndex {
   bool is_selected() const { return selected_; }
   // Returns the number of records of the shard, selected or not.
   uint64_t shard_records() const { return selected_ ? shard_records_ : lengths_.size(); }
+  // Returns the numbers of the selected records; empty unless is_selected().
+  std::span<const uint32_t> numbers() const { return numbers_; }
+  // Returns the content hash of the index of all records; 0 unless is_selected().
+  uint64_t whole_hash() const { return whole_hash_; }
+  // Returns the number of bad records that the selection left out.
+  uint64_t left_out() const { return left_out_; }
   // Returns the number of record k among all records of the shard: k, unless is_selected(). k < record_count(), here
   // and below.
   uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[k] : k; }
@@ -99,9 +105,10 @@ class ShardIndex {
   // without checksums requires `members`; others ignore them.
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
-  // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. Its content
-  // hash covers this index's hash and the numbers. Returns a copy of this index if they are all its records.
-  ShardIndex Selected(std::span<const uint32_t> numbers) const;
+  // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`
+  // of the others are bad. Its content hash covers this index's hash and the numbers. Returns a copy of this index if
+  // they are all its records.
+  ShardIndex Selected(std::span<const uint32_t> numbers, uint64_t left_out = 0) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the number of heap bytes of the index.
@@ -143,6 +150,8 @@ class ShardIndex {
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
   bool selected_ = false;
   uint64_t shard_records_ = 0;     // selected_: the number of records of the shard
+  uint64_t left_out_ = 0;          // selected_: the number of bad records
+  uint64_t whole_hash_ = 0;        // selected_: the content hash of the index of all records
   std::vector<uint32_t> numbers_;  // selected_: the number of each record in the shard, ascending
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;

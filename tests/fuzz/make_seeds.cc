@@ -91,15 +91,21 @@ void WriteExamples(const std::string& folder) {
   seeds.Write("empty", "");
 }
 
-// Writes the index of the shard at `path` to `out`, without the checksum, which the fuzz target appends.
+// Writes an index to `out`, without the checksum, which the fuzz target appends.
+void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
+  const std::string blob = index.Serialize();
+  PS_CHECK(WriteFileAtomically(out, std::string_view(blob).substr(0, blob.size() - 8)).ok());
+}
+
+// Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected.
 void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out) {
   const auto file = OpenFile(path);
   PS_CHECK(file.ok());
   auto index = sources::BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
   PS_CHECK(index.ok());
   index->mtime_ns = 0;  // makes the same seed each time
-  const std::string blob = index->Serialize();
-  PS_CHECK(WriteFileAtomically(out, std::string_view(blob).substr(0, blob.size() - 8)).ok());
+  WriteBlob(*index, out);
+  if (index->record_count() > 1) WriteBlob(index->Selected(std::vector<uint32_t>{1}), out + "-selected");
 }
 
 void WriteShards(const std::string& folder) {

@@ -63,8 +63,10 @@ absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochPlan
     row.source = source;
     row.substituted = source != key.record_id;
     row.columns = *std::move(columns);
+    PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(key.record_id));
     return row;
   }
+  PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(key.record_id));
   row.source = key.record_id;
   row.masked = true;
   row.columns = EmptyColumns(job.pipeline().schema());

@@ -43,7 +43,7 @@ struct Shards {
 struct Total {
   uint64_t records = 0, bad = 0;
   std::vector<uint64_t> by_step;  // matches of each expression and of those before it
-  uint64_t matches = 0;           // of all expressions
+  uint64_t matches = 0;           // records that match each expression
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
 

@@ -54,10 +54,11 @@ class Submit final : public Command {
       replaces = reply.replaces();
       job = std::move(*reply.mutable_job());
     }
-    uint64_t records = 0, whole = 0, bytes = 0;
+    uint64_t records = 0, whole = 0, left_out = 0, bytes = 0;
     for (const v1::Shard& shard : job.snapshot().shards()) {
       records += shard.records();
       whole += shard.whole_records();
+      left_out += shard.left_out();
       bytes += shard.data_bytes();
     }
     const EpochFacts facts = EpochFactsOf(job.spec(), EpochRows(job.spec(), records));
@@ -72,6 +73,7 @@ class Submit final : public Command {
     if (!selects) whole = records;
     std::vector<std::string> warnings = WarningsOf(job.spec(), ready ? facts.rows : 0);
     if (const std::string note = FilesNote(job); !note.empty()) warnings.push_back(note);
+    if (left_out > 0) warnings.push_back(LeftOutText(left_out));
     if (json_) {
       std::printf("%s\n", AsJson(job, records, whole, bytes, facts, warnings).c_str());
       return absl::OkStatus();

@@ -316,12 +316,14 @@ class Dataset(Message):
         files: globs: relative to a data root, or absolute inside one
         weight: reserved for a mix of data sets, which is not supported; leave it out
         source: the kind of all files; a file of another kind is rejected
+        select: steps that select records, applied in turn; none: all records
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
     format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]
     source: Literal["AUTO", "TFRECORD", "TAR"]
+    select: List[Select]
     def __init__(
         self,
         *,
@@ -330,6 +332,7 @@ class Dataset(Message):
         weight: Optional[float] = ...,
         format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]] = ...,
         source: Optional[Literal["AUTO", "TFRECORD", "TAR"]] = ...,
+        select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):
@@ -1148,6 +1151,15 @@ class Scale(Message):
         factor: Optional[float] = ...,
         offset: Optional[float] = ...,
         to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    ) -> None: ...
+
+class Select(Message):
+    """One step of a selection."""
+    filter: Optional[str]
+    def __init__(
+        self,
+        *,
+        filter: Optional[str] = ...,
     ) -> None: ...
 
 class Sharpness(Message):

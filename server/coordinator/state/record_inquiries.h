@@ -94,7 +94,7 @@ class RecordInquiries {
   struct Inquiry {
     std::vector<Copy> copies;
     std::string message;                     // message of the first damaged copy
-    std::optional<uint64_t> offset, number;  // of the record in its file
+    std::optional<uint64_t> offset, number;  // the record's place in its file
     bool confirm = false;
     Nanos wanted = 0;  // time of the last question of a reader
     std::optional<Nanos> intact_since;

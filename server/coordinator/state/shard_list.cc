@@ -28,6 +28,7 @@ void ShardList::Take(const Shards& shards) {
     ++size_;
     records_ += shard.records();
     whole_records_ += shard.whole_records();
+    left_out_ += shard.left_out();
     data_bytes_ += shard.data_bytes();
   }
   wire_.shrink_to_fit();

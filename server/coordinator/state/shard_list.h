@@ -27,6 +27,7 @@ class ShardList {
   // Totals of all shards.
   uint64_t records() const { return records_; }
   uint64_t whole_records() const { return whole_records_; }
+  uint64_t left_out() const { return left_out_; }
   uint64_t data_bytes() const { return data_bytes_; }
 
   // Calls f for each shard, in order, until it returns false. The argument is valid during the call. Each call parses
@@ -43,7 +44,7 @@ class ShardList {
 
   std::string wire_;  // a serialized v1::Snapshot that has only shards
   size_t size_ = 0;
-  uint64_t records_ = 0, whole_records_ = 0, data_bytes_ = 0;
+  uint64_t records_ = 0, whole_records_ = 0, left_out_ = 0, data_bytes_ = 0;
 };
 
 }  // namespace penstock::coordinator

@@ -25,7 +25,7 @@ constexpr uint64_t kMaxTasksOfWorker = 64;
 constexpr size_t kMaxErrorBytes = 4096;
 // Pause before a task that failed by memory shortages is tried again.
 constexpr Nanos kShortagePause = 2 * kSecond;
-constexpr size_t kShardFacts = 46;  // bytes of both numbers of records, content hash, data bytes and longest record
+constexpr size_t kShardFacts = 52;  // bytes of the numbers of records, content hash, data bytes and longest record
 
 std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
 
@@ -159,6 +159,12 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   entry->indexed.assign(entry->shards.size(), false);
   entry->open_shards = entry->shards.size();
   *job.mutable_columns() = report.columns();
+  const auto& steps = plan::DatasetOf(job.spec()).select();
+  if (report.selection().steps_size() != steps.size()) {
+    return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()), " reports ",
+                                            report.selection().steps_size(), " steps of dataset.select, not ",
+                                            steps.size(), ": upgrade it"));
+  }
   if (report.has_selection()) *job.mutable_snapshot()->mutable_selection() = report.selection();
   job.set_pipeline_fingerprint(report.pipeline_fingerprint());
   job.set_shards_total(static_cast<uint32_t>(entry->shards.size()));

@@ -66,6 +66,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
     status->set_records(records);
     status->set_whole_records(entry.frozen.whole_records());
+    status->set_left_out(entry.frozen.left_out());
     status->set_bytes(bytes);
     status->set_shards(job.shards_total());
     status->set_shards_indexed(job.shards_indexed());

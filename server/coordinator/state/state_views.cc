@@ -120,7 +120,9 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   if (too_old == live) return "no live worker knows dataset.select; upgrade the workers";
   std::string text = "no live worker can serve it:";
-  if (too_old > 0) absl::StrAppend(&text, " ", too_old, " do not know dataset.select,");
+  if (too_old > 0) {
+    absl::StrAppend(&text, " ", too_old, " do not know dataset.select", no_roots + other_digest > 0 ? "," : "");
+  }
   if (no_roots > 0) absl::StrAppend(&text, " ", no_roots, " lack one of its data roots");
   if (other_digest > 0) {
     absl::StrAppend(&text, no_roots > 0 ? "," : "", " ", other_digest,

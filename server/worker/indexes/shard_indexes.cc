@@ -172,6 +172,16 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
   return built->index;
 }
 
+void ShardIndexes::KeepSelection(const sources::SnapshotShard& shard, const std::string& path,
+                                 const sources::RecordSelection& selection) {
+  v1::GetIndexRequest any_state;
+  any_state.set_content_hash(shard.content_hash);
+  const absl::StatusOr<v1::GetIndexReply> reply = Ask(any_state, path);
+  if (!reply.ok()) return;
+  const absl::StatusOr<sources::ShardIndex> index = sources::ShardIndex::Parse(reply->blob());
+  if (index.ok() && index->content_hash == shard.content_hash) store_.Save(path, *index, &selection).IgnoreError();
+}
+
 absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(const sources::SnapshotShard& shard,
                                                                              const std::string& path,
                                                                              const sources::IndexOptions& options,
@@ -221,6 +231,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
     }
   }
   if (either.token().stop_requested()) return Stopped(path);
+  if (selection != nullptr) KeepSelection(shard, path, *selection);
   sources::IndexOptions stoppable = options;
   stoppable.stop = either.token();
   return Walk(shard, path, info, stoppable);

@@ -79,6 +79,10 @@ class ShardIndexes {
                       const std::string& what);
   // Returns whether the file is uncompressed, so that another size alone proves other content.
   bool IsPlain(const std::string& path, const sources::IndexOptions& options) const;
+  // Stores the coordinator's index of the selection, of any state of the file, as the sidecar. So the selection does
+  // not depend on records that were damaged since (IndexStore::LoadOrBuild).
+  void KeepSelection(const sources::SnapshotShard& shard, const std::string& path,
+                     const sources::RecordSelection& selection);
   absl::StatusOr<v1::GetIndexReply> Ask(const v1::GetIndexRequest& request, const std::string& path);
   absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Walk(const sources::SnapshotShard& shard,
                                                                   const std::string& path, const FileInfo& file,

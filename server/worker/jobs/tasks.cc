@@ -124,7 +124,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   }
   PS_RETURN_IF_ERROR(built.status());
   const sources::LoadedIndex& loaded = *built;
-  if (!loaded.left_out.empty()) server::LogWarn({.job = job}, "{}", loaded.left_out);
+  if (!loaded.left_out.empty()) server::LogWarn({.job = job}, "job '{}': {}", job, loaded.left_out);
   if (!loaded.save_status.ok()) {
     server::LogWarn({.job = job}, "the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
   }
@@ -137,7 +137,10 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   v1::Shard* shard = report->mutable_shard();
   *shard = task.shard();
   shard->set_records(index.record_count());
-  if (options.selection != nullptr) shard->set_whole_records(index.shard_records());
+  if (options.selection != nullptr) {
+    shard->set_whole_records(index.shard_records());
+    shard->set_left_out(index.left_out());
+  }
   shard->set_content_hash(index.content_hash);
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());
@@ -266,7 +269,7 @@ bool AtFault(const v1::Task& task, const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status))
     return true;
   // Another worker may have an intact copy of the record.
-  if (absl::IsDataLoss(status) && FaultOf(status) == Fault::kWrongCrc && task.has_probe()) return true;
+  if (absl::IsDataLoss(status) && FaultOf(status) == Fault::kWrongCrc && !task.has_prepare()) return true;
   // The worker that expanded the globs saw the files.
   return !task.has_prepare() && !task.has_list() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
 }

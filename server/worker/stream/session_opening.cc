@@ -33,8 +33,8 @@ absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& wo
                         absl::StrCat("worker ", worker_id));
 }
 
-absl::Status CheckKnowsSelection(const v1::Open& open, const loader::LoadJob& job) {
-  if (!job.reader().selects() || open.protocols().newest() >= kSelectProtocol) return absl::OkStatus();
+absl::Status CheckKnowsSelection(const v1::Open& open, bool selects) {
+  if (!selects || open.protocols().newest() >= kSelectProtocol) return absl::OkStatus();
   const Release release{open.version(), net::ProtocolsOf(open.protocols())};
   return absl::FailedPreconditionError(absl::StrCat("job '", open.job(), "' selects records, which this client, ",
                                                     release.ToString(), ", does not know: upgrade it"));

@@ -48,5 +48,22 @@ TEST(MessageBytes, AreTwiceAsManyWhereRowsLieInMemoryOfTheHostThatHasRoomForSeve
   EXPECT_EQ(MessageBytes(kFlush, &little), kFlush);
 }
 
+// A client of 0.3 would take the places of records among the selected ones for their numbers in the files.
+TEST(SessionOpening, AnOlderClientMayNotReadAJobThatSelectsRecords) {
+  v1::Open open;
+  open.set_job("train");
+  open.set_version("0.3.0");
+  open.mutable_protocols()->set_oldest(1);
+  open.mutable_protocols()->set_newest(1);
+  EXPECT_TRUE(CheckKnowsSelection(open, false).ok());
+  const absl::Status rejected = CheckKnowsSelection(open, true);
+  EXPECT_TRUE(absl::IsFailedPrecondition(rejected));
+  EXPECT_EQ(
+      rejected.message(),
+      "job 'train' selects records, which this client, penstock 0.3.0 with protocol 1, does not know: upgrade it");
+  open.mutable_protocols()->set_newest(2);
+  EXPECT_TRUE(CheckKnowsSelection(open, true).ok());
+}
+
 }  // namespace
 }  // namespace penstock::worker

@@ -1,0 +1,218 @@
+// Jobs that select records, served and in this process: the rows are those of the selected records alone, with the
+// numbers that they have in their files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock::integration {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kFiles = 5, kInEachFile = 30;
+
+// The selection, as a loop over the records' numbers in the data set.
+bool Selected(uint64_t id) { return id % 3 != 1 && id >= 7; }
+
+class SelectionTest : public ::testing::Test {
+ protected:
+  SelectionTest()
+      : dataset_(support::MakeNumberDataset({.shards = kFiles, .records_per_shard = kInEachFile}, folder_.path())) {
+    job().mutable_dataset(0)->add_select()->set_filter("id % 3 != 1");
+    job().mutable_dataset(0)->add_select()->set_filter("weight >= 0.875 and has(name)");
+    job().mutable_batch()->set_last(v1::PAD);
+    for (uint64_t id = 0; id < dataset_.records; ++id) {
+      if (Selected(id)) selected_.emplace(id / kInEachFile, id % kInEachFile);
+    }
+  }
+
+  v1::JobSpec& job() { return dataset_.job; }
+  support::ReadPlan Plan(uint64_t epochs = 2) const {
+    support::ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = epochs;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+  support::ReadResult ReadOn(int workers) {
+    support::ClusterOptions options;
+    options.workers = workers;
+    support::InProcessCluster cluster(options, dataset_.roots);
+    const absl::Status submitted = cluster.control().Submit(job());
+    EXPECT_TRUE(submitted.ok()) << submitted;
+    EXPECT_TRUE(cluster.control().WaitForOwners(job().name(), workers));
+    return support::ReadThrough(cluster.address(), Plan());
+  }
+  // Expects each selected record, by its number in its file, exactly once in each epoch.
+  void ExpectSelected(const support::ReadResult& result, uint64_t epochs = 2) {
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    std::vector<std::multiset<std::pair<int64_t, int64_t>>> read(epochs);
+    for (const support::ReadStep& step : result.steps) {
+      for (size_t row = 0; row < step.ids.size(); ++row) {
+        if (step.valid[row] != 0) read.at(step.epoch).insert(step.ids[row]);
+      }
+    }
+    for (const auto& epoch : read) {
+      EXPECT_EQ(epoch, (std::multiset<std::pair<int64_t, int64_t>>(selected_.begin(), selected_.end())));
+    }
+  }
+
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
+  std::set<std::pair<int64_t, int64_t>> selected_;
+};
+
+TEST_F(SelectionTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  for (const int workers : {1, 2, 5}) {
+    SCOPED_TRACE(testing::Message() << workers << " workers");
+    const support::ReadResult result = ReadOn(workers);
+    ExpectSelected(result);
+    EXPECT_EQ(result.digest, expected);
+  }
+}
+
+TEST_F(SelectionTest, TheOrderIsThatOfADataSetWithOnlyTheSelectedRecords) {
+  for (const auto shuffle : {v1::Order::NONE, v1::Order::CHUNKED, v1::Order::FULL}) {
+    job().mutable_order()->set_shuffle(shuffle);
+    const auto selected = support::OpenJob(job(), dataset_.roots);
+    ASSERT_TRUE(selected.ok()) << selected.status();
+    const plan::EpochPlan plan = (*selected)->PlanOf(3);
+    std::vector<uint64_t> counts;
+    for (int shard = 0; shard < kFiles; ++shard) {
+      counts.push_back(static_cast<uint64_t>(
+          std::count_if(selected_.begin(), selected_.end(), [&](const auto& id) { return id.first == shard; })));
+    }
+    const auto alone = plan::EpochPlan::Create(*plan::ShardOffsets::Create(counts), (*selected)->plan_options(), 3);
+    ASSERT_EQ(plan.num_positions(), alone->num_positions());
+    for (uint64_t p = 0; p < plan.num_positions(); ++p) ASSERT_EQ(plan.RecordAt(p), alone->RecordAt(p));
+  }
+}
+
+TEST_F(SelectionTest, RanksShareEachStep) {
+  support::ClusterOptions options;
+  options.workers = 2;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan());
+  ExpectSelected(whole);
+  for (const uint32_t world : {2u, 4u}) {
+    std::vector<support::ReadResult> ranks(world);
+    std::vector<std::thread> trainers;
+    for (uint32_t rank = 0; rank < world; ++rank) {
+      trainers.emplace_back([&, rank] {
+        support::ReadPlan plan = Plan();
+        plan.options.rank = rank;
+        plan.options.world_size = world;
+        plan.options.group = absl::StrCat("of ", world);
+        ranks[rank] = support::ReadThrough(cluster.address(), plan);
+      });
+    }
+    for (std::thread& trainer : trainers) trainer.join();
+    for (size_t step = 0; step < whole.steps.size(); ++step) {
+      std::vector<std::pair<int64_t, int64_t>> ids;
+      for (const support::ReadResult& rank : ranks) {
+        ASSERT_TRUE(rank.status.ok()) << rank.status;
+        ids.insert(ids.end(), rank.steps[step].ids.begin(), rank.steps[step].ids.end());
+      }
+      EXPECT_EQ(ids, whole.steps[step].ids);
+    }
+  }
+}
+
+TEST_F(SelectionTest, AStateContinuesAtEachStep) {
+  support::ClusterOptions options;
+  options.workers = 2;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(1));
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  for (uint64_t stop = 1; stop < whole.steps.size(); ++stop) {
+    support::ReadPlan first = Plan(1);
+    first.max_steps = stop;
+    const support::ReadResult before = support::ReadThrough(cluster.address(), first);
+    ASSERT_TRUE(before.status.ok()) << before.status;
+    support::ReadPlan second = Plan(1);
+    second.options.state = before.state;
+    const support::ReadResult rest = support::ReadThrough(cluster.address(), second);
+    ASSERT_TRUE(rest.status.ok()) << rest.status;
+    ASSERT_EQ(before.steps.size() + rest.steps.size(), whole.steps.size());
+    for (size_t i = 0; i < rest.steps.size(); ++i) ASSERT_EQ(rest.steps[i].digest, whole.steps[stop + i].digest);
+  }
+}
+
+TEST_F(SelectionTest, AStateOfOtherRecordsIsRejectedAndOneOfTheSameRecordsContinues) {
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  support::ReadPlan first = Plan();
+  first.max_steps = 2;
+  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
+  ASSERT_TRUE(before.status.ok()) << before.status;
+  support::ReadPlan second = Plan();
+  second.options.state = before.state;
+
+  job().mutable_dataset(0)->mutable_select(0)->set_filter("not (id % 3 == 1)");
+  ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+  EXPECT_TRUE(support::ReadThrough(cluster.address(), second).status.ok()) << "another text, the same records";
+
+  job().mutable_dataset(0)->mutable_select(0)->set_filter("id % 3 != 2");
+  ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+  const absl::Status other = support::ReadThrough(cluster.address(), second).status;
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("order"));
+
+  job().mutable_dataset(0)->clear_select();
+  ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+  EXPECT_FALSE(support::ReadThrough(cluster.address(), second).status.ok());
+}
+
+TEST_F(SelectionTest, AFilterThatKeepsAllRecordsChangesNothing) {
+  job().mutable_dataset(0)->clear_select();
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  job().mutable_dataset(0)->add_select()->set_filter("id >= 0");
+  EXPECT_EQ(support::PlainDigest(dataset_, job(), 2), expected);
+  EXPECT_EQ(ReadOn(2).digest, expected);
+}
+
+TEST_F(SelectionTest, ASubstituteIsASelectedRecord) {
+  job().mutable_errors()->set_policy(v1::SUBSTITUTE);
+  job().mutable_errors()->set_max_bad_fraction(0.5F);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  // Damaged after the job was prepared.
+  for (int shard = 0; shard < kFiles; ++shard) support::BreakRecord(dataset_.files[static_cast<size_t>(shard)], 12);
+  const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  int substituted = 0;
+  for (const support::ReadStep& step : result.steps) {
+    for (size_t row = 0; row < step.sources.size(); ++row) {
+      if (step.sources[row] == step.ids[row]) continue;
+      ++substituted;
+      EXPECT_EQ(step.ids[row].second, 12);
+      EXPECT_EQ(step.sources[row].first, step.ids[row].first);
+      EXPECT_TRUE(selected_.contains(step.sources[row])) << step.sources[row].second;
+    }
+  }
+  EXPECT_GT(substituted, 0);
+}
+
+TEST_F(SelectionTest, ASelectionOfNothingFailsWithTheNumbers) {
+  job().mutable_dataset(0)->add_select()->set_filter("id < 0");
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  const absl::Status submitted = cluster.control().Submit(job());
+  EXPECT_THAT(submitted.ToString(), HasSubstr("keeps none of the 150 records in the 5 files"));
+  EXPECT_THAT(support::PlainDigest(dataset_, job(), 1), HasSubstr("keeps none of the 150 records in 5 files"));
+}
+
+}  // namespace
+}  // namespace penstock::integration

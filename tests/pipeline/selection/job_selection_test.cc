@@ -1,0 +1,200 @@
+// The selection of a job: the records of a brute-force loop, errors that name the step, and bad records by policy.
+#include "pipeline/selection/job_selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/sources/index_job.h"
+#include "pipeline/sources/index_store.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock::selection {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class JobSelection : public ::testing::Test {
+ protected:
+  JobSelection() { job_.add_dataset(); }
+
+  std::string Shard(const std::string& name, const std::vector<std::string>& records) {
+    support::WriteShard(folder_.File(name), records);
+    return folder_.File(name);
+  }
+  static std::string Entry(int64_t n) {
+    records::ExampleBuilder example;
+    example.Int64("n", n).Float("score", static_cast<float>(n) / 4).Bytes("lang", n % 3 == 0 ? "de" : "en");
+    return example.Serialize();
+  }
+  static std::vector<std::string> Entries(int count) {
+    std::vector<std::string> entries;
+    for (int i = 0; i < count; ++i) entries.push_back(Entry(i));
+    return entries;
+  }
+  void Filter(const std::string& text) { job_.mutable_dataset(0)->add_select()->set_filter(text); }
+
+  absl::StatusOr<std::optional<v1::Selection>> Make(const std::vector<std::string>& paths) const {
+    return MakeSelection(storage::LocalFiles(), job_, paths);
+  }
+  // Returns the numbers of the selected records of a file.
+  absl::StatusOr<std::vector<uint32_t>> Select(const std::string& path, std::string* left_out = nullptr) const {
+    absl::StatusOr<std::optional<v1::Selection>> selection = Make({path});
+    if (!selection.ok()) return selection.status();
+    // Other processes get the description on the wire.
+    v1::Selection sent;
+    EXPECT_TRUE(sent.ParseFromString((*selection)->SerializeAsString()));
+    const auto options = WithSelection(sources::IndexOptionsOf(job_), sent);
+    if (!options.ok()) return options.status();
+    const auto built = sources::BuildIndexOf(storage::LocalFiles(), path, *options);
+    if (!built.ok()) return built.status();
+    if (left_out != nullptr) *left_out = built->left_out;
+    std::vector<uint32_t> numbers;
+    for (uint64_t k = 0; k < built->index->record_count(); ++k) {
+      numbers.push_back(static_cast<uint32_t>(built->index->NumberInShard(k)));
+    }
+    return numbers;
+  }
+  uint64_t IdOf(const v1::Selection& selection) const {
+    const auto created = CreateSelection(selection);
+    EXPECT_TRUE(created.ok()) << created.status();
+    return (*created)->id();
+  }
+
+  support::TempFolder folder_;
+  v1::JobSpec job_;
+};
+
+TEST_F(JobSelection, KeepsTheRecordsThatMatchAllSteps) {
+  const std::string path = Shard("a", Entries(20));
+  Filter("n >= 4 and score < 4");
+  Filter("lang == 'de'");
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(6, 9, 12, 15));
+}
+
+TEST_F(JobSelection, ReadsTarSamplesAndTheirJson) {
+  std::string archive;
+  for (int i = 0; i < 8; ++i) {
+    sources::AppendTarMember(absl::StrCat("s", i, ".jpg"), std::string(1000, 'j'), &archive);
+    sources::AppendTarMember(absl::StrCat("s", i, ".cls"), absl::StrCat(i), &archive);
+    sources::AppendTarMember(absl::StrCat("s", i, ".txt"), i % 2 == 0 ? "a dog" : "a cat", &archive);
+  }
+  const std::string path = folder_.File("s.tar");
+  ASSERT_TRUE(WriteFileAtomically(path, archive + std::string(1024, '\0')).ok());
+  Filter("startswith(txt, 'a cat') and bytes(jpg) == 1000");
+  Filter("col('cls') != 3");
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(1, 5, 7));
+}
+
+TEST_F(JobSelection, OfAJobWithoutStepsIsNone) {
+  const auto none = Make({Shard("a", Entries(1))});
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->has_value());
+  EXPECT_EQ(WithSelection({}, v1::Selection())->selection, nullptr);
+}
+
+TEST_F(JobSelection, ErrorsNameTheStepAndTheNearestFeature) {
+  const std::string path = Shard("a", Entries(3));
+  Filter("n > 1");
+  Filter("langg == 'de'");
+  EXPECT_THAT(std::string(Make({path}).status().message()),
+              AllOf(HasSubstr("dataset[0].select[1].filter: there is no feature 'langg' (did you mean 'lang'?)"),
+                    HasSubstr("\n  langg == 'de'\n  ^")));
+  job_.mutable_dataset(0)->mutable_select(1)->clear_step();
+  EXPECT_THAT(std::string(Make({path}).status().message()),
+              HasSubstr("dataset[0].select[1]: a step that this release does not know"));
+}
+
+TEST_F(JobSelection, AFeatureOfTwoTypesIsAnErrorWithBothFiles) {
+  const std::string a = Shard("a", Entries(3)), b = Shard("b", {records::ExampleBuilder().Bytes("n", "x").Serialize()});
+  Filter("n > 1");
+  EXPECT_THAT(std::string(Make({a, b}).status().message()), AllOf(HasSubstr(a), HasSubstr(b)));
+}
+
+TEST_F(JobSelection, RawRecordsHaveNoFeatures) {
+  Filter("n > 1");
+  job_.mutable_dataset(0)->set_format(v1::RAW);
+  EXPECT_THAT(std::string(Make({Shard("a", Entries(3))}).status().message()),
+              HasSubstr("RAW records have no features"));
+}
+
+TEST_F(JobSelection, ABadRecordFailsTheJobOrIsLeftOutAsTheErrorPolicySays) {
+  std::vector<std::string> records = Entries(8);
+  records[2] = "no example \xff\xff";
+  records[3] = records::ExampleBuilder().Int64("n", INT64_MAX).Serialize();
+  records[5] = records::ExampleBuilder().Bytes("n", "five").Serialize();
+  const std::string path = Shard("a", records);
+  support::BreakRecord(path, 6);
+  Filter("n * 2 >= 2");
+  const absl::Status failed = Select(path).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(failed)) << failed;
+  EXPECT_THAT(std::string(failed.message()),
+              AllOf(HasSubstr(absl::StrCat(path, ", record 2: ")), HasSubstr("errors { policy: MASK }")));
+  for (const v1::ErrorPolicy policy : {v1::MASK, v1::SUBSTITUTE}) {
+    job_.mutable_errors()->set_policy(policy);
+    std::string left_out;
+    const auto numbers = Select(path, &left_out);
+    ASSERT_TRUE(numbers.ok()) << numbers.status();
+    EXPECT_THAT(*numbers, ElementsAre(1, 4, 7));
+    EXPECT_THAT(left_out, AllOf(HasSubstr("4 records are bad"), HasSubstr(", record 2: ")));
+  }
+}
+
+TEST_F(JobSelection, ALaterStepSeesOnlyWhatEarlierStepsKeep) {
+  std::vector<std::string> records = Entries(6);
+  records[3] = records::ExampleBuilder().Int64("n", INT64_MAX).Bytes("lang", "fr").Serialize();
+  const std::string path = Shard("a", records);
+  Filter("lang in ('en', 'de')");
+  Filter("n * 2 >= 4");
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(2, 4, 5));
+  job_.mutable_dataset(0)->mutable_select()->SwapElements(0, 1);
+  EXPECT_FALSE(Select(path).ok()) << "the first step overflows now";
+}
+
+TEST_F(JobSelection, EachFieldOfTheDescriptionChangesTheId) {
+  Filter("n > 1");
+  const v1::Selection made = **Make({Shard("a", Entries(3))});
+  EXPECT_EQ(IdOf(made), IdOf(made));
+  std::vector<v1::Selection> others(5, made);
+  others[0].mutable_steps(0)->set_filter("n > 2");
+  *others[1].add_steps() = made.steps(0);
+  others[2].set_keep_out_bad(!made.keep_out_bad());
+  others[3].mutable_features(0)->set_type(v1::Feature::FLOAT);
+  others[4].set_format(v1::SEQUENCE_EXAMPLE);
+  for (const v1::Selection& other : others) EXPECT_NE(IdOf(other), IdOf(made)) << other.ShortDebugString();
+}
+
+TEST_F(JobSelection, ARecordThatAnEarlierStepDropsIsNotBadBecauseOfALaterOne) {
+  std::vector<std::string> records = Entries(6);
+  records[3] = records::ExampleBuilder().Bytes("n", "three").Bytes("lang", "fr").Serialize();
+  const std::string path = Shard("a", records);
+  Filter("lang in ('en', 'de')");
+  Filter("n > 1");
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(2, 4, 5));
+  job_.mutable_dataset(0)->mutable_select(0)->set_filter("lang != 'en'");
+  EXPECT_THAT(Select(path).status().ToString(), HasSubstr("record 3: the feature 'n' is BYTES here"));
+}
+
+// The ids of releases must not change: sidecars and coordinators keep them.
+TEST_F(JobSelection, TheIdIsTheSameInEveryRelease) {
+  Filter("n > 1");
+  EXPECT_EQ(IdOf(**Make({Shard("a", Entries(3))})), 5602810231446276211u);
+}
+
+}  // namespace
+}  // namespace penstock::selection

@@ -1,0 +1,167 @@
+// Indexes of selected records: they read the same bytes as the index of all records, and survive hostile blobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/little_endian.h"
+#include "pipeline/sources/index_builder.h"
+#include "pipeline/sources/shard_reader.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
+#include "tests/pipeline/sources/test_shards.h"
+
+namespace penstock::sources {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kRecords = 230;
+
+enum class Kind { kPlain, kGzip, kTar };
+
+void WriteKind(Kind kind, const std::string& path) {
+  if (kind == Kind::kTar) {
+    std::string archive;
+    for (uint32_t i = 0; i < kRecords; ++i) {
+      AppendTarMember(absl::StrCat("s", i, ".txt"), TestBytes(i % 70, i), &archive);
+      AppendTarMember(absl::StrCat("s", i, ".cls"), absl::StrCat(i), &archive);
+    }
+    WriteBytes(path, archive + std::string(1024, '\0'));
+    return;
+  }
+  std::vector<std::string> records;
+  for (uint32_t i = 0; i < kRecords; ++i) records.push_back(TestBytes(40 + 13 * (i % 90), i));
+  WriteShard(path, records, kind == Kind::kGzip ? Compression::kGzip : Compression::kNone);
+}
+
+std::vector<uint32_t> RandomNumbers(std::mt19937* random) {
+  const uint32_t of = 1 + (*random)() % 9;
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < kRecords; ++i) {
+    if ((*random)() % 10 < of) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+std::unique_ptr<ShardReader> Reader(const std::string& path, ShardIndex index) {
+  auto reader = ShardReader::Open(*storage::LocalFiles()->OpenAndWait(path),
+                                  std::make_shared<const ShardIndex>(std::move(index)));
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  return *std::move(reader);
+}
+
+class SelectedIndex : public ::testing::TestWithParam<Kind> {
+ protected:
+  SelectedIndex() : path_(folder_.File("shard")) {
+    WriteKind(GetParam(), path_);
+    whole_ = *BuildShardIndex(**OpenFile(path_), {.restart_spacing = 4 << 10});
+    EXPECT_EQ(whole_.record_count(), kRecords);
+  }
+
+  support::TempFolder folder_;
+  const std::string path_;
+  ShardIndex whole_;
+};
+
+TEST_P(SelectedIndex, ReadsEachSelectedRecordAndKnowsItsNumber) {
+  std::mt19937 random(1);
+  const auto all = Reader(path_, whole_);
+  for (int trial = 0; trial < 20; ++trial) {
+    const std::vector<uint32_t> numbers = RandomNumbers(&random);
+    const ShardIndex selected = whole_.Selected(numbers);
+    const auto parsed = ShardIndex::Parse(selected.Serialize());
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    ASSERT_EQ(*parsed, selected);
+    ASSERT_EQ(selected.record_count(), numbers.size());
+    EXPECT_EQ(selected.shard_records(), kRecords);
+    const auto reader = Reader(path_, *parsed);
+    std::string expected, got;
+    uint64_t bytes = 0;
+    for (uint64_t k = 0; k < numbers.size(); ++k) {
+      ASSERT_EQ(selected.NumberInShard(k), numbers[k]);
+      ASSERT_EQ(selected.RecordOffset(k), whole_.RecordOffset(numbers[k]));
+      ASSERT_TRUE(all->ReadRecord(numbers[k], &expected).ok());
+      const absl::Status read = reader->ReadRecord(k, &got);
+      ASSERT_TRUE(read.ok()) << read;
+      ASSERT_EQ(got, expected);
+      bytes += whole_.RecordLength(numbers[k]);
+    }
+    EXPECT_EQ(selected.data_bytes(), bytes);
+  }
+}
+
+TEST_P(SelectedIndex, HasAHashThatCoversTheNumbersAndTheContent) {
+  const ShardIndex evens = whole_.Selected(std::vector<uint32_t>{0, 2, 4}),
+                   odds = whole_.Selected(std::vector<uint32_t>{1, 3, 5});
+  EXPECT_NE(evens.content_hash, odds.content_hash);
+  EXPECT_NE(evens.content_hash, whole_.content_hash);
+  EXPECT_EQ(evens.content_hash, whole_.Selected(std::vector<uint32_t>{0, 2, 4}).content_hash);
+  ShardIndex other = whole_;
+  ++other.content_hash;
+  EXPECT_NE(evens.content_hash, other.Selected(std::vector<uint32_t>{0, 2, 4}).content_hash);
+}
+
+TEST_P(SelectedIndex, OfAllRecordsIsTheWholeIndex) {
+  std::vector<uint32_t> all(kRecords);
+  for (uint32_t i = 0; i < kRecords; ++i) all[i] = i;
+  EXPECT_EQ(whole_.Selected(all), whole_);
+}
+
+TEST_P(SelectedIndex, MayBeEmpty) {
+  const ShardIndex none = whole_.Selected({});
+  EXPECT_EQ(none.record_count(), 0u);
+  EXPECT_EQ(none.shard_records(), kRecords);
+  const auto parsed = ShardIndex::Parse(none.Serialize());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, none);
+}
+
+TEST_P(SelectedIndex, NamesADamagedRecordByItsNumberInTheFile) {
+  if (GetParam() == Kind::kGzip) return;  // the damage would be that of the compressed stream
+  std::string bytes = *ReadWholeFile(path_);
+  bytes[whole_.RecordOffset(7) + whole_.StoredBytes(7) / 2] ^= 1;
+  WriteBytes(path_, bytes);
+  ShardIndex index = whole_.Selected(std::vector<uint32_t>{5, 7});
+  const FileInfo now = *(*OpenFile(path_))->Info();
+  index.mtime_ns = now.mtime_ns;
+  std::string record;
+  const absl::Status read = Reader(path_, index)->ReadRecord(1, &record);
+  EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  EXPECT_THAT(read.message(), HasSubstr(absl::StrCat("record 7 at offset ", whole_.RecordOffset(7))));
+}
+
+// A blob with any byte changed and a right checksum either does not parse, or has numbers in order.
+TEST_P(SelectedIndex, SurvivesForgedBlobs) {
+  std::mt19937 random(2);
+  const std::string blob = whole_.Selected(RandomNumbers(&random)).Serialize();
+  for (size_t at = 8; at + 8 < blob.size(); ++at) {
+    for (const uint8_t flip : {1, 0x40, 0x80, 0xff}) {
+      std::string forged = blob.substr(0, blob.size() - 8);
+      forged[at] = static_cast<char>(forged[at] ^ flip);
+      char hash[8];
+      StoreLittleEndian(Hash64(forged), hash);
+      forged.append(hash, sizeof(hash));
+      const auto parsed = ShardIndex::Parse(forged);
+      if (!parsed.ok()) continue;
+      ASSERT_TRUE(parsed->is_selected());
+      uint64_t next = 0;
+      for (uint64_t k = 0; k < parsed->record_count(); ++k) {
+        ASSERT_GE(parsed->NumberInShard(k), next) << at;
+        next = parsed->NumberInShard(k) + 1;
+      }
+      ASSERT_LE(next, parsed->shard_records()) << at;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SelectedIndex, ::testing::Values(Kind::kPlain, Kind::kGzip, Kind::kTar),
+                         [](const ::testing::TestParamInfo<Kind>& kind) {
+                           return kind.param == Kind::kPlain ? "Plain" : kind.param == Kind::kGzip ? "Gzip" : "Tar";
+                         });
+
+}  // namespace
+}  // namespace penstock::sources

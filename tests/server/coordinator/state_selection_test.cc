@@ -1,0 +1,141 @@
+// Jobs that select records, in the coordinator's state: tasks for workers, the workers that may serve, and the status.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/coordinator/state_harness.h"
+
+namespace penstock::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CoordinatorSelection : public ::testing::Test {
+ protected:
+  CoordinatorSelection() { spec_.mutable_dataset(0)->add_select()->set_filter("label > 3"); }
+
+  void Register(const std::string& id, uint32_t protocol) {
+    v1::RegisterWorkerRequest worker = WorkerCalled(id);
+    worker.mutable_protocols()->set_oldest(1);
+    worker.mutable_protocols()->set_newest(protocol);
+    h.Do<v1::RegisterWorkerReply>(worker);
+  }
+  // The worker's report; each shard has 100 records, of which the selection keeps `kept`.
+  v1::ReportTaskRequest Done(const std::string& id, const v1::Task& task, uint64_t kept) const {
+    v1::ReportTaskRequest report = DoneBy(id, task, StateHarness::kShards, kept);
+    if (task.has_prepare()) *report.mutable_selection() = selection_;
+    if (task.has_index()) report.mutable_shard()->set_whole_records(100);
+    return report;
+  }
+  void Work(const std::string& id, uint64_t kept) {
+    for (bool any = true; any;) {
+      any = false;
+      for (const v1::Task& task : TasksIn(h.Beat(id))) {
+        EXPECT_TRUE(!task.has_index() || task.index().selection().steps_size() == 1);
+        EXPECT_TRUE(!task.has_probe() || task.probe().job().snapshot().selection().features_size() == 1);
+        h.Report(Done(id, task, kept));
+        any = true;
+      }
+    }
+  }
+  void Submit() { h.Do<v1::SubmitReply>(SubmitOf(spec_)); }
+
+  StateHarness h;
+  v1::JobSpec spec_ = SimpleSpec("train");
+  const v1::Selection selection_ = [] {
+    v1::Selection selection;
+    selection.add_steps()->set_filter("label > 3");
+    v1::SelectedFeature* const feature = selection.add_features();
+    feature->set_key("label");
+    feature->set_type(v1::Feature::INT64);
+    return selection;
+  }();
+};
+
+TEST_F(CoordinatorSelection, TheTypesOfFeaturesReachEachWorkerAndTrainerAndSurviveARestart) {
+  Register("a", 2);
+  Submit();
+  Work("a", 25);
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+  EXPECT_EQ(h.Job("train").snapshot().selection().SerializeAsString(), selection_.SerializeAsString());
+  EXPECT_EQ(h.JobStatus("train").records(), StateHarness::kShards * 25u);
+  EXPECT_EQ(h.JobStatus("train").whole_records(), StateHarness::kShards * 100u);
+  h.Restart();
+  EXPECT_EQ(h.Job("train").snapshot().selection().SerializeAsString(), selection_.SerializeAsString());
+  EXPECT_EQ(h.JobStatus("train").whole_records(), StateHarness::kShards * 100u);
+}
+
+// It would serve all records.
+TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
+  Register("old", 1);
+  Submit();
+  EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
+  EXPECT_THAT(h.JobStatus("train").waiting(), HasSubstr("no live worker knows dataset.select; upgrade the workers"));
+  Register("new", 2);
+  Work("new", 25);
+  EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
+  EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
+}
+
+TEST_F(CoordinatorSelection, AnOlderWorkerWithMoreRootsDoesNotKeepOthersFromPreparing) {
+  v1::RegisterWorkerRequest old = WorkerCalled("old");
+  old.add_roots("more");
+  h.Do<v1::RegisterWorkerReply>(old);
+  Register("new", 2);
+  Submit();
+  Work("new", 25);
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
+TEST_F(CoordinatorSelection, AReportWithoutTheSelectionFailsTheJob) {
+  Register("a", 2);
+  Submit();
+  const std::vector<v1::Task> tasks = TasksIn(h.Beat("a"));
+  ASSERT_EQ(tasks.size(), 1u);
+  h.Report(DoneBy("a", tasks[0], StateHarness::kShards, 25));
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("dataset.select"));
+}
+
+TEST_F(CoordinatorSelection, OfNothingFailsWithTheNumbers) {
+  Register("a", 2);
+  Submit();
+  Work("a", 0);
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("dataset[0].select: keeps none of the 800 records in the 8 files"));
+}
+
+TEST_F(CoordinatorSelection, BadRecordsHaveTheirNumbersInTheFile) {
+  spec_.mutable_errors()->set_policy(v1::MASK);
+  Register("a", 2);
+  Submit();
+  Work("a", 25);
+  v1::BadRecord bad;
+  bad.set_record(30);  // the sixth selected one of the second shard
+  bad.set_reason("no image");
+  bad.set_message("what");
+  bad.set_number_in_shard(77);
+  h.ReportBad("a", "train", {bad});
+  v1::QuarantineRequest request;
+  request.set_job("train");
+  for (int start = 0; start < 2; ++start) {
+    const auto quarantine = h.state->GetQuarantine(request);
+    ASSERT_TRUE(quarantine.ok());
+    ASSERT_EQ(quarantine->entries_size(), 1);
+    EXPECT_EQ(quarantine->entries(0).record(), 77u);
+    EXPECT_EQ(quarantine->entries(0).path(), "train-100001");
+    h.Restart();
+  }
+  Register("a", 2);
+  std::vector<v1::BadRecord> more;
+  for (uint64_t i = 31; i < 40; ++i) {
+    bad.set_record(i);
+    bad.set_number_in_shard(i + 50);
+    more.push_back(bad);
+  }
+  h.ReportBad("a", "train", more);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("record 81 of data/train-100001"));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator
