@@ -78,6 +78,11 @@ std::string Ago(Nanos age) {
 
 void WorkerRegister::SetInfo(WorkerEntry* worker, const v1::RegisterWorkerRequest& info) const {
   worker->info = info;
+  SetName(worker);
+}
+
+void WorkerRegister::SetName(WorkerEntry* worker) const {
+  const v1::RegisterWorkerRequest& info = worker->info;
   worker->name = info.name().empty() ? info.id() : info.name();
   for (const auto& [id, other] : workers_) {
     if (&other == worker || !other.Beats() || other.name != worker->name) continue;
@@ -225,7 +230,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   }
   const bool new_owner = !worker.owner.has_value() || worker.owner->name != owner.name;
   worker.owner = owner;
-  if (new_owner || worker.info.SerializeAsString() != request.SerializeAsString()) {
+  if (new_owner || !worker.Beats() || worker.info.SerializeAsString() != request.SerializeAsString()) {
     SetInfo(&worker, request);
     StoreMember(worker, out);
   }
@@ -281,6 +286,7 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
     TruncateUtf8(finding.mutable_check(), kMostCheckBytes);
     TruncateUtf8(finding.mutable_message(), kMostFindingBytes);
   }
+  if (worker.state == State::DEAD) SetName(&worker);  // another worker may have its name by now
   worker.clock_ahead_ms = request.unix_ms() == 0 ? 0 : request.unix_ms() - options_.unix_ms();
   worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves

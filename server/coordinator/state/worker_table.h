@@ -18,7 +18,7 @@ namespace penstock::coordinator {
 
 struct WorkerEntry {
   v1::RegisterWorkerRequest info;
-  std::string name;                      // display name; when it registers, no worker that sends heartbeats has it
+  std::string name;                      // display name; no other worker that sends heartbeats has it
   std::optional<transport::Peer> owner;  // the peer that registered it; nullopt: unknown
   v1::WorkerLoad load;
   google::protobuf::RepeatedPtrField<v1::RejectedCaller> rejected;  // callers that it rejected
@@ -118,6 +118,8 @@ class WorkerRegister {
   // Stores a worker that has changed otherwise than in its capacity.
   void StoreMember(const WorkerEntry& worker, Consequences* out) const;
   void SetInfo(WorkerEntry* worker, const v1::RegisterWorkerRequest& info) const;
+  // Derives the display name from the worker's info. Must be called before a worker begins to send heartbeats.
+  void SetName(WorkerEntry* worker) const;
 
   // A worker with fewer strikes than this is trusted at once when it rejoins. Otherwise it must first send heartbeats
   // steadily.

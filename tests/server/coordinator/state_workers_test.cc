@@ -282,6 +282,35 @@ TEST(CoordinatorWorkers, NamesAreDistinctAndDefaultToIds) {
   }
 }
 
+TEST(CoordinatorWorkers, AWorkerThatReturnsGetsANameThatNoOtherWorkerHas) {
+  StateHarness h;
+  const auto named = [](const std::string& id, uint64_t incarnation) {
+    v1::RegisterWorkerRequest request = WorkerCalled(id);
+    request.set_name("gpu7:7071");
+    request.set_incarnation(incarnation);
+    return request;
+  };
+  for (const std::string id : {"a", "b"}) h.Do<v1::RegisterWorkerReply>(named(id, 1));
+  ASSERT_EQ(h.Worker("a").name(), "gpu7:7071");
+  h.Pass(30 * kSecond, {"b"});
+  ASSERT_EQ(h.Worker("a").state(), State::DEAD);
+  h.Do<v1::RegisterWorkerReply>(named("b", 2));
+  EXPECT_EQ(h.Worker("b").name(), "gpu7:7071");
+  h.Beat("a");
+  EXPECT_EQ(h.Worker("a").state(), State::LIVE);
+  EXPECT_EQ(h.Worker("a").name(), "gpu7:7071 (a)");
+
+  v1::HeartbeatRequest last = BeatOf("b");
+  last.set_incarnation(2);
+  last.set_leaving(true);
+  h.Do<v1::HeartbeatReply>(last);
+  h.Do<v1::RegisterWorkerReply>(named("a", 2));
+  EXPECT_EQ(h.Worker("a").name(), "gpu7:7071");
+  h.Do<v1::RegisterWorkerReply>(named("b", 2));
+  EXPECT_EQ(h.Worker("b").state(), State::LIVE);
+  EXPECT_EQ(h.Worker("b").name(), "gpu7:7071 (b)");
+}
+
 TEST(CoordinatorWorkers, AWorkerThatKeepsCrashingMustBeSteadyBeforeItServes) {
   StateHarness h;
   h.Register("a");
