@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/json.h"
 #include "base/runtime/threads.h"
@@ -283,10 +284,11 @@ bool FeedLoader::EnsureOpen() {
   options.accept_new_pipeline = start_.accept_new_pipeline;
   options.continues = start_.continues || !state_.empty();
   options.allocator = shared_->arena;
-  const auto opens = std::make_shared<std::atomic<bool>>(true);
-  options.on_wait = [this, opens](const std::string& text) {
-    if (opens->load()) {
-      WaitsToOpen(text);
+  const auto opening = std::make_shared<Opening>();
+  opening->since = shared_->clock->Now();
+  options.on_wait = [this, opening](const std::string& text) {
+    if (opening->runs.load()) {
+      WaitsToOpen(opening.get(), text);
     } else {
       Notice(text);
     }
@@ -295,7 +297,7 @@ bool FeedLoader::EnsureOpen() {
     if (shared_->IsNew(text)) Notice(text);
   };
   absl::StatusOr<std::unique_ptr<Reader>> reader = shared_->open_reader(open_, options, stop_);
-  opens->store(false);
+  opening->runs.store(false);
   if (!reader.ok()) {
     Fail(reader.status());
     return false;
@@ -350,13 +352,13 @@ void FeedLoader::WarnOfEpochs() {
 void FeedLoader::NextBatch() {
   if (!EnsureOpen()) return;
   if (waiting_since_ == 0) {
-    waiting_since_ = Clock::Real()->Now();
+    waiting_since_ = shared_->clock->Now();
     noticed_ = 0;
   }
   absl::StatusOr<Batch> batch = reader_->Next(kOneWait);
   if (batch.ok()) {
     if (noticed_ > 0)
-      Notice(absl::StrCat("rows arrive again after ", (Clock::Real()->Now() - waiting_since_) / kSecond, " s"));
+      Notice(absl::StrCat("rows arrive again after ", (shared_->clock->Now() - waiting_since_) / kSecond, " s"));
     waiting_since_ = noticed_ = 0;
     {
       MutexLock lock(&mutex_);
@@ -438,16 +440,21 @@ void FeedLoader::Fail(const absl::Status& status) {
        FailureJson(status, start_.answered ? std::optional<uint64_t>(next_sequence_) : std::nullopt));
 }
 
-void FeedLoader::WaitsToOpen(const std::string& text) {
+void FeedLoader::WaitsToOpen(Opening* opening, const std::string& text) {
+  const Nanos age = shared_->clock->Now() - opening->since;
+  const std::string waits = client::NoticeText(
+      absl::StrCat("waiting ", age / kSecond, " s to open: ", absl::StripPrefix(text, client::kWaitsToOpen)));
   {
     MutexLock lock(&mutex_);
-    waiting_for_ = text;
+    waiting_for_ = waits;
   }
-  Notice(text);
+  if (age < client::NextNotice(opening->noticed)) return;
+  opening->noticed = age;
+  Notice(waits);
 }
 
 void FeedLoader::Waits(const std::string& missing) {
-  const Nanos age = Clock::Real()->Now() - waiting_since_;
+  const Nanos age = shared_->clock->Now() - waiting_since_;
   const std::string waits = absl::StrCat("waiting ", age / kSecond, " s: ");
   {
     MutexLock lock(&mutex_);

@@ -42,6 +42,7 @@ struct FeedShared {
   OpenReader open_reader;
   std::function<void(Json* numbers)> add_stats;  // adds numbers of all loaders to one loader's statistics; null: none
   EpochWarnings epoch_warnings;                  // null: none
+  Clock* clock = Clock::Real();                  // of waits
   Nanos idle_after = kSecond;                    // time without a wanted batch after which a loader closes its reader
 
   // Returns true for the first notice with this text.
@@ -85,6 +86,12 @@ class FeedLoader {
     bool continues = false;  // true for a loader whose feeder ended during the run
     bool answered = false;   // SOUGHT or OPENED was sent
   };
+  // An open of a reader.
+  struct Opening {
+    std::atomic<bool> runs{true};
+    Nanos since = 0;
+    Nanos noticed = 0;  // age of the wait at its last notice
+  };
 
   // Functions of the loader's thread.
   void Run();
@@ -94,8 +101,10 @@ class FeedLoader {
   void NextBatch();
   void SendBatch(Batch batch);
   void Fail(const absl::Status& status);
-  void WaitsToOpen(const std::string& text);  // runs on a thread of the reader that opens
-  void Notice(const std::string& text);       // any thread
+  // Reports the wait of an open at the ages of notice_times.h, with its whole length. Its pieces begin at 0 each time.
+  // Runs on a thread of the reader that opens.
+  void WaitsToOpen(Opening* opening, const std::string& text);
+  void Notice(const std::string& text);  // any thread
   // Stores the description of the missing rows. For a local job, also reports the cause of the wait to the trainer at
   // the ages of notice_times.h.
   void Waits(const std::string& missing);

@@ -12,6 +12,9 @@ namespace penstock::client {
 // The age at which a wait is first reported.
 constexpr Nanos kFirstNotice = 3 * kSecond;
 
+// The begin of a report of an open's wait. The cause follows it.
+constexpr char kWaitsToOpen[] = "waiting to open: ";
+
 // Returns the age at which a wait is reported next, after a report at age `last` (0: none yet): kFirstNotice, 30 s, 1,
 // 2 and 4 minutes, then every 4 minutes.
 inline Nanos NextNotice(Nanos last) {

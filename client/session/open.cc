@@ -139,7 +139,7 @@ void SessionOpener::TellLater() {
   if (options_.on_wait == nullptr) return;
   notice_.Set(tell_, [this] {
     strand_.AssertHere();
-    options_.on_wait(NoticeText(absl::StrCat("waiting to open: ", waits_for_)));
+    options_.on_wait(NoticeText(absl::StrCat(kWaitsToOpen, waits_for_)));
     tell_ = begun_ + NextNotice(tell_ - begun_);
     TellLater();
   });

@@ -228,7 +228,7 @@ def test_opening_waits_for_a_coordinator_that_is_stopped_and_names_it(small_job,
     try:
         with Notices() as notices:
             thread.start()
-            said = rf"waiting to open: .*{served}.*(timed out|does not answer)"
+            said = rf"waiting (3 s )?to open: .*{served}.*(timed out|does not answer)"
             assert re.search(said, reader.stderr.readline())
             assert notices.wait(60)
             assert re.search(said, notices.texts[0])

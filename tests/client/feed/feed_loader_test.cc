@@ -9,13 +9,16 @@
 #include <future>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/runtime/clock.h"
 #include "tests/client/feed/trainer.h"
 
 namespace penstock::feed {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Always at the start of an epoch. `next` provides each result of Next.
@@ -48,8 +51,10 @@ class FeedLoaderTest : public ::testing::Test {
   explicit FeedLoaderTest() : arena_(*BatchArena::Create(1 << 20)) {
     shared_.arena = arena_.get();
     shared_.slots = &slots_;
-    shared_.open_reader = [this](const v1::FeedOpen&, const ReaderOptions&,
+    shared_.clock = &clock_;
+    shared_.open_reader = [this](const v1::FeedOpen&, const ReaderOptions& options,
                                  const std::atomic<bool>&) -> absl::StatusOr<std::unique_ptr<Reader>> {
+      if (opens_ != nullptr) opens_(options);
       return std::make_unique<HeldReader>(readers_.at(opened_++));
     };
   }
@@ -86,6 +91,8 @@ class FeedLoaderTest : public ::testing::Test {
   std::unique_ptr<BatchArena> arena_;
   SlotTable slots_;
   FeedShared shared_;
+  ManualClock clock_;
+  std::function<void(const ReaderOptions&)> opens_;  // runs while a reader opens; may be null
   std::vector<std::function<absl::Status()>> readers_;
   std::atomic<size_t> opened_{0};
   std::promise<void> ended_;
@@ -172,6 +179,28 @@ TEST_F(FeedLoaderTest, AFailedBatchIsRetriedOnlyOnANewRequest) {
   Give(17, 1, again);
   EXPECT_THAT(trainer_->Receive(21)->body, HasSubstr("try 2"));
   EXPECT_EQ(tries.load(), 2);
+}
+
+TEST_F(FeedLoaderTest, AWaitToOpenIsReportedWithItsWholeLength) {
+  // The reader is opened in pieces of 5 s. Each piece reports its wait after 3 s.
+  opens_ = [this](const ReaderOptions& options) {
+    for (int piece = 0; piece < 7; ++piece) {
+      clock_.Advance(3 * kSecond);
+      options.on_wait("waiting to open: the coordinator is silent");
+      clock_.Advance(2 * kSecond);
+    }
+  };
+  readers_ = {[] { return absl::CancelledError("by the end"); }};
+  auto [ours, theirs] = SocketPair();
+  trainer_ = std::make_unique<End>(std::move(ours));
+  loader_ = std::make_unique<FeedLoader>(&shared_, *PacketSocket::Create(std::move(theirs)), v1::FeedOpen(),
+                                         [this] { ended_.set_value(); });
+  std::vector<std::string> notices;
+  for (auto packet = trainer_->Receive(); packet.has_value() && packet->type != 16; packet = trainer_->Receive()) {
+    notices.push_back(packet->body);
+  }
+  EXPECT_THAT(notices, ElementsAre(HasSubstr("waiting 3 s to open: the coordinator is silent"),
+                                   HasSubstr("waiting 33 s to open: the coordinator is silent")));
 }
 
 }  // namespace
