@@ -117,8 +117,7 @@ class DirectReader final : public Reader {
       waiting_since_ = began;
     }
     const Nanos longest = absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)));
-    absl::StatusOr<std::optional<loader::PreparedStep>> step = prepared_->Next(longest);
-    absl::StatusOr<Batch> batch = step.ok() ? Finish(*std::move(step)) : WithFileErrors(step.status());
+    absl::StatusOr<Batch> batch = failure_.ok() ? NextBatch(longest) : failure_;
     MutexLock lock(&mutex_);
     waiting_since_.reset();
     const absl::Duration waited = absl::Nanoseconds(Clock::Real()->Now() - began);
@@ -173,6 +172,14 @@ class DirectReader final : public Reader {
   void Cancel() override { prepared_->Cancel(); }
 
  private:
+  absl::StatusOr<Batch> NextBatch(Nanos timeout) {
+    absl::StatusOr<std::optional<loader::PreparedStep>> step = prepared_->Next(timeout);
+    if (!step.ok()) return WithFileErrors(step.status());
+    absl::StatusOr<Batch> batch = Finish(*std::move(step));
+    if (!absl::IsOutOfRange(batch.status())) failure_ = batch.status();
+    return batch;
+  }
+
   absl::StatusOr<Batch> Finish(std::optional<loader::PreparedStep> step) {
     if (!step.has_value()) return absl::OutOfRangeError("all requested epochs are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
@@ -198,7 +205,9 @@ class DirectReader final : public Reader {
   const plan::Steps steps_;
   const std::shared_ptr<client::BatchMemory> memory_;
   std::unique_ptr<loader::PreparedSteps> prepared_;
-  plan::Cursor after_;  // for Next's thread only
+  // For Next's thread only.
+  plan::Cursor after_;
+  absl::Status failure_;  // why a step has no batch; its rows are gone, and the reader stays at it
 
   mutable Mutex mutex_;
   plan::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
