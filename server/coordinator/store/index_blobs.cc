@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <system_error>
@@ -22,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kSuffix[] = ".psidx";
+constexpr size_t kHashDigits = 16;  // digits of the content hash with which each name begins
 
 }  // namespace
 
@@ -68,8 +70,8 @@ absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob, FileI
         "PutIndex: the blob is the index of ", absl::Hex(index->content_hash), ", not of ", absl::Hex(content_hash)));
   }
   if (file != nullptr) *file = index->file_info();
-  if (Get(content_hash, index->file_info()).ok()) return absl::OkStatus();
   MutexLock lock(&mutex_);
+  if (Get(content_hash, index->file_info()).ok()) return absl::OkStatus();
   std::string path = PathOf(content_hash);
   std::error_code error;
   if (fs::exists(path, error)) path = PathOf(content_hash, index->file_info());
@@ -98,9 +100,21 @@ absl::Status IndexBlobs::MakeRoom(uint64_t bytes) {
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
   // Free a tenth of the limit beyond what is needed, so that not each Put scans the folder.
   const uint64_t target = limits_.total_bytes - bytes - std::min(limits_.total_bytes - bytes, limits_.total_bytes / 10);
-  for (const File& file : files) {
-    if (total_ <= target) break;
-    fs::remove(file.path, error);
+  std::map<std::string, size_t> others;  // by content: the last used of the second and further blobs
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string name = files[i].path.stem().string();
+    if (name.size() > kHashDigits) others[name.substr(0, kHashDigits)] = i;
+  }
+  for (size_t i = 0; i < files.size() && total_ > target; ++i) {
+    const File& file = files[i];
+    const auto other = others.find(file.path.stem().string());
+    if (other != others.end() && other->second > i) {
+      // Readers look for the second blob at its own path first, and then at this one.
+      fs::rename(files[other->second].path, file.path, error);
+      files[other->second].path = file.path;
+    } else {
+      fs::remove(file.path, error);
+    }
     if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", file.path.string()));
     total_ -= std::min(total_, file.size);
   }
@@ -139,7 +153,7 @@ absl::StatusOr<uint64_t> IndexBlobs::Remove(const std::vector<uint64_t>& content
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     uint64_t hash = 0;  // the name begins with it (PathOf)
-    if (it->path().extension() != kSuffix || !absl::SimpleHexAtoi(name.substr(0, 16), &hash)) continue;
+    if (it->path().extension() != kSuffix || !absl::SimpleHexAtoi(name.substr(0, kHashDigits), &hash)) continue;
     if (!wanted.contains(hash)) continue;
     std::error_code failed;
     const uint64_t bytes = it->file_size(failed);

@@ -32,7 +32,8 @@ class IndexBlobs {
   // different times. Does not replace a blob of the same state. If the blob is valid and `file` is not null, sets *file
   // to the state of the file from which the blob was made.
   absl::Status Put(uint64_t content_hash, std::string_view blob, FileInfo* file = nullptr);
-  // Returns the blob of the content that was stored first, or NotFound if it was never stored or is removed.
+  // Returns a blob of the content, the one that was stored first if it is kept. Returns NotFound if no blob of the
+  // content is kept.
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
   // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;
@@ -45,7 +46,8 @@ class IndexBlobs {
  private:
   IndexBlobs(std::string folder, const Limits& limits) : folder_(std::move(folder)), limits_(limits) {}
   std::string PathOf(uint64_t content_hash) const;
-  // Path of the second and further blobs of the content.
+  // Path of the second and further blobs of the content. If the first blob is removed to make room, another one takes
+  // its path.
   std::string PathOf(uint64_t content_hash, const FileInfo& file) const;
   absl::StatusOr<std::string> Read(const std::string& path, uint64_t content_hash) const;
   absl::Status MakeRoom(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

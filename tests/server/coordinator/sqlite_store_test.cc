@@ -9,10 +9,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/runtime/thread_pool.h"
@@ -271,6 +273,37 @@ TEST_F(SqliteFileTest, BlobsStayWithinTheirLimits) {
     EXPECT_TRUE((*blobs)->Get(hash).ok());
   }
   EXPECT_EQ((*blobs)->Put(9, BlobOf(9, 5000)).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(SqliteFileTest, ABlobThatSeveralWorkersStoreAtOnceIsKeptOnce) {
+  auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), {});
+  for (uint64_t hash = 1; hash <= 20; ++hash) {
+    const std::string blob = BlobOf(hash, 50);
+    const uint64_t before = (*blobs)->total_bytes();
+    std::vector<std::thread> workers;
+    for (int i = 0; i < 4; ++i) workers.emplace_back([&] { EXPECT_TRUE((*blobs)->Put(hash, blob).ok()); });
+    for (std::thread& worker : workers) worker.join();
+    EXPECT_EQ((*blobs)->total_bytes() - before, blob.size());
+  }
+}
+
+TEST_F(SqliteFileTest, ContentIsFoundWhileABlobOfAnyStateIsKept) {
+  const std::string first = BlobOf(1, 500), small = BlobOf(2, 5);
+  sources::ShardIndex index = *sources::ShardIndex::Parse(first);
+  index.mtime_ns += 1;  // a copy has another time
+  const std::string copy = index.Serialize();
+  IndexBlobs::Limits limits;
+  limits.total_bytes = first.size() + copy.size();
+  auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), limits);
+  for (const std::string& blob : {first, copy}) ASSERT_TRUE((*blobs)->Put(1, blob).ok());
+  for (const auto& entry : fs::directory_iterator(dir_ / "indexes")) {
+    const bool is_first = entry.path().filename() == "0000000000000001.psidx";
+    fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(is_first ? 2 : 1));
+  }
+  ASSERT_TRUE((*blobs)->Put(2, small).ok());
+  EXPECT_EQ((*blobs)->total_bytes(), copy.size() + small.size());
+  EXPECT_EQ((*blobs)->Get(1, index.file_info()).value_or(""), copy);
+  EXPECT_EQ((*blobs)->Get(1).value_or(""), copy);
 }
 
 TEST_F(SqliteFileTest, BlobsAreRemovedInAllStatesOfTheirFiles) {
