@@ -26,6 +26,7 @@ struct Share {
 std::vector<Share> SharesOf(int in, int out) {
   const double scale = ScaleOf(in, out);
   std::vector<Share> shares;
+  shares.reserve(static_cast<size_t>(in) + static_cast<size_t>(out));
   for (int i = 0; i < out; ++i) {
     const double begin = i * scale, end = begin + scale, covered = std::min(scale, in - begin);
     const int last = std::min(static_cast<int>(std::floor(end)), in - 1);

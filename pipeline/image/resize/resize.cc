@@ -27,6 +27,14 @@ constexpr bool kOwnArea = false;
 constexpr bool kOwnArea = true;
 #endif
 
+// Returns the bytes of OpenCV's offsets of the input pixels of one output pixel. An area resize has them if both sizes
+// are whole multiples.
+size_t OffsetBytes(const ResizePlan& plan) {
+  if (plan.box_width % plan.out_width != 0 || plan.box_height % plan.out_height != 0) return 0;
+  return sizeof(int) * static_cast<size_t>(plan.box_width / plan.out_width) *
+         static_cast<size_t>(plan.box_height / plan.out_height);
+}
+
 // Copies one pixel of 1 or 3 channels.
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
@@ -70,8 +78,10 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
                 TfRows::Bytes(plan.box_width, plan.window.width, channels));
   }
   if (!TakesRows(plan)) {
-    // The whole result, and OpenCV's rows and tables.
-    return out_row * static_cast<size_t>(plan.out_height) + 64 * (box_row + out_row) + 65536;
+    // The whole result, and the rows and tables of NEAREST and OpenCV.
+    const size_t box_height = static_cast<size_t>(plan.box_height), out_height = static_cast<size_t>(plan.out_height);
+    return out_row * out_height + 64 * (box_row + out_row) + 16 * out_height +
+           (plan.method == ResizeMethod::kOpencvArea ? 24 * box_height + OffsetBytes(plan) : 0) + 65536;
   }
   return PilRows::Bytes(plan, channels);
 }
