@@ -267,7 +267,9 @@ ObjectStorage::ObjectStorage(Options options)
   for (const auto& made : services_) PS_CHECK(made != nullptr);
 }
 
-ObjectStorage::~ObjectStorage() = default;
+ObjectStorage::~ObjectStorage() {
+  for (const auto& service : services_) service->StopPrograms();
+}
 
 ObjectService& ObjectStorage::ServiceOf(const ObjectName& name) const {
   return *services_[static_cast<size_t>(name.scheme)];

@@ -17,6 +17,9 @@ class ObjectService {
   virtual ObjectDialect* dialect() = 0;
   // Returns null if the service cannot be written.
   virtual ObjectUploads* uploads() { return nullptr; }
+  // Kills the programs that run for keys, and runs no further ones. Calls that need their keys fail. Returns when no
+  // program's answer is being processed. Called once, before the client of the requests ends.
+  virtual void StopPrograms() {}
   // Returns the end of the credentials in use, in seconds since 1970. 0: they never end, or none are in use.
   virtual int64_t credentials_end() { return 0; }
 };

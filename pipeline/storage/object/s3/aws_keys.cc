@@ -37,7 +37,9 @@ bool MayBeAsked(absl::string_view url) {
 AwsKeySource::AwsKeySource(Environment environment, HttpClient* http)
     : environment_(std::move(environment)), http_(http) {}
 
-AwsKeySource::~AwsKeySource() {
+AwsKeySource::~AwsKeySource() { StopPrograms(); }
+
+void AwsKeySource::StopPrograms() {
   stop_.request_stop();
   std::thread programs;
   {

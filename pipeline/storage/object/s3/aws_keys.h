@@ -38,7 +38,8 @@ class AwsKeySource {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
   AwsKeySource(Environment environment, HttpClient* http);
-  ~AwsKeySource();  // kills a program that still runs for its keys
+  // Calls StopPrograms().
+  ~AwsKeySource();
 
   // Calls `done` once, possibly inside the call. If a renewal fails, passes the old keys as long as they last.
   // NotFound: there is no source of keys, or the token file of a source cannot be read. The message names the sources
@@ -49,6 +50,10 @@ class AwsKeySource {
   // Reports that a storage refused `keys` as expired or unknown: the next Get() fetches new ones. Returns false if a
   // fetch could only return the same keys.
   bool Forget(const AwsKeys& keys);
+
+  // Kills a program that runs for its keys, and runs no further one. Returns after its callers have an answer. Must not
+  // be called from `done`.
+  void StopPrograms();
 
  private:
   using Answered = std::function<void(absl::StatusOr<HttpResponse>)>;

@@ -154,11 +154,16 @@ void AwsKeySource::TakeSso(const std::string& who, const absl::StatusOr<HttpResp
 }
 
 void AwsKeySource::AskProgram(const std::string& name, const std::string& command) {
-  MutexLock lock(&mutex_);
-  if (stop_.stop_requested()) return;  // the destructor has begun: no caller waits for an answer
-  program_ = Program{name, command};
-  if (!programs_.joinable()) programs_ = std::thread([this] { RunPrograms(); });
-  program_changed_.NotifyAll();
+  {
+    MutexLock lock(&mutex_);
+    if (!stop_.stop_requested()) {
+      program_ = Program{name, command};
+      if (!programs_.joinable()) programs_ = std::thread([this] { RunPrograms(); });
+      program_changed_.NotifyAll();
+      return;
+    }
+  }
+  Answer(absl::CancelledError("cancelled"));
 }
 
 void AwsKeySource::RunPrograms() {

@@ -15,6 +15,7 @@ class S3Service final : public ObjectService {
 
   ObjectDialect* dialect() override { return &dialect_; }
   ObjectUploads* uploads() override { return uploads_.get(); }
+  void StopPrograms() override { keys_.StopPrograms(); }
   int64_t credentials_end() override { return keys_.Current().ends_at; }
 
  private:

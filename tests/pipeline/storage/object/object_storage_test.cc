@@ -70,6 +70,36 @@ TEST_F(ObjectStorageTest, KeysMayContainAnyCharacters) {
   }
 }
 
+TEST_F(ObjectStorageTest, AProgramMayAnswerWhileTheStorageIsDestroyed) {
+  for (const bool answers : {true, false}) {
+    {
+      MutexLock lock(&mutex_);
+      variables_ = {{"HOME", "/home/me"}};
+    }
+    ObjectStorage::Options options = Options();
+    options.environment.file = [](const std::string& path) -> absl::StatusOr<std::string> {
+      if (path == "/home/me/.aws/config") return "[default]\ncredential_process = x\n";
+      return absl::NotFoundError(path);
+    };
+    std::promise<void> runs;
+    options.environment.output = [&](const std::string&, const std::stop_token& stop) -> absl::StatusOr<std::string> {
+      std::promise<void> stopped;
+      const std::stop_callback callback(stop, [&stopped] { stopped.set_value(); });
+      runs.set_value();
+      stopped.get_future().wait();
+      if (!answers) return absl::UnavailableError("it was killed");
+      return "{\"Version\": 1, \"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}";
+    };
+    s3_.Put("bucket", "a", "content");
+    auto storage = std::make_unique<ObjectStorage>(options);
+    std::atomic<int> done{0};
+    storage->Stat("s3://bucket/a", {}, [&](absl::StatusOr<StoredName>) { ++done; });
+    runs.get_future().wait();
+    storage.reset();
+    EXPECT_EQ(done, 1);
+  }
+}
+
 TEST_F(ObjectStorageTest, AnEmptyObjectIsAFile) {
   s3_.Put("bucket", "empty", "");
   ObjectStorage storage(Options());
