@@ -23,14 +23,17 @@ constexpr uint32_t kDrainTimeoutMs = 60000;
 constexpr uint64_t kBesidesBudget = uint64_t{256} << 20;
 constexpr uint32_t kMostHandshakeSeconds = 600, kMostUnreadSeconds = 600;
 
-void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
-  if (address.empty()) return;
+// Returns whether the address is valid or empty.
+bool CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
+  if (address.empty()) return true;
   const size_t colon = address.rfind(':');
   int port = -1;
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
       port > 65535) {
     out->push_back({0, field, absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:7070")});
+    return false;
   }
+  return true;
 }
 
 std::string LastComponent(std::string path) {
@@ -51,6 +54,7 @@ void CheckRoots(const v1::DaemonConfig& config, std::vector<Mistake>* out) {
     }
     if (root.path().front() != '/') {
       out->push_back({0, field + ".path", absl::StrCat("'", root.path(), "' must be absolute")});
+      if (root.name().empty()) continue;  // its name depends on the path
     }
     const std::string name = root.name().empty() ? LastComponent(root.path()) : root.name();
     if (name.find('/') != std::string::npos || name.find('=') != std::string::npos) {
@@ -78,19 +82,18 @@ void CheckTls(const v1::TlsConfig& tls, std::vector<Mistake>* out) {
         {0, "tls.clients", "clients can be required to have certificates only with a CA file (--tls-ca FILE)"});
   }
   if (tls.worker_name().size() > 256) out->push_back({0, "tls.worker_name", "at most 256 bytes"});
-  if (!tls.worker_name().empty() && tls.cert().empty()) {
+  if (!tls.worker_name().empty() && tls.cert().empty() && tls.key().empty() && tls.ca().empty()) {
     out->push_back({0, "tls.worker_name", "is of no use without a certificate (--tls-cert)"});
   }
 }
 
 void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   const uint64_t budget = worker.memory_budget_bytes();
+  const uint64_t caches = worker.record_cache_bytes() + worker.decoded_cache_bytes() + worker.row_cache_bytes();
   if (budget != 0 && budget < kLeastBudget) {
     out->push_back({0, "worker_settings.memory_budget_bytes",
                     absl::StrCat(budget, " bytes are too few; at least ", kLeastBudget, " (64 MiB)")});
-  }
-  const uint64_t caches = worker.record_cache_bytes() + worker.decoded_cache_bytes() + worker.row_cache_bytes();
-  if (budget != 0 && caches > budget) {
+  } else if (budget != 0 && caches > budget) {
     out->push_back({0, "worker_settings.record_cache_bytes",
                     absl::StrCat("record_cache_bytes + decoded_cache_bytes + row_cache_bytes = ", caches,
                                  " is more than memory_budget_bytes = ", budget, ", which holds them")});
@@ -121,8 +124,8 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   std::vector<Mistake> out;
   CheckAddress("listen", config.listen(), &out);
   CheckAddress("advertise", config.advertise(), &out);
-  CheckAddress("http", config.http(), &out);
-  if (!config.http().empty() && config.http() == config.listen() && !absl::EndsWith(config.http(), ":0")) {
+  const bool http = CheckAddress("http", config.http(), &out);
+  if (http && !config.http().empty() && config.http() == config.listen() && !absl::EndsWith(config.http(), ":0")) {
     out.push_back({0, "http", absl::StrCat("'", config.http(), "' is the address of `listen`; choose another port")});
   }
   CheckAddress("coordinator", config.coordinator(), &out);
@@ -132,8 +135,7 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   const uint32_t dead = times.dead_after_ms() == 0 ? std::max(kDeadAfterMs, 2 * heartbeat) : times.dead_after_ms();
   if (heartbeat < 10 || heartbeat > 60000) {
     out.push_back({0, "coordinator_settings.heartbeat_ms", "between 10 and 60000"});
-  }
-  if (dead < 2 * heartbeat) {
+  } else if (dead < 2 * heartbeat) {
     out.push_back({0, "coordinator_settings.dead_after_ms",
                    absl::StrCat(dead, " must be at least twice heartbeat_ms (", heartbeat, ")")});
   }
@@ -174,12 +176,7 @@ std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConf
     worker->set_record_cache_bytes(0);
     worker->clear_no_record_cache();
   }
-  for (Mistake& mistake : CheckDaemonConfig(*config)) {
-    mistake.line = LineOf(lines, mistake.field);
-    mistakes.push_back(std::move(mistake));
-  }
-  std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  AddRules(lines, CheckDaemonConfig(*config), &mistakes);
   return mistakes;
 }
 

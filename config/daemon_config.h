@@ -21,12 +21,14 @@ inline constexpr uint32_t kMaxReadThreads = 512;
 // Maximum number of connections of a stream to another host.
 inline constexpr uint32_t kMaxWireConnections = 8;
 
-// Parses `text` into `config`, and returns all mistakes: those of ParseText and CheckDaemonConfig, sorted by line,
-// first those without a line. Adds a warning for each name of an earlier release to `warnings`.
+// Parses `text` into `config`, and returns all mistakes: those of ParseText, and those of CheckDaemonConfig that cannot
+// follow from them, sorted by line. Mistakes without a line come last. Adds a warning for each name of an earlier
+// release to `warnings`.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config,
                                            std::vector<Mistake>* warnings);
 
-// Checks the rules that need no text. Lines are 0. Unset fields are valid, because they have defaults.
+// Checks the rules that need no text. Lines are 0. Reports no mistake that may follow from another. Unset fields are
+// valid, because they have defaults.
 std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config);
 
 // Reads and checks a file of at most 1 MiB. Returns NotFound if it does not exist, and InvalidArgument that lists all

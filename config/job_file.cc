@@ -152,13 +152,6 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   std::vector<Mistake> unread;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines, warnings == nullptr ? &unread : warnings);
   if (!mistakes.empty() && lines.empty()) return mistakes;  // the lines of the fields are unknown
-  // A field that the parser rejected is missing from the message: report no other mistake of a field with that name.
-  const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {
-    const size_t dot = field.rfind('.');
-    const std::string last = dot == std::string::npos ? field : field.substr(dot + 1);
-    return std::any_of(mistakes.begin(), mistakes.begin() + static_cast<std::ptrdiff_t>(count),
-                       [&](const Mistake& m) { return m.field == last; });
-  };
   std::vector<Mistake> rules = CheckJobSpec(*job);
   if (check_name != nullptr) CheckFileNames(*job, check_name, &rules);
   // Check features and ops only if the whole text could be read.
@@ -172,12 +165,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
       }
     }
   }
-  for (Mistake& rule : rules) {
-    if (already_named(rule.field)) continue;
-    rule.line = LineOf(lines, rule.field);
-    mistakes.push_back(std::move(rule));
-  }
-  SortMistakes(&mistakes);
+  AddRules(lines, std::move(rules), &mistakes);
   return mistakes;
 }
 

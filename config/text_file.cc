@@ -457,6 +457,21 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
   return mistakes;
 }
 
+void AddRules(const FieldLines& lines, std::vector<Mistake> rules, std::vector<Mistake>* mistakes) {
+  const std::vector<Mistake> rejected = *mistakes;
+  if (!rejected.empty() && lines.empty()) return;
+  for (Mistake& rule : rules) {
+    const std::string name = rule.field.substr(rule.field.rfind('.') + 1);
+    const bool follows = std::any_of(rejected.begin(), rejected.end(), [&](const Mistake& mistake) {
+      return mistake.field == name || mistake.field == rule.field;
+    });
+    if (follows) continue;
+    rule.line = LineOf(lines, rule.field);
+    mistakes->push_back(std::move(rule));
+  }
+  SortMistakes(mistakes);
+}
+
 void SortMistakes(std::vector<Mistake>* mistakes) {
   const auto place = [](const Mistake& m) { return m.line == 0 ? INT_MAX : m.line; };
   std::stable_sort(mistakes->begin(), mistakes->end(),

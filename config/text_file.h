@@ -33,6 +33,11 @@ std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message*
 // field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);
 
+// Adds `rules` to `mistakes`, which ParseText has returned, with their lines, and sorts all. `rules` are mistakes of
+// the parsed message. Leaves out those that may follow from a field that the parser rejected: all if the parser did not
+// reach the end of the file, otherwise those of fields with the name of a rejected one.
+void AddRules(const FieldLines& lines, std::vector<Mistake> rules, std::vector<Mistake>* mistakes);
+
 // Sorts by line. Mistakes without a line come last, because they often follow from the others.
 void SortMistakes(std::vector<Mistake>* mistakes);
 

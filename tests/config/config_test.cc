@@ -342,6 +342,39 @@ limits { unread_seconds: 601 }
                                  HasSubstr("5 limits.unread_seconds")));
 }
 
+TEST(DaemonConfig, AFieldThatCannotBeReadIsNotReportedAsMissing) {
+  v1::DaemonConfig config;
+  std::vector<Mistake> warnings;
+  const char text[] = R"(data_root { path: 5 name: "data" }
+tls { cert: 5 key: "/key" }
+coordinator_settings { heartbeat_ms: "x" dead_after_ms: 10 }
+worker_settings { name: "a b\377" }
+)";
+  EXPECT_THAT(
+      Lines(CheckDaemonConfigText(text, &config, &warnings)),
+      ElementsAre(HasSubstr("1 path: a text in quotes is expected"), HasSubstr("2 cert: a text in quotes is expected"),
+                  HasSubstr("3 heartbeat_ms: a whole number"), HasSubstr("3 coordinator_settings.dead_after_ms"),
+                  HasSubstr("4 worker_settings.name: is not UTF-8 text")));
+  // The parser does not read past an open brace.
+  EXPECT_THAT(Lines(CheckDaemonConfigText("data_root { name: 'x' ", &config, &warnings)),
+              ElementsAre(HasSubstr("a '}' is missing")));
+}
+
+TEST(DaemonConfig, AMistakeThatFollowsFromAnotherIsNotReported) {
+  const auto lines = [](const std::string& text) {
+    v1::DaemonConfig config;
+    std::vector<Mistake> warnings;
+    return Lines(CheckDaemonConfigText(text, &config, &warnings));
+  };
+  EXPECT_THAT(lines("listen: '7072'\nhttp: '7072'\n"), ElementsAre(HasSubstr("1 listen"), HasSubstr("2 http")));
+  EXPECT_THAT(lines("worker_settings { memory_budget_bytes: 1000 record_cache_bytes: 2000 }"),
+              ElementsAre(HasSubstr("worker_settings.memory_budget_bytes")));
+  EXPECT_THAT(lines("coordinator_settings { heartbeat_ms: 70000 dead_after_ms: 3000 }"),
+              ElementsAre(HasSubstr("coordinator_settings.heartbeat_ms")));
+  EXPECT_THAT(lines("tls { key: '/key' worker_name: 'w' }"), ElementsAre(HasSubstr("tls.cert")));
+  EXPECT_THAT(lines("data_root { path: 'a=b' }"), ElementsAre(HasSubstr("data_root[0].path")));
+}
+
 TEST(DaemonConfig, TheHttpPortIsAnAddressOfItsOwnAndHasNoDefault) {
   const auto lines = [](const std::string& text) {
     v1::DaemonConfig config;
