@@ -1,5 +1,6 @@
 """Ctrl-C while a thread of a framework waits for a batch (penstock._interrupts)."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -81,6 +82,24 @@ def test_other_waits_are_pythons_own(fake, watched):
         ctrl_c(time.sleep)
     _interrupts.check()
     assert [int(batch["label"][0]) for batch in fake("steps=2&rows=1&delay=0.3")] == [0, 1]
+
+
+def test_a_forked_child_watches_too(watched):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _interrupts.watch()
+            with _interrupts.ends_waits():
+                with contextlib.suppress(KeyboardInterrupt):
+                    ctrl_c(time.sleep)
+                with contextlib.suppress(_interrupts.Interrupted):
+                    _interrupts.check()
+                    code = 2
+                code -= 1
+        finally:
+            os._exit(code)
+    assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 0
 
 
 def test_somebody_elses_wakeup_descriptor_is_left_alone(monkeypatch):

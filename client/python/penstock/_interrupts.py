@@ -31,21 +31,25 @@ _thread = threading.local()
 
 
 def watch() -> None:
-    """Makes `check` detect Ctrl-C from now on. No effect on other threads than the main thread, or if other code uses
-    the wakeup descriptor.
+    """Makes `check` detect Ctrl-C from now on. A child of `os.fork` has to call it again. No effect on other threads than
+    the main thread, or if other code uses the wakeup descriptor.
     """
     if _Watch.pid == os.getpid() or threading.current_thread() is not threading.main_thread():
         return
     reader, writer = socket.socketpair()
     reader.setblocking(False)
     writer.setblocking(False)
+    parents = (_Watch.reader, _Watch.writer)  # a parent process has made them, if there was a fork
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    if before != -1:
+    if before != -1 and (parents[1] is None or before != parents[1].fileno()):
         signal.set_wakeup_fd(before)
         reader.close()
         writer.close()
         return
     _Watch.reader, _Watch.writer, _Watch.pid = reader, writer, os.getpid()
+    for end in parents:
+        if end is not None:
+            end.close()
 
 
 class _EndsWaits:
