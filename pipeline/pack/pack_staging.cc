@@ -29,16 +29,20 @@ absl::Status NotEmpty(const std::string& out) {
   return absl::FailedPreconditionError(absl::StrCat(out, " is there and not empty; take another folder, or remove it"));
 }
 
-// Returns an open descriptor of the folder that holds its lock, or -1 if another process holds it.
+// Returns an open descriptor of the folder that holds its lock. Otherwise returns -1 and sets errno.
 int Lock(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // A file system without locks (some network ones) reports another error. Folders on it then never count as leftovers.
   if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
     close(fd);
+    errno = error;
     return -1;
   }
   return fd;
 }
+
+// Returns whether Lock() fails with this errno on a file system without locks, as some network ones are.
+bool HasNoLocks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == EINVAL || error == ENOSYS; }
 
 absl::Status MountPoint(const std::string& out) {
   return absl::FailedPreconditionError(absl::StrCat(out, " is a mount point; take a folder below it"));
@@ -69,15 +73,22 @@ absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::CreateBeside(const std
 
   const std::string begin = absl::StrCat(".", target.filename().string(), ".packing-");
   RemoveLeftovers(parent, begin);
-  // Until it is locked, the folder has a name that no process removes as a leftover.
+  // Until it is locked, the folder has a name that no process removes as a leftover. It keeps that name on a file
+  // system without locks.
   std::string making = (parent / absl::StrCat(".", target.filename().string(), ".making-XXXXXX")).string();
   if (mkdtemp(making.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("creating ", making));
   const int lock = Lock(making);
+  if (lock < 0 && HasNoLocks(errno)) return std::unique_ptr<PackStaging>(new PackStaging(out, making, lock));
+  if (lock < 0) {
+    const absl::Status failed = ErrnoStatus(errno, absl::StrCat("locking ", making));
+    std::filesystem::remove(making, error);
+    return failed;
+  }
   const std::string folder = (parent / absl::StrCat(begin, making.substr(making.size() - 6))).string();
   if (rename(making.c_str(), folder.c_str()) != 0) {
     const absl::Status failed = ErrnoStatus(errno, absl::StrCat("renaming ", making));
     std::filesystem::remove(making, error);
-    if (lock >= 0) close(lock);
+    close(lock);
     return failed;
   }
   return std::unique_ptr<PackStaging>(new PackStaging(out, folder, lock));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 
@@ -61,6 +62,19 @@ TEST(PackStaging, RemovesItsOwnFolderAndThoseOfKilledProcesses) {
   const auto second = Begin(dir.File("out"));
   EXPECT_TRUE(std::filesystem::exists(living->folder()));
   EXPECT_FALSE(std::filesystem::exists(dir.File(".out.packing-killed")));
+}
+
+TEST(PackStaging, AFolderThatCannotBeLockedIsAnErrorAndIsRemoved) {
+  const TempDir dir;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = PackStaging::Create(dir.File("out")).status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("locking "));
+  EXPECT_EQ(dir.Entries(), 0u);
 }
 
 TEST(PackStaging, ReturnsAllPartsInOrder) {
