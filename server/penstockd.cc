@@ -117,7 +117,7 @@ absl::StatusOr<CertificatesPtr> OpenCertificates(const v1::TlsConfig& tls) {
   };
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<net::LiveCertificates> certificates,
                       net::LiveCertificates::Load({tls.cert(), tls.key(), tls.ca()}, std::move(options)));
-  certificates->Watch();
+  PS_RETURN_IF_ERROR(certificates->Watch());
   return certificates;
 }
 
@@ -134,7 +134,7 @@ absl::StatusOr<std::shared_ptr<const LiveAccessList>> OpenAccessList(const std::
   };
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<LiveAccessList> list,
                       LiveAccessList::Load([path] { return net::ReadAccessList(path); }, on_change));
-  list->Watch("tokens-file");
+  PS_RETURN_IF_ERROR(list->Watch("tokens-file"));
   return list;
 }
 

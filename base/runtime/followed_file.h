@@ -9,8 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 
 namespace penstock {
@@ -40,10 +42,16 @@ class FollowedFile {
     if (thread_ != nullptr) thread_->Stop();
   }
 
-  // Starts a thread that calls Refresh every 2 s. Must be called at most once.
-  void Watch(const std::string& thread_name) {
+  // Starts a thread that calls Refresh every 2 s. Must be called at most once. Returns ResourceExhausted if the system
+  // refuses the thread.
+  absl::Status Watch(const std::string& thread_name) {
     thread_ = std::make_unique<ThreadPool>(1, thread_name);
+    if (thread_->GrowTo(1) == 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("the system refuses a thread (", thread_name,
+                                                       ") that follows changes of a file; ", ThreadLimits()));
+    }
     LookAgain();
+    return absl::OkStatus();
   }
 
   // Reads the file and uses its content if it is valid. Otherwise keeps the current content. A file may be read while

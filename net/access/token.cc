@@ -59,7 +59,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 
 absl::StatusOr<std::shared_ptr<const LiveToken>> OpenToken(const std::string& path) {
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<LiveToken> token, LiveToken::Load([path] { return ReadToken(path); }));
-  token->Watch("token-file");
+  PS_RETURN_IF_ERROR(token->Watch("token-file"));
   return token;
 }
 

@@ -59,7 +59,7 @@ absl::StatusOr<ClientSecurity> OpenClientSecurity(const TlsFiles& given, const s
                      "Python); system: those that this host trusts"));
   }
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<LiveCertificates> certificates, LiveCertificates::Load(files));
-  certificates->Watch();
+  PS_RETURN_IF_ERROR(certificates->Watch());
   security.certificates = certificates;
   return security;
 }

@@ -31,7 +31,7 @@ class LiveCertificates {
   }
 
   // As in FollowedFile. fault() also reports that the certificate in use has expired.
-  void Watch() { followed_->Watch("tls-files"); }
+  absl::Status Watch() { return followed_->Watch("tls-files"); }
   void Refresh() { followed_->Refresh(); }
   std::shared_ptr<const Certificates> current() const { return followed_->current(); }
   absl::Status fault() const { return followed_->fault(); }

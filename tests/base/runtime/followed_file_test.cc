@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/refused_threads.h"
+
 namespace penstock {
 namespace {
 
@@ -29,6 +31,12 @@ class FollowedFileTest : public ::testing::Test {
 TEST_F(FollowedFileTest, AnUnreadableFileIsAnErrorAtTheStart) {
   const absl::Status fault = absl::NotFoundError("no file");
   EXPECT_EQ(Followed::Load([&]() -> absl::StatusOr<std::string> { return fault; }).status(), fault);
+}
+
+TEST_F(FollowedFileTest, AFileWithoutAThreadIsNotFollowedSilently) {
+  const support::RefusedThreads refused;
+  const absl::Status watched = followed_->Watch("test");
+  EXPECT_TRUE(absl::IsResourceExhausted(watched)) << watched;
 }
 
 TEST_F(FollowedFileTest, OnlyANewContentIsAChange) {
