@@ -56,7 +56,7 @@ std::string ConnectionTable::Admit(const std::string& host, Nanos now, IsOpen is
   const auto most = std::max_element(counts_.begin(), counts_.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return absl::StrCat("there are ", open_.size(), " open connections, three quarters of the open files that this ",
-                      "process may have (ulimit -n); ", most->first, " has the most, ", most->second);
+                      "process uses (ulimit -n, at most 65536); ", most->first, " has the most, ", most->second);
 }
 
 void ConnectionTable::Block(const std::string& host, Nanos until) { blocked_[host] = until; }

@@ -19,7 +19,7 @@ namespace penstock::net {
 struct ConnectionLimits {
   uint32_t per_host = 1024;             // open at once
   uint32_t per_second = 100;            // new ones of a host on average, and ten times as many at once
-  uint32_t total = 0;                   // open at once, of all hosts; 0: three quarters of the limit of open files
+  uint32_t total = 0;                   // open at once, of all hosts; 0: three quarters of OpenFileLimit()
   Nanos handshake_time = 10 * kSecond;  // until the TLS and HTTP/2 handshakes of a connection end
 };
 

@@ -79,7 +79,8 @@ TEST_F(ConnectionTableTest, TheProcessHasALimitAndNamesTheHostWithTheMostConnect
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Open("a"), "");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Open("b"), "");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Open("c"), "");
-  EXPECT_THAT(Open("d"), HasSubstr("there are 10 open connections"));
+  EXPECT_THAT(Open("d"), HasSubstr("there are 10 open connections, three quarters of the open files that this process "
+                                   "uses (ulimit -n, at most 65536)"));
   EXPECT_THAT(Open("d"), HasSubstr("a has the most, 4"));
   EXPECT_EQ(table_.size(), 10u);
 }
