@@ -141,7 +141,8 @@ void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
-        self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
+        // Storage with low latency is read here only past its caches, after a damaged read.
+        if (!job->reader().HasLowLatency()) self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
         TraceRead(*job, request, record, start, start + out->took, self->options_.trace.get());
         over(false);
       });

@@ -169,6 +169,27 @@ TEST_F(DamagedCopiesTest, UsesACorrectReadPastCaches) {
   }
 }
 
+TEST_F(DamagedCopiesTest, AReadPastCachesIsARemoteRequestOnlyOnRemoteStorage) {
+  for (const bool low_latency : {true, false}) {
+    Make(v1::MASK);
+    snapshot_.reset();
+    flipping_.low_latency = low_latency;
+    const auto job = Job(DamageVerdict::kOwn, &flipping_);
+    (void)Rows(job);  // opens the files
+    flipping_.same_place = true;
+    flipping_.cached = 1;
+    flipping_.reads_past = 0;
+    LoaderOptions options;
+    options.threads = 1;
+    options.executor = &sim_;
+    options.clock = sim_.clock();
+    const auto loader = Loader::Create(options).value();
+    (void)RowsBy(loader.get(), job);
+    EXPECT_GT(flipping_.reads_past.load(), 0);
+    EXPECT_EQ(loader->Stats().remote_requests > 0, !low_latency);
+  }
+}
+
 TEST_F(DamagedCopiesTest, DifferentWrongReadsAreRetriedAsAStorageFault) {
   Make(v1::MASK);
   const auto job = Job(DamageVerdict::kOwn, &flipping_);
