@@ -55,13 +55,14 @@ std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t 
 }
 
 uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes) {
-  // Growth of one byte of an Example. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
-  // and a u32 length here. Floats and raw numbers have the same size; raw numbers count like an int64.
+  // Growth of one byte of a record. An int64 has at least 1 byte there. A string has 2 bytes in addition to its text,
+  // and a u32 length here. A float has at least 2 bytes: as a float16, or as a digit and a comma of JSON. Raw numbers
+  // have the same size; they count like an int64.
   uint64_t factor = 0, columns = 0;
   for (const batch::ColumnSpec& column : schema.columns) {
     if (!column.ragged) continue;
     ++columns;
-    const uint64_t own = column.dtype == batch::DType::kString ? 3 : column.dtype == batch::DType::kFloat32 ? 1 : 8;
+    const uint64_t own = column.dtype == batch::DType::kString ? 3 : column.dtype == batch::DType::kFloat32 ? 2 : 8;
     factor = std::max(factor, own);
   }
   return factor * record_bytes + 16 * columns;

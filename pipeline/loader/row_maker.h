@@ -169,8 +169,8 @@ class RowMaker {
   const MakerOptions options_;
 };
 
-// Returns an estimate of the bytes of a row's RAGGED columns if its record has `record_bytes`. It is an upper bound for
-// Examples in which each feature has one column. JSON and float16 values of a sample may need more.
+// Returns an upper bound of the bytes of a row's RAGGED columns if its record has `record_bytes`, and no two columns
+// have the same values. Otherwise the bytes may exceed it.
 uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes);
 
 // Writes a row without content to `slot`: zeros, no elements, one empty string in `scalar` columns.

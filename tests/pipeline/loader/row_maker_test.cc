@@ -48,6 +48,16 @@ class NotingMemory final : public RowMaker::Memory {
   int slots_ = 0;
 };
 
+TEST(RaggedBound, CoversNumbersThatTakeTwoBytesInASample) {
+  // 1000 float16 elements of an array, or 1000 digits with commas in JSON.
+  constexpr uint64_t kRecordBytes = 2000, kElements = 1000;
+  for (const batch::DType dtype : {batch::DType::kFloat32, batch::DType::kInt64}) {
+    batch::RowSchema schema;
+    schema.columns = {{.name = "values", .dtype = dtype, .ragged = true, .shape = {}}};
+    EXPECT_GE(RaggedBound(schema, kRecordBytes), sizeof(uint32_t) + kElements * batch::DTypeSize(dtype));
+  }
+}
+
 TEST(RowMaker, AMaskedRowOfDecidedRecordsReservesItsMemoryBeforeItsSlot) {
   for (const v1::ErrorPolicy policy : {v1::MASK, v1::SUBSTITUTE}) {
     const MemoryJob job = MakeMemoryJob(kMakerRecords, 10, kMakerRowBytes, policy);
