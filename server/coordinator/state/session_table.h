@@ -47,6 +47,7 @@ struct SessionEntry {
   std::string twin;  // session of the same process and rank that is or was open in parallel; "" if none
   std::map<std::string, Nanos> failed;  // workers that it failed to use -> time of the report
   // The same for explanations, which also need reports against workers that are not live. Such reports are no votes.
+  // The next report removes a live worker that it does not contain.
   std::map<std::string, Nanos> unreachable;
   History<v1::ReportSessionRequest> history;  // only rows and times
 };

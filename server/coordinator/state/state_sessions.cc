@@ -90,6 +90,11 @@ void CoordinatorState::ApplyReport(Nanos now, const v1::ReportSessionRequest& re
     session->failed[id] = now;
     failed.insert(id);
   }
+  // The trainer reaches a live worker again that it no longer reports.
+  std::erase_if(session->unreachable, [&](const auto& reported) {
+    const WorkerEntry* worker = workers_.Find(reported.first);
+    return reported.second != now && worker != nullptr && worker->live();
+  });
   for (const std::string& id : failed) JudgeWorker(now, id, out);
 }
 

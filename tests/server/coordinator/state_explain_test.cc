@@ -155,6 +155,17 @@ TEST_F(CoordinatorExplains, AWorkerRemovedByATrainersVoteIsNamedForAWhile) {
   EXPECT_EQ(Limit(), v1::Explanation::CPU);
 }
 
+TEST_F(CoordinatorExplains, AWorkerThatTheTrainerReachesAgainIsNotLost) {
+  Open();
+  lost_ = "a";
+  Pass(0.95, 0.6);
+  EXPECT_EQ(h.Worker("a").state(), v1::WorkerStatus::LIVE) << "votes do not remove the only worker";
+  EXPECT_EQ(Limit(), v1::Explanation::LOST_WORKER);
+  lost_.clear();
+  Pass(0.95, 0.6);
+  EXPECT_EQ(Limit(), v1::Explanation::CPU);
+}
+
 TEST_F(CoordinatorExplains, AnImpossibleExplanationIsAnErrorWithTheReason) {
   EXPECT_EQ(Ask("train").status().code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(Ask("train").status().message()), HasSubstr("job train has no reader, so"));
