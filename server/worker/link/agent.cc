@@ -1,6 +1,7 @@
 #include "server/worker/link/agent.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -194,6 +195,7 @@ void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
     if (!over_) {
       if (reply->drain() && !std::exchange(drain_asked_, true)) hooks_.drain();
       TakeTasks(reply->tasks());
+      DropOthers(reply->tasks());
       for (const v1::TraceOrder& order : reply->traces()) {
         if (hooks_.trace) hooks_.trace(order);
       }
@@ -228,9 +230,17 @@ void Agent::BeatLast() {
 
 void Agent::TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) {
   for (const v1::Task& task : tasks) {
-    if (over_ || !taken_.insert(task.id()).second) continue;
-    tasks_executor_->Post([self = shared_from_this(), task] {
+    if (over_ || taken_.contains(task.id())) continue;
+    auto withdrawn = taken_[task.id()] = std::make_shared<std::atomic<bool>>(false);
+    tasks_executor_->Post([self = shared_from_this(), task, withdrawn = std::move(withdrawn)] {
       if (self->stopped()) return;
+      if (withdrawn->load()) {
+        self->strand_.Post([self, id = task.id()] {
+          self->strand_.AssertHere();
+          self->taken_.erase(id);
+        });
+        return;
+      }
       v1::ReportTaskRequest report = self->hooks_.run_task(task);
       self->strand_.Post([self, report = std::move(report)] {
         self->strand_.AssertHere();
@@ -238,6 +248,13 @@ void Agent::TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks)
       });
     });
   }
+}
+
+void Agent::DropOthers(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) {
+  std::set<uint64_t> ids;
+  for (const v1::Task& task : tasks) ids.insert(task.id());
+  // This reply may be older than a task that came with the reply to a report. Then the next reply contains the task.
+  for (const auto& [id, withdrawn] : taken_) withdrawn->store(!ids.contains(id));
 }
 
 void Agent::Report(const v1::ReportTaskRequest& report) {

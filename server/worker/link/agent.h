@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -80,6 +80,8 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void Watch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Watched(const absl::StatusOr<v1::WatchReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Drops the queued tasks that are not in `tasks`, all tasks of this worker.
+  void DropOthers(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Report(const v1::ReportTaskRequest& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   v1::HeartbeatRequest NextBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void TakeTicketRules(const v1::TicketRules& rules) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -120,7 +122,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   uint64_t tickets_version_ ABSL_GUARDED_BY(strand_) = 0;  // TicketRules::version of the rules
   uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;     // term that jobs_ belongs to
   net::JobMirror jobs_ ABSL_GUARDED_BY(strand_);
-  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks whose report has not been answered yet
+  // Tasks whose report has not been answered yet, and whether the coordinator has withdrawn them: the reply to the last
+  // heartbeat does not contain them.
+  std::map<uint64_t, std::shared_ptr<std::atomic<bool>>> taken_ ABSL_GUARDED_BY(strand_);
   StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };

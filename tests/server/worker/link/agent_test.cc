@@ -84,6 +84,32 @@ class FakeCoordinator : public CoordinatorLink {
   Executor* const executor_;
 };
 
+// Runs tasks on another executor, or holds them.
+class HoldingExecutor final : public Executor {
+ public:
+  explicit HoldingExecutor(Executor* executor) : executor_(executor) {}
+  void Post(Task task) override {
+    if (holds) {
+      held_.push_back(std::move(task));
+    } else {
+      executor_->Post(std::move(task));
+    }
+  }
+  TimerId PostAt(Nanos when, Task task) override { return executor_->PostAt(when, std::move(task)); }
+  bool Cancel(TimerId timer) override { return executor_->Cancel(timer); }
+  Clock* clock() const override { return executor_->clock(); }
+  void Release() {
+    holds = false;
+    for (Task& task : std::exchange(held_, {})) executor_->Post(std::move(task));
+  }
+
+  bool holds = false;
+
+ private:
+  Executor* const executor_;
+  std::vector<Task> held_;
+};
+
 class AgentTest : public ::testing::Test {
  protected:
   AgentTest() {
@@ -102,7 +128,7 @@ class AgentTest : public ::testing::Test {
     hooks.ready = [this] { ++ready_; };
     AgentOptions options;
     options.registration.set_id("w");
-    agent_ = std::make_shared<Agent>(std::move(options), std::move(hooks), &coordinator_, &sim_, &sim_);
+    agent_ = std::make_shared<Agent>(std::move(options), std::move(hooks), &coordinator_, &sim_, &tasks_);
     agent_->Start();
   }
   ~AgentTest() override {
@@ -115,6 +141,7 @@ class AgentTest : public ::testing::Test {
   }
 
   SimScheduler sim_{3};
+  HoldingExecutor tasks_{&sim_};
   FakeCoordinator coordinator_{&sim_};
   int jobs_seen_ = 0, drains_ = 0, ready_ = 0;
   std::vector<uint64_t> ran_;
@@ -198,6 +225,21 @@ TEST_F(AgentTest, RunsEveryTaskIfRepliesRepeatTasks) {
   EXPECT_TRUE(coordinator_.open_tasks.empty());
   EXPECT_EQ(std::set<uint64_t>(ran_.begin(), ran_.end()).size(), 20u);
   EXPECT_LE(ran_.size(), 25u);  // a reply under way may repeat finished tasks
+}
+
+TEST_F(AgentTest, AQueuedTaskThatTheCoordinatorWithdrawsDoesNotRun) {
+  tasks_.holds = true;
+  GiveTasks(3);
+  sim_.RunFor(kSecond);
+  const v1::Task second = coordinator_.open_tasks[1];
+  coordinator_.open_tasks.erase(coordinator_.open_tasks.begin() + 1);
+  sim_.RunFor(kSecond);
+  tasks_.Release();
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(std::set<uint64_t>(ran_.begin(), ran_.end()), (std::set<uint64_t>{1, 3}));
+  coordinator_.open_tasks = {second};
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(ran_.back(), 2u);
 }
 
 TEST_F(AgentTest, StartsNoTaskAfterTheStop) {
