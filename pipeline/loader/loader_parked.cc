@@ -136,13 +136,16 @@ void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
     fetched->record = record;
   }
   FetchedRecord* const out = fetched.get();
+  // Storage with low latency is read here only past its caches, after a damaged read. The answer may come after the
+  // storage's end, so it is asked now.
+  const bool is_remote = !row.job->reader().HasLowLatency();
   const bool begun = row.job->reader().FetchRecord(
-      fetched, options, [core = weak_from_this(), job = row.job, request = row.request, out, record, start, over] {
+      fetched, options,
+      [core = weak_from_this(), job = row.job, request = row.request, out, record, start, over, is_remote] {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
-        // Storage with low latency is read here only past its caches, after a damaged read.
-        if (!job->reader().HasLowLatency()) self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
+        if (is_remote) self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
         TraceRead(*job, request, record, start, start + out->took, self->options_.trace.get());
         over(false);
       });

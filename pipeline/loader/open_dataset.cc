@@ -86,12 +86,13 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
           const sources::SnapshotShard& shard, const std::string& path,
           const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
     PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
+    sources::IndexOptions stoppable = options;
     {
       MutexLock lock(&known->mutex);
       const auto it = known->indexes.find(path);
       if (it != known->indexes.end() && it->second->file_info() == file->opened()) return it->second;
+      if (it != known->indexes.end()) stoppable.earlier = it->second;
     }
-    sources::IndexOptions stoppable = options;
     stoppable.stop = stop;
     PS_ASSIGN_OR_RETURN(const sources::LoadedIndex walked, sources::BuildIndexOf(storage, path, stoppable));
     MutexLock lock(&known->mutex);

@@ -43,6 +43,9 @@ struct IndexOptions {
   std::function<void(uint64_t bytes)> progress = {};
   // The records that the index has; null: all. BuildShardIndex ignores it.
   std::shared_ptr<const RecordSelection> selection = nullptr;
+  // An index of this selection, perhaps of another state of the file. If the content hash of all records is still the
+  // same, its records are the selected ones, and no record is read. May be null.
+  std::shared_ptr<const ShardIndex> earlier = nullptr;
   // A stop request ends the walk after the current record, with Cancelled.
   std::stop_token stop = {};
 };

@@ -80,9 +80,21 @@ absl::StatusOr<LoadedIndex> BuildWholeIndex(storage::Storage* storage, const std
   return LoadedIndex{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
 }
 
+// Returns the records of `whole` that `earlier` has, if it is an index of the same content.
+std::shared_ptr<const ShardIndex> SameRecords(const std::shared_ptr<const ShardIndex>& whole,
+                                              const ShardIndex& earlier) {
+  if (!earlier.is_selected()) return earlier.content_hash == whole->content_hash ? whole : nullptr;
+  if (earlier.whole_hash() != whole->content_hash || earlier.shard_records() != whole->record_count()) return nullptr;
+  return std::make_shared<const ShardIndex>(whole->Selected(earlier.numbers(), earlier.left_out()));
+}
+
 // Returns the index of the selected records of `whole`, which is the index of all.
 absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::string& path, const LoadedIndex& whole,
                                        const IndexOptions& options) {
+  if (options.earlier != nullptr) {
+    if (auto same = SameRecords(whole.index, *options.earlier))
+      return LoadedIndex{.index = std::move(same), .built = true};
+  }
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
@@ -118,16 +130,20 @@ std::string IndexStore::FolderOfSelections(const std::string& path) const {
 
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path, const RecordSelection* selection) const {
   PS_ASSIGN_OR_RETURN(const storage::StoredName shard, storage_->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(ShardIndex index, LoadOfAnyState(path, selection));
+  if (index.file_info() != shard.info) {
+    return absl::NotFoundError(
+        absl::StrCat(path, " changed since ", SidecarPath(path, selection), " was made; index it again"));
+  }
+  return index;
+}
+
+absl::StatusOr<ShardIndex> IndexStore::LoadOfAnyState(const std::string& path, const RecordSelection* selection) const {
   const std::string sidecar = SidecarPath(path, selection);
   PS_ASSIGN_OR_RETURN(const std::string blob, storage::ReadContent(storage_, sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
-  if (!index.ok()) {
-    return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
-  }
-  if (index->file_info() != shard.info) {
-    return absl::NotFoundError(absl::StrCat(path, " changed since ", sidecar, " was made; index it again"));
-  }
-  return index;
+  if (index.ok()) return index;
+  return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
 }
 
 absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index,
@@ -174,24 +190,16 @@ absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, con
   IndexOptions all = options;
   all.selection = nullptr;
   PS_ASSIGN_OR_RETURN(const LoadedIndex whole, LoadOrBuild(path, all));
-  PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectAgain(path, whole, options));
+  IndexOptions again = options;
+  if (again.earlier == nullptr && !options.verify_data) {
+    absl::StatusOr<ShardIndex> earlier = LoadOfAnyState(path, selection);
+    // Records that were left out may be repaired.
+    if (earlier.ok() && earlier->left_out() == 0)
+      again.earlier = std::make_shared<const ShardIndex>(*std::move(earlier));
+  }
+  PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectFrom(storage_, path, whole, again));
   selected.save_status = Save(path, *selected.index, selection);
   return selected;
-}
-
-absl::StatusOr<LoadedIndex> IndexStore::SelectAgain(const std::string& path, const LoadedIndex& whole,
-                                                    const IndexOptions& options) const {
-  const absl::StatusOr<std::string> blob =
-      storage::ReadContent(storage_, SidecarPath(path, options.selection.get()), kMaxSidecarBytes);
-  if (blob.ok() && !options.verify_data) {
-    const absl::StatusOr<ShardIndex> earlier = ShardIndex::Parse(*blob);
-    if (earlier.ok() && earlier->is_selected() && earlier->whole_hash() == whole.index->content_hash &&
-        earlier->shard_records() == whole.index->record_count()) {
-      ShardIndex selected = whole.index->Selected(earlier->numbers(), earlier->left_out());
-      return LoadedIndex{.index = std::make_shared<const ShardIndex>(std::move(selected)), .built = true};
-    }
-  }
-  return SelectFrom(storage_, path, whole, options);
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::BuildWhole(const std::string& path, const IndexOptions& options) const {

@@ -55,6 +55,10 @@ class IndexStore {
   // size, mtime or tag has changed. Also returns the errors of ShardIndex::Parse and of the storage.
   absl::StatusOr<ShardIndex> Load(const std::string& path, const RecordSelection* selection = nullptr) const;
 
+  // Loads the sidecar for any state of the shard. Returns NotFound if there is none, and the errors of
+  // ShardIndex::Parse and of the storage.
+  absl::StatusOr<ShardIndex> LoadOfAnyState(const std::string& path, const RecordSelection* selection = nullptr) const;
+
   // Writes the sidecar atomically.
   absl::Status Save(const std::string& path, const ShardIndex& index, const RecordSelection* selection = nullptr) const;
 
@@ -68,15 +72,11 @@ class IndexStore {
   // always builds the index, because a sidecar does not record whether data was verified.
   //
   // With options.selection, returns the index of the selected records, and also the errors of
-  // RecordSelection::Select(). A sidecar of an earlier state of the file decides which records are selected if the
-  // content hash of all records is still the same. So a record that is damaged later stays selected, and a file with
-  // another time is not read again.
+  // RecordSelection::Select(). Without options.earlier, a sidecar of another state of the file takes its place, unless
+  // it left out bad records. So a record that is damaged later stays selected, and a repaired one is seen.
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
-  // Returns the selected records of `whole`, by an earlier sidecar if it fits, otherwise by reading them.
-  absl::StatusOr<LoadedIndex> SelectAgain(const std::string& path, const LoadedIndex& whole,
-                                          const IndexOptions& options) const;
   // Builds and saves the index of all records.
   absl::StatusOr<LoadedIndex> BuildWhole(const std::string& path, const IndexOptions& options) const;
   // Returns the folder of the sidecars of selections, for sidecars that are not beside the shards.

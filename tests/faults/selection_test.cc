@@ -96,5 +96,26 @@ TEST_F(SelectedJob, QuarantinesADamagedRecordByItsNumberInTheFile) {
   EXPECT_EQ(reply.entries(0).path(), absl::StrCat("data-0000", shard));
 }
 
+// The new worker has no index of the selection, and the file has another time. If it evaluated the filters again, it
+// would leave the damaged record out, and serve nothing of the file.
+TEST_F(SelectedJob, ANewWorkerTakesTheSelectionFromTheCoordinatorAlthoughARecordIsDamaged) {
+  support::ProcessCluster cluster({.workers = 1}, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  support::ReadPlan one = Plan();
+  one.max_steps = 1;
+  const support::ReadResult first = support::ReadThrough(cluster.address(), one);
+  ASSERT_TRUE(first.status.ok()) << first.status << cluster.Logs();
+  const auto [shard, record] = first.steps[0].ids[3];
+  support::BreakRecord(dataset_.files[static_cast<size_t>(shard)], static_cast<uint64_t>(record));
+  cluster.AddWorker();
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
+  cluster.worker(0).process->Signal(SIGKILL);
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 1)) << cluster.Logs();
+  const support::ReadResult rest = support::ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(rest.status.ok()) << rest.status << cluster.Logs();
+  EXPECT_EQ(rest.stats.masked_rows, 3u);
+  EXPECT_EQ(rest.steps[0].ids, first.steps[0].ids);
+}
+
 }  // namespace
 }  // namespace penstock::faults

@@ -17,7 +17,8 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
   EXPECT_EQ(
       MessageToJson(shard),
       "{\"root\": \"\", \"path\": \"a/b\", \"size\": 0, \"records\": 1152921504606846976, \"content_hash\": \"0\", "
-      "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\"}");
+      "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\", "
+      "\"whole_records\": 0, \"left_out\": 0}");
 }
 
 TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {

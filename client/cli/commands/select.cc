@@ -159,7 +159,11 @@ class Select final : public Command {
       if (!expression.ok()) return FilterError(expression.status());
       expressions.push_back(*std::move(expression));
     }
-    for (const select::Expression& expression : expressions) PS_RETURN_IF_ERROR(types.CheckSameTypes(expression));
+    for (size_t n = 0; n < expressions.size(); ++n) {
+      const absl::Status same = types.CheckSameTypes(expressions[n]);
+      const bool of_filter = !filter_.empty() && n + 1 == expressions.size();
+      if (!same.ok()) return of_filter ? FilterError(same) : same;
+    }
     return expressions;
   }
 

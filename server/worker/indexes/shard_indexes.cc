@@ -172,14 +172,21 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
   return built->index;
 }
 
-void ShardIndexes::KeepSelection(const sources::SnapshotShard& shard, const std::string& path,
-                                 const sources::RecordSelection& selection) {
-  v1::GetIndexRequest any_state;
-  any_state.set_content_hash(shard.content_hash);
-  const absl::StatusOr<v1::GetIndexReply> reply = Ask(any_state, path);
-  if (!reply.ok()) return;
-  const absl::StatusOr<sources::ShardIndex> index = sources::ShardIndex::Parse(reply->blob());
-  if (index.ok() && index->content_hash == shard.content_hash) store_.Save(path, *index, &selection).IgnoreError();
+std::shared_ptr<const sources::ShardIndex> ShardIndexes::EarlierSelection(const sources::SnapshotShard& shard,
+                                                                          const std::string& path,
+                                                                          const sources::RecordSelection& selection) {
+  const auto right = [&shard](const absl::StatusOr<sources::ShardIndex>& index) {
+    return index.ok() && index->content_hash == shard.content_hash;
+  };
+  absl::StatusOr<sources::ShardIndex> index = store_.LoadOfAnyState(path, &selection);
+  if (!right(index)) {
+    v1::GetIndexRequest any_state;
+    any_state.set_content_hash(shard.content_hash);
+    const absl::StatusOr<v1::GetIndexReply> reply = Ask(any_state, path);
+    if (!reply.ok()) return nullptr;
+    index = sources::ShardIndex::Parse(reply->blob());
+  }
+  return right(index) ? std::make_shared<const sources::ShardIndex>(*std::move(index)) : nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(const sources::SnapshotShard& shard,
@@ -231,8 +238,8 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
     }
   }
   if (either.token().stop_requested()) return Stopped(path);
-  if (selection != nullptr) KeepSelection(shard, path, *selection);
   sources::IndexOptions stoppable = options;
+  if (selection != nullptr) stoppable.earlier = EarlierSelection(shard, path, *selection);
   stoppable.stop = either.token();
   return Walk(shard, path, info, stoppable);
 }

@@ -79,10 +79,11 @@ class ShardIndexes {
                       const std::string& what);
   // Returns whether the file is uncompressed, so that another size alone proves other content.
   bool IsPlain(const std::string& path, const sources::IndexOptions& options) const;
-  // Stores the coordinator's index of the selection, of any state of the file, as the sidecar. So the selection does
-  // not depend on records that were damaged since (IndexStore::LoadOrBuild).
-  void KeepSelection(const sources::SnapshotShard& shard, const std::string& path,
-                     const sources::RecordSelection& selection);
+  // Returns the index of the shard's selection, of any state of the file, from the sidecar or the coordinator; null if
+  // there is none. So the selection does not depend on records that were damaged or repaired since.
+  std::shared_ptr<const sources::ShardIndex> EarlierSelection(const sources::SnapshotShard& shard,
+                                                              const std::string& path,
+                                                              const sources::RecordSelection& selection);
   absl::StatusOr<v1::GetIndexReply> Ask(const v1::GetIndexRequest& request, const std::string& path);
   absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Walk(const sources::SnapshotShard& shard,
                                                                   const std::string& path, const FileInfo& file,

@@ -89,6 +89,28 @@ TEST_P(SelectionSidecars, TheSameRecordsInAnotherFileStateAreNotReadAgain) {
   EXPECT_FALSE(Of(thirds).built);
 }
 
+TEST_P(SelectionSidecars, RecordsThatWereLeftOutAreReadAgainUnlessAnEarlierIndexIsGiven) {
+  const auto fifths = std::make_shared<const EachNth>(5);
+  const LoadedIndex first = Of(fifths);
+  WriteShard(path_, {"a", "b", "c", "d", "e", "f", "g"}, Compression::kGzip);
+  const auto kept = store_.LoadOrBuild(path_, {.selection = fifths, .earlier = first.index});
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->index->content_hash, first.index->content_hash);
+  EXPECT_EQ(fifths->calls, 1);
+  WriteShard(path_, {"a", "b", "c", "d", "e", "f", "g"}, Compression::kZlib);
+  Of(fifths);
+  EXPECT_EQ(fifths->calls, 2) << "a record may be repaired";
+}
+
+TEST_P(SelectionSidecars, ASelectionOfAllRecordsStaysOneOfAll) {
+  const auto all = std::make_shared<const EachNth>(1);
+  EXPECT_EQ(Of(all).index->record_count(), 7u);
+  WriteShard(path_, {"a", "b", "c", "d", "e", "f", "g"}, Compression::kGzip);
+  EXPECT_EQ(Of(all).index->record_count(), 7u);
+  EXPECT_EQ(all->calls, 1);
+  EXPECT_FALSE(Of(all).index->is_selected());
+}
+
 TEST_P(SelectionSidecars, ADamagedSidecarIsMadeAgain) {
   const auto thirds = std::make_shared<const EachNth>(3);
   Of(thirds);
