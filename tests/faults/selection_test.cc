@@ -109,8 +109,8 @@ TEST_F(SelectedJob, ANewWorkerTakesTheSelectionFromTheCoordinatorAlthoughARecord
   support::BreakRecord(dataset_.files[static_cast<size_t>(shard)], static_cast<uint64_t>(record));
   cluster.AddWorker();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
-  cluster.worker(0).process->Signal(SIGKILL);
-  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 1)) << cluster.Logs();
+  ASSERT_TRUE(cluster.control().Drain(cluster.worker(0).id).ok());
+  ASSERT_TRUE(cluster.control().WaitForState(cluster.worker(0).id, v1::WorkerStatus::LEFT)) << cluster.Logs();
   const support::ReadResult rest = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(rest.status.ok()) << rest.status << cluster.Logs();
   EXPECT_EQ(rest.stats.masked_rows, 3u);
