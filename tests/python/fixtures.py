@@ -15,11 +15,9 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "client" / "python"))
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(ROOT / "tests" / "support" / "cluster"))
-# Subprocesses of tests import these.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "client" / "python"), str(HERE)])
+FOLDERS = [str(ROOT / "client" / "python"), str(HERE), str(ROOT / "tests" / "support" / "cluster")]
+sys.path[:0] = FOLDERS
+os.environ["PYTHONPATH"] = os.pathsep.join(FOLDERS)  # for subprocesses of tests
 # The folder of the programs; ctest sets it.
 BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build" / "release" / "bin"))
 
