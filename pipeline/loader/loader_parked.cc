@@ -136,8 +136,8 @@ void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
     fetched->record = record;
   }
   FetchedRecord* const out = fetched.get();
-  // Storage with low latency is read here only past its caches, after a damaged read. The answer may come after the
-  // storage's end, so it is asked now.
+  // Storage with low latency is read here only past its caches, after a damaged read. The callback may run after the
+  // end of the storage, so it does not call the storage.
   const bool is_remote = !row.job->reader().HasLowLatency();
   const bool begun = row.job->reader().FetchRecord(
       fetched, options,

@@ -67,8 +67,8 @@ TEST_F(SelectCommand, PrintsJson) {
   WriteShard("a.tfrecord", Entries(0, 8));
   const Outcome found = Run({"select", "a.tfrecord", "--filter", "score == 0.5 or label == 7", "--json"});
   EXPECT_EQ(found.code, 0) << found.err;
-  EXPECT_THAT(found.out,
-              StartsWith("{\"files\": 1, \"records\": 8, \"matches\": 2, \"matches_by_step\": [2], \"share\": 0.25, \"bad_records\": 0, "));
+  EXPECT_THAT(found.out, StartsWith("{\"files\": 1, \"records\": 8, \"matches\": 2, \"matches_by_step\": [2], "
+                                    "\"share\": 0.25, \"bad_records\": 0, "));
   EXPECT_THAT(found.out, HasSubstr("\"record\": 2, \"values\": {\"score\": \"0.5\", \"label\": \"2\"}}"));
   EXPECT_THAT(found.out, HasSubstr("\"first_bad_records\": [], \"unreadable_files\": []}"));
 }
