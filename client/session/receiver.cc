@@ -134,11 +134,6 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, transpor
   span.event().rows = static_cast<uint32_t>(rows.positions_size());
   span.event().bytes = payload_bytes;
   absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
-  if (bad.ok() && job_->selects && rows.numbers_size() != rows.positions_size() &&
-      rows.failures_size() != rows.positions_size()) {
-    bad = absl::InvalidArgumentError(
-        absl::StrCat("a message of ", rows.positions_size(), " selected rows with ", rows.numbers_size(), " numbers"));
-  }
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
   bad = window_->Claim(link, rows, &claimed);
@@ -175,6 +170,10 @@ absl::Status Receiver::Copy(const v1::Rows& rows, transport::SliceCursor payload
       payload.Skip(bytes);
       continue;
     }
+    if (job_->selects && rows.numbers_size() != rows.positions_size()) {
+      return absl::InvalidArgumentError(absl::StrCat("a message of ", rows.positions_size(), " selected rows with ",
+                                                     rows.numbers_size(), " numbers"));
+    }
     Window::Step& step = *mine.step;
     const uint64_t row = mine.slot.row;
     const bool masked = (flags & v1::ROW_MASKED) != 0;
@@ -191,7 +190,7 @@ absl::Status Receiver::Copy(const v1::Rows& rows, transport::SliceCursor payload
     step.policy[row] = static_cast<uint8_t>(flags & (masked ? v1::ROW_MASKED : v1::ROW_SUBSTITUTED));
     step.source[row] = sources.empty() || masked ? Window::kOwnRecord : sources[i];
     if (job_->selects) {
-      step.number[row] = rows.numbers(i);  // a row without failure has one
+      step.number[row] = rows.numbers(i);
       if (!sources.empty()) step.source_number[row] = source_numbers[i];
     }
     step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
