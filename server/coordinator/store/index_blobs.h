@@ -32,8 +32,8 @@ class IndexBlobs {
   // different times. Does not replace a blob of the same state. If the blob is valid and `file` is not null, sets *file
   // to the state of the file from which the blob was made.
   absl::Status Put(uint64_t content_hash, std::string_view blob, FileInfo* file = nullptr);
-  // Returns the first stored blob of the content, or another blob of it if that one was removed. Returns NotFound if the
-  // store keeps no blob of the content.
+  // Returns the first stored blob of the content, or another blob of it if that one was removed. Returns NotFound if
+  // the store keeps no blob of the content.
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
   // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;
