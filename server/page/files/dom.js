@@ -21,6 +21,15 @@ export function setWords(element, text) {
   element.replaceChildren(...parts.map((part, i) => (i % 2 === 0 ? part : make("code", part.length <= 30 ? { class: "short" } : {}, part))));
 }
 
+// As setWords, for a sentence with numbers. Its height never falls while the width stays, so that no number moves the lines below.
+export function setSentence(element, text) {
+  setWords(element, text);
+  const width = String(element.offsetWidth);
+  if (element.dataset.width !== width) element.style.minHeight = "";
+  element.dataset.width = width;
+  element.style.minHeight = `${element.offsetHeight}px`;
+}
+
 // As setText, for a command. Its lines break only between words, or in long ones.
 export function setCommand(element, command) {
   if (element.textContent === command) return;

@@ -1,7 +1,7 @@
 // One job: its stages as a bar, its ranks as charts, what a change would give, and why.
 
 import { drawChart, makeChart } from "./chart.js";
-import { fill, FoldedList, folded, make, setAttribute, setFault, setText, setWords } from "./dom.js";
+import { fill, FoldedList, folded, make, setAttribute, setFault, setSentence, setText, setWords } from "./dom.js";
 import { limitingStage, percent, progressText, rate, waitText } from "./words.js";
 
 const FIRST_RANKS = 6;
@@ -53,7 +53,7 @@ export class JobCard {
       setText(element.children[0], gain.times > 0 ? `${gain.times.toFixed(1)} times` : "unknown");
       setWords(element.children[1], gain.change);
     });
-    fill(this.why, job.explanation?.sentences ?? [], () => make("li"), setWords);
+    fill(this.why, job.explanation?.sentences ?? [], () => make("li"), setSentence);
     this.whyPart.hidden = this.why.children.length === 0;
     this.folded.show(job.ranks);
   }

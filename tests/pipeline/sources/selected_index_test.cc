@@ -94,6 +94,28 @@ TEST_P(SelectedIndex, ReadsEachSelectedRecordAndKnowsItsNumber) {
   }
 }
 
+TEST_P(SelectedIndex, OfASelectedIndexHasTheNumbersInTheFile) {
+  std::mt19937 random(3);
+  const std::vector<uint32_t> numbers = RandomNumbers(&random);
+  const ShardIndex first = whole_.Selected(numbers, 4);
+  std::vector<uint32_t> thirds, expected;
+  for (uint32_t k = 1; k < numbers.size(); k += 3) {
+    thirds.push_back(k);
+    expected.push_back(numbers[k]);
+  }
+  const ShardIndex second = first.Selected(thirds, first.left_out());
+  EXPECT_EQ(second.shard_records(), kRecords);
+  EXPECT_EQ(second.left_out(), 4u);
+  ASSERT_EQ(std::vector<uint32_t>(second.numbers().begin(), second.numbers().end()), expected);
+  const auto all = Reader(path_, whole_), part = Reader(path_, second);
+  std::string wanted, got;
+  for (uint64_t k = 0; k < expected.size(); ++k) {
+    ASSERT_TRUE(all->ReadRecord(expected[k], &wanted).ok());
+    ASSERT_TRUE(part->ReadRecord(k, &got).ok());
+    ASSERT_EQ(got, wanted);
+  }
+}
+
 TEST_P(SelectedIndex, HasAHashThatCoversTheNumbersAndTheContent) {
   const ShardIndex evens = whole_.Selected(std::vector<uint32_t>{0, 2, 4}),
                    odds = whole_.Selected(std::vector<uint32_t>{1, 3, 5});
@@ -134,11 +156,13 @@ TEST_P(SelectedIndex, NamesADamagedRecordByItsNumberInTheFile) {
   EXPECT_THAT(read.message(), HasSubstr(absl::StrCat("record 7 at offset ", whole_.RecordOffset(7))));
 }
 
-// A blob with any byte changed and a right checksum either does not parse, or has numbers in order.
+// A blob with a changed byte and a right checksum either does not parse, or has numbers in order.
 TEST_P(SelectedIndex, SurvivesForgedBlobs) {
   std::mt19937 random(2);
   const std::string blob = whole_.Selected(RandomNumbers(&random)).Serialize();
-  for (size_t at = 8; at + 8 < blob.size(); ++at) {
+  // The windows of compressed checkpoints are long and have no structure: some of their bytes are enough.
+  const size_t dense = 2000, stride = GetParam() == Kind::kGzip ? 97 : 1;
+  for (size_t at = 8; at + 8 < blob.size(); at += at < dense || at + dense > blob.size() ? 1 : stride) {
     for (const uint8_t flip : {1, 0x40, 0x80, 0xff}) {
       std::string forged = blob.substr(0, blob.size() - 8);
       forged[at] = static_cast<char>(forged[at] ^ flip);
