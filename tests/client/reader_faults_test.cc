@@ -115,6 +115,22 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
   }
 }
 
+TEST(ReaderFaults, SelectedRowsWithoutTheirNumbersAreAnErrorThatNamesTheWorker) {
+  FakeCluster cluster(1);
+  v1::Job job = cluster.coordinator.job();
+  job.mutable_snapshot()->mutable_selection()->add_steps()->set_take(50);
+  cluster.coordinator.SetJob(job);
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  std::string message;
+  do {
+    const auto batch = reader->Next(absl::Milliseconds(50));
+    ASSERT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
+    message = std::string(batch.status().message());
+  } while (message.find("worker w0") == std::string::npos ||
+           message.find("a message of 3 selected rows with 0 numbers") == std::string::npos);
+}
+
 TEST(ReaderFaults, ADeadlineLosesNoRowAndNamesTheMissingRows) {
   FakeCluster cluster(1);
   cluster.workers[0]->Behave({.silent = true});

@@ -1,7 +1,6 @@
 // Damaged copies of records on real workers. One intact copy anywhere gives the rows of intact data. If every copy is
 // damaged there is one decision, which all readers and workers follow.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -17,8 +16,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "net/channel.h"
-#include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 #include "tests/support/http_server/fake_s3.h"
@@ -77,21 +74,11 @@ class DamagedCopies : public ::testing::Test {
     return support::PlainDigest(damaged, dataset_.job, epochs);
   }
 
-  v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
-    auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster.address()));
-    grpc::ClientContext context;
-    net::PrepareCall(&context, absl::Seconds(20));
-    v1::QuarantineRequest request;
-    request.set_job(dataset_.job.name());
-    v1::QuarantineReply reply;
-    EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
-    return reply;
-  }
   void ExpectIntactRows(const support::ReadResult& result, support::ProcessCluster& cluster) const {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, Intact());
     EXPECT_EQ(result.stats.masked_rows + result.stats.substituted_rows, 0u);
-    EXPECT_EQ(Quarantine(cluster).bad_records(), 0u);
+    EXPECT_EQ(cluster.control().Quarantine(dataset_.job.name()).bad_records(), 0u);
   }
 
   support::TempFolder folder_, copies_;
@@ -234,7 +221,7 @@ TEST_F(DamagedCopiesLongAway, AreDecidedOnceForTwoReadersIfTheIntactCopyIsAwayFo
     EXPECT_EQ(result.digest, Damaged(3));
     EXPECT_GT(std::max(result.first_wait, result.longest_wait), 20) << "the lost worker was not waited for";
   }
-  EXPECT_EQ(Quarantine(cluster).bad_records(), kShards * std::size(kDamaged));
+  EXPECT_EQ(cluster.control().Quarantine(dataset_.job.name()).bad_records(), kShards * std::size(kDamaged));
 }
 
 // Checks the list of `penstock quarantine` if every copy is damaged.
@@ -257,7 +244,7 @@ TEST_F(DamagedCopies, OnSharedStorageGiveOneDigestAndOneQuarantineForAnyNumberOf
       const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
       ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
       EXPECT_EQ(result.digest, Damaged()) << workers << " workers";
-      ExpectEachDamagedRecordOnce(Quarantine(cluster));
+      ExpectEachDamagedRecordOnce(cluster.control().Quarantine(dataset_.job.name()));
     }
   }
 }
@@ -278,9 +265,10 @@ TEST_F(DamagedCopiesLongAway, OnSharedStorageAreDecidedWithoutTheCoordinatorAndR
     // A second reader finds the decisions, and confirms those that it still needs.
     const support::ReadResult again = support::ReadThrough(cluster.address(), Plan());
     EXPECT_EQ(again.digest, result.digest);
-    EXPECT_TRUE(support::WaitUntil([&] { return Quarantine(cluster).bad_records() == kShards * std::size(kDamaged); }))
-        << cluster.Logs();
-    ExpectEachDamagedRecordOnce(Quarantine(cluster));
+    EXPECT_TRUE(support::WaitUntil([&] {
+      return cluster.control().Quarantine(dataset_.job.name()).bad_records() == kShards * std::size(kDamaged);
+    })) << cluster.Logs();
+    ExpectEachDamagedRecordOnce(cluster.control().Quarantine(dataset_.job.name()));
   };
   // Both runs are idle for half a minute. Processes die with the thread that started them, so each run has a thread.
   std::thread one([&] { run(1); });

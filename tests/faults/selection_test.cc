@@ -1,7 +1,6 @@
 // A job that selects records, on real processes: workers that are killed and drained, a coordinator that restarts, and
 // copies that are damaged.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -9,8 +8,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "net/channel.h"
-#include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -26,6 +23,8 @@ class SelectedJob : public ::testing::Test {
     v1::JobSpec& job = dataset_.job;
     job.mutable_dataset(0)->add_select()->set_filter("col('image/class/label') % 2 == 0");
     job.mutable_dataset(0)->add_select()->set_filter("hash(col('image/filename')) % 10 < 8");
+    job.mutable_dataset(0)->add_select()->mutable_split()->set_to(0.9);
+    job.mutable_dataset(0)->add_select()->set_skip(5);
     job.mutable_batch()->set_size(16);
     job.mutable_batch()->set_last(v1::PAD);
     job.mutable_errors()->set_policy(v1::MASK);
@@ -41,17 +40,6 @@ class SelectedJob : public ::testing::Test {
     plan.timeout = absl::Seconds(90);
     return plan;
   }
-  v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
-    auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster.address()));
-    grpc::ClientContext context;
-    net::PrepareCall(&context, absl::Seconds(20));
-    v1::QuarantineRequest request;
-    request.set_job(dataset_.job.name());
-    v1::QuarantineReply reply;
-    EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
-    return reply;
-  }
-
   support::TempFolder folder_;
   support::TestDataset dataset_;
   std::string expected_;
@@ -90,7 +78,7 @@ TEST_F(SelectedJob, QuarantinesADamagedRecordByItsNumberInTheFile) {
   const support::ReadResult damaged = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(damaged.status.ok()) << damaged.status << cluster.Logs();
   EXPECT_EQ(damaged.stats.masked_rows, 3u);
-  const v1::QuarantineReply reply = Quarantine(cluster);
+  const v1::QuarantineReply reply = cluster.control().Quarantine(dataset_.job.name());
   ASSERT_EQ(reply.entries_size(), 1) << reply.ShortDebugString();
   EXPECT_EQ(reply.entries(0).record(), static_cast<uint64_t>(record));
   EXPECT_EQ(reply.entries(0).path(), absl::StrCat("data-0000", shard));

@@ -1,7 +1,6 @@
 // Tar shards on real workers: a worker that is killed, and copies with flipped bits. Tar has no checksum of data, so
 // the index that the job froze decides which copy is damaged.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -12,8 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "net/channel.h"
-#include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -60,16 +57,6 @@ class TarShards : public ::testing::Test {
     }
     return {{"data", copies_.path()}};
   }
-  v1::QuarantineReply Quarantine(const support::ProcessCluster& cluster) const {
-    auto stub = v1::Coordinator::NewStub(net::MakeChannel(cluster.address()));
-    grpc::ClientContext context;
-    net::PrepareCall(&context, absl::Seconds(20));
-    v1::QuarantineRequest request;
-    request.set_job(dataset_.job.name());
-    v1::QuarantineReply reply;
-    EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
-    return reply;
-  }
 
   support::TempFolder folder_, copies_;
   support::TestDataset dataset_;
@@ -103,7 +90,7 @@ TEST_F(TarShards, WithFlippedBitsBesideAnIntactCopyGiveTheRowsOfIntactData) {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_) << v1::ErrorPolicy_Name(policy);
     EXPECT_EQ(result.stats.masked_rows + result.stats.substituted_rows, 0u);
-    EXPECT_EQ(Quarantine(cluster).bad_records(), 0u);
+    EXPECT_EQ(cluster.control().Quarantine(dataset_.job.name()).bad_records(), 0u);
     EXPECT_THAT(cluster.Logs(), HasSubstr("a copy is damaged"));
   }
 }
@@ -118,7 +105,7 @@ TEST_F(TarShards, WithFlippedBitsInEveryCopyFollowTheErrorPolicy) {
   const support::ReadResult result = support::ReadThrough(cluster.address(), Plan());
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.stats.masked_rows, 2 * kTarShards * std::size(kFlipped));
-  const v1::QuarantineReply reply = Quarantine(cluster);
+  const v1::QuarantineReply reply = cluster.control().Quarantine(dataset_.job.name());
   EXPECT_EQ(reply.bad_records(), kTarShards * std::size(kFlipped));
   std::set<std::string> listed;
   for (const auto& entry : reply.entries()) {

@@ -1,6 +1,5 @@
 // Bad records on real processes: where they are reported.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "net/channel.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
 #include "pipeline/storage/posix_storage.h"
@@ -57,17 +55,6 @@ class BadRecordsTest : public ::testing::Test {
     support::BreakRecord(dataset_.files[0], kCrcRecord);
   }
 
-  v1::QuarantineReply Quarantine(const std::string& address) {
-    auto stub = v1::Coordinator::NewStub(net::MakeChannel(address));
-    grpc::ClientContext context;
-    net::PrepareCall(&context, absl::Seconds(20));
-    v1::QuarantineRequest request;
-    request.set_job(dataset_.job.name());
-    v1::QuarantineReply reply;
-    EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
-    return reply;
-  }
-
   // Returns the output of `penstock quarantine`.
   std::string Command(const std::string& address, const std::string& flags) {
     const std::string out = folder_.path() + "/printed";
@@ -97,8 +84,9 @@ TEST_F(BadRecordsTest, AreLoggedOnceAndListedWithReasonsAcrossEpochsRanksAndARes
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   }
   // Workers report records at most 200 ms after they made the rows.
-  EXPECT_TRUE(support::WaitUntil([&] { return Quarantine(cluster.address()).bad_records() == 4; })) << cluster.Logs();
-  const v1::QuarantineReply reply = Quarantine(cluster.address());
+  EXPECT_TRUE(support::WaitUntil([&] { return cluster.control().Quarantine(dataset_.job.name()).bad_records() == 4; }))
+      << cluster.Logs();
+  const v1::QuarantineReply reply = cluster.control().Quarantine(dataset_.job.name());
   ASSERT_EQ(reply.entries_size(), 4);
   const std::map<uint64_t, std::string> reasons = {{kTextRecord, "no image"},
                                                    {kCutRecord, "truncated image"},
@@ -138,9 +126,9 @@ TEST_F(BadRecordsTest, AreLoggedOnceAndListedWithReasonsAcrossEpochsRanksAndARes
 
   cluster.RestartCoordinator();
   EXPECT_TRUE(support::WaitUntil([&] { return cluster.control().Status().ok(); }));
-  EXPECT_EQ(Quarantine(cluster.address()).SerializeAsString(), reply.SerializeAsString());
+  EXPECT_EQ(cluster.control().Quarantine(dataset_.job.name()).SerializeAsString(), reply.SerializeAsString());
   ASSERT_TRUE(cluster.control().Submit(dataset_.job, /*replace=*/true).ok());
-  EXPECT_EQ(Quarantine(cluster.address()).bad_records(), 0u);
+  EXPECT_EQ(cluster.control().Quarantine(dataset_.job.name()).bad_records(), 0u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/version.h"
 #include "net/view_proto.h"
 #include "pipeline/plan/job_dataset.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -14,8 +15,6 @@ namespace penstock::coordinator {
 namespace {
 
 constexpr double kCloseTolerance = 0.02;
-// The first protocol with dataset.select.
-constexpr uint32_t kSelectProtocol = 2;
 
 bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
   if (worker.info.roots().empty()) return true;  // its roots are unknown

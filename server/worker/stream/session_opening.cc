@@ -14,9 +14,6 @@
 namespace penstock::worker {
 namespace {
 
-// The first protocol with dataset.select.
-constexpr uint32_t kSelectProtocol = 2;
-
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
 absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t ours, const std::string& job) {

@@ -1,5 +1,7 @@
 #include "tests/support/cluster/control.h"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <set>
 
@@ -46,6 +48,17 @@ absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   PS_ASSIGN_OR_RETURN(const net::JobChanges changes, watched.Apply(reply));
   if (changes.jobs.empty()) return absl::NotFoundError(name);
   return net::ToJob(changes.jobs.front());
+}
+
+v1::QuarantineReply Control::Quarantine(const std::string& job) {
+  grpc::ClientContext context;
+  Prepare(&context, absl::Seconds(20));
+  v1::QuarantineRequest request;
+  request.set_job(job);
+  v1::QuarantineReply reply;
+  const grpc::Status status = stub_->GetQuarantine(&context, request, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return reply;
 }
 
 absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) { return Register(job, replace).status(); }

@@ -27,6 +27,8 @@ class Control {
   absl::Status Cancel(const std::string& job);
   // Returns the job as trainers see it.
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
+  // Returns the bad records of the job. Expects that the job exists.
+  v1::QuarantineReply Quarantine(const std::string& job);
 
   // Wait until exactly this number of workers are LIVE or own ranges of the job's view, or until a worker has this
   // state. Return false if that takes too long.
