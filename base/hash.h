@@ -1,5 +1,5 @@
 // The 64-bit hash of plans, fingerprints and keys: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Its
-// specification is frozen, so they stay the same in every release. Only hash(x) of an expression is another function,
+// specification is frozen, so they stay the same in every release. Only the hashes of selections are another function,
 // XXH3 (pipeline/select/value_hash.h).
 #ifndef PENSTOCK_BASE_HASH_H_
 #define PENSTOCK_BASE_HASH_H_

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "config/mix_check.h"
+#include "config/select_check.h"
 
 namespace penstock::config {
 namespace {
@@ -16,7 +17,6 @@ constexpr uint64_t kMaxJobFileBytes = 1 << 20;
 constexpr size_t kMaxNameLength = 128;
 constexpr int kMaxFeatures = 256;
 constexpr int kMaxOps = 256;
-constexpr int kMostSelectSteps = 64;
 constexpr uint32_t kMaxBatch = 1 << 20;
 
 void CheckName(const std::string& name, std::vector<Mistake>* out) {
@@ -60,21 +60,7 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
                     absl::StrCat(v1::RecordFormat_Name(dataset.format()),
                                  ", but `source` is TAR, whose records are samples; leave one out")});
   }
-  for (int i = 0; i < dataset.select_size(); ++i) {
-    const std::string field = absl::StrCat("dataset[0].select[", i, "]");
-    if (!dataset.select(i).has_filter()) {
-      out->push_back({0, field, "no step: give one, such as select { filter: \"label < 10\" }"});
-    } else if (dataset.select(i).filter().empty()) {
-      out->push_back({0, absl::StrCat(field, ".filter"), "an empty expression; docs/select.md describes it"});
-    }
-  }
-  if (dataset.select_size() > kMostSelectSteps) {
-    out->push_back(
-        {0, "dataset[0].select", absl::StrCat("more than ", kMostSelectSteps, " steps; join them by `and`")});
-  }
-  if (dataset.select_size() > 0 && dataset.format() == v1::RAW) {
-    out->push_back({0, "dataset[0].select", "records of format RAW have no features to select by; leave it out"});
-  }
+  CheckSelect(dataset, out);
   if (dataset.weight() != 0) {
     out->push_back({0, "dataset[0].weight", "mixing of data sets is not supported; leave it out"});
   }

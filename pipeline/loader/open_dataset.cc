@@ -11,12 +11,31 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_slices.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
 
 namespace penstock::loader {
+
+namespace {
+
+// Keeps the records that the data set's counting steps keep.
+void Slice(const v1::Dataset& dataset, std::vector<sources::SnapshotShard>* shards) {
+  uint64_t records = 0;
+  for (const sources::SnapshotShard& shard : *shards) records += shard.record_count;
+  const plan::RecordRun run = plan::KeptRun(dataset, records);
+  uint64_t start = 0;
+  for (sources::SnapshotShard& shard : *shards) {
+    const uint64_t count = shard.record_count;
+    const plan::RecordRun part = plan::PartOfShard(run, start, count);
+    shard.Slice(part.first, part.stride, part.count);
+    start += count;
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
@@ -66,6 +85,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     shard.container = index.kind().container;
     shards.push_back(std::move(shard));
   }
+  if (plan::CountsRecords(dataset)) Slice(dataset, &shards);
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
   if (selection.has_value() && snapshot.total_records() == 0) {
     uint64_t records = 0;

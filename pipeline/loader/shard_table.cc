@@ -355,9 +355,9 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
     if (absl::IsFailedPrecondition(index.status())) return index.status();  // names the file and the remedy
     return Unreadable(number, index.status());
   }
-  if ((*index)->record_count() != frozen.record_count || (*index)->content_hash != frozen.content_hash) {
+  if ((*index)->record_count() != frozen.indexed_records() || (*index)->content_hash != frozen.content_hash) {
     return Changed(number, absl::StrCat("it holds ", (*index)->record_count(), " records with content hash ",
-                                        absl::Hex((*index)->content_hash), ", not ", frozen.record_count, " with ",
+                                        absl::Hex((*index)->content_hash), ", not ", frozen.indexed_records(), " with ",
                                         absl::Hex(frozen.content_hash)));
   }
   if ((*index)->longest_record() > options_.max_record_bytes) {
@@ -365,7 +365,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
         PathOf(number), ": its longest record has ", (*index)->longest_record(), " bytes, more than the limit of ",
         options_.max_record_bytes, ": raise the job's limits.max_record_bytes"));
   }
-  return index;
+  return sources::SlicedIndex(frozen, *std::move(index));
 }
 
 absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared_ptr<const sources::ShardIndex> index) {

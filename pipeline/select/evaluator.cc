@@ -131,10 +131,9 @@ class Evaluation {
 
 }  // namespace
 
-absl::StatusOr<bool> Evaluate(const Node& root, std::string_view text, const std::vector<Operand>& operands,
-                              std::span<const Value> values) {
-  PS_ASSIGN_OR_RETURN(const Value value, Evaluation(text, operands, values).Of(root));
-  return value.boolean;
+absl::StatusOr<Value> Evaluate(const Node& root, std::string_view text, const std::vector<Operand>& operands,
+                               std::span<const Value> values) {
+  return Evaluation(text, operands, values).Of(root);
 }
 
 }  // namespace penstock::select

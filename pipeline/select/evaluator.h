@@ -12,9 +12,9 @@
 
 namespace penstock::select {
 
-// As Expression::Matches(). `root` is a tree that CheckTypes(text) has checked and `operands` is its result.
-absl::StatusOr<bool> Evaluate(const Node& root, std::string_view text, const std::vector<Operand>& operands,
-                              std::span<const Value> values);
+// As Expression::Evaluate(). `root` is a tree that CheckTypes(text) has checked and `operands` is its result.
+absl::StatusOr<Value> Evaluate(const Node& root, std::string_view text, const std::vector<Operand>& operands,
+                               std::span<const Value> values);
 
 }  // namespace penstock::select
 

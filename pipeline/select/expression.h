@@ -1,5 +1,5 @@
-// Conditions over the features of a record, such as `width >= 256 and lang in ('en', 'de')`. docs/select.md describes
-// the language.
+// Conditions and values over the features of a record, such as `width >= 256 and lang in ('en', 'de')`. docs/select.md
+// describes the language.
 #ifndef PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
 #define PENSTOCK_PIPELINE_SELECT_EXPRESSION_H_
 
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/select/value.h"
 
@@ -36,7 +37,11 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+enum class Kind : uint8_t;
 struct Node;
+
+// Returns InvalidArgument, as Expression::Parse() does, for a text that is wrong whatever features the records have.
+absl::Status CheckSyntax(std::string_view text);
 
 // Immutable, thread-safe. Copies share one tree.
 class Expression {
@@ -45,18 +50,25 @@ class Expression {
   // wrong text; the message has the line with a caret under the place, and the nearest name for an unknown one. Takes
   // at most 64 KiB of text, 16,384 parts and 64 levels of nesting.
   static absl::StatusOr<Expression> Parse(std::string_view text, const std::map<std::string, ColumnType>& columns);
+  // As Parse(), for an expression that is an INT64, a DOUBLE or a STRING.
+  static absl::StatusOr<Expression> ParseValue(std::string_view text, const std::map<std::string, ColumnType>& columns);
 
+  const std::string& text() const { return *text_; }
   // Returns the operands, each once, in the order of the text.
   const std::vector<Operand>& operands() const { return *operands_; }
 
-  // Returns whether a record satisfies the condition. `values` has the value of each operand, with the operand's type.
-  // Does not evaluate the right side of `and` and `or` if the left side decides. Returns InvalidArgument if the record
-  // is bad:
+  // Returns the value for a record: present or missing, and always present for a condition. `values` has the value of
+  // each operand, with the operand's type, and the texts of the result. Does not evaluate the right side of `and` and
+  // `or` if the left side decides. Returns InvalidArgument if the record is bad:
   //   class kWrongShape  a feature with several values is used as a single value
   //   class kOther       an INT64 overflows, or a number is divided by 0
+  absl::StatusOr<Value> Evaluate(std::span<const Value> values) const;
+  // Returns whether a record satisfies the condition. Returns the errors of Evaluate().
   absl::StatusOr<bool> Matches(std::span<const Value> values) const;
 
  private:
+  static absl::StatusOr<Expression> ParseKind(std::string_view text, const std::map<std::string, ColumnType>& columns,
+                                              Kind kind);
   Expression(std::string text, Node root, std::vector<Operand> operands);
 
   std::shared_ptr<const std::string> text_;

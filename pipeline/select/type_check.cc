@@ -72,9 +72,10 @@ class Checker {
  public:
   Checker(std::string_view text, const std::map<std::string, ColumnType>& columns) : text_(text), columns_(columns) {}
 
-  absl::Status CheckAll(Node* root) {
+  absl::Status CheckAll(Kind kind, Node* root) {
     PS_RETURN_IF_ERROR(Check(root));
-    if (root->type == Type::kBool) return absl::OkStatus();
+    if ((kind == Kind::kCondition) == (root->type == Type::kBool)) return absl::OkStatus();
+    if (kind == Kind::kValue) return ErrorAt(text_, root->begin, "the expression is a condition, not a value");
     return ErrorAt(text_, root->begin,
                    absl::StrCat("the expression is ", Name(root->type),
                                 ", not a condition; compare it, for example with == or >"));
@@ -314,9 +315,9 @@ class Checker {
 }  // namespace
 
 absl::StatusOr<std::vector<Operand>> CheckTypes(std::string_view text, const std::map<std::string, ColumnType>& columns,
-                                                Node* root) {
+                                                Kind kind, Node* root) {
   Checker checker(text, columns);
-  PS_RETURN_IF_ERROR(checker.CheckAll(root));
+  PS_RETURN_IF_ERROR(checker.CheckAll(kind, root));
   return checker.TakeOperands();
 }
 

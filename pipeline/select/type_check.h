@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_SELECT_TYPE_CHECK_H_
 #define PENSTOCK_PIPELINE_SELECT_TYPE_CHECK_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,11 +14,14 @@
 
 namespace penstock::select {
 
+// What an expression has to be: a condition is BOOL, a value is INT64, DOUBLE or STRING.
+enum class Kind : uint8_t { kCondition, kValue };
+
 // Sets types, functions, operands, sorted lists and patterns in the tree that ParseTree(text) returned. Returns the
-// operands. Returns InvalidArgument (ErrorAt) for unknown names and wrong types. Lists in the tree point into its
-// nodes, so afterwards the tree may be moved but not copied.
+// operands. Returns InvalidArgument (ErrorAt) for unknown names, wrong types and an expression of another kind. Lists
+// in the tree point into its nodes, so afterwards the tree may be moved but not copied.
 absl::StatusOr<std::vector<Operand>> CheckTypes(std::string_view text, const std::map<std::string, ColumnType>& columns,
-                                                Node* root);
+                                                Kind kind, Node* root);
 
 }  // namespace penstock::select
 

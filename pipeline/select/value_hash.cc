@@ -20,17 +20,16 @@ uint64_t BitsOf(double value) {
 
 }  // namespace
 
-int64_t HashValue(const Value& value) {
+uint64_t HashWithSeed(const Value& value, uint64_t seed) {
   static_assert(std::endian::native == std::endian::little, "numbers are hashed as little-endian bytes");
   PS_CHECK(value.state == Value::State::kPresent && value.type != Type::kBool);
-  uint64_t hash = 0;
-  if (value.type == Type::kString) {
-    hash = XXH3_64bits(value.text.data(), value.text.size());
-  } else {
-    const uint64_t bits = value.type == Type::kInt64 ? static_cast<uint64_t>(value.integer) : BitsOf(value.real);
-    hash = XXH3_64bits(&bits, sizeof(bits));
-  }
-  return static_cast<int64_t>(hash & static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+  if (value.type == Type::kString) return XXH3_64bits_withSeed(value.text.data(), value.text.size(), seed);
+  const uint64_t bits = value.type == Type::kInt64 ? static_cast<uint64_t>(value.integer) : BitsOf(value.real);
+  return XXH3_64bits_withSeed(&bits, sizeof(bits), seed);
+}
+
+int64_t HashValue(const Value& value) {
+  return static_cast<int64_t>(HashWithSeed(value, 0) & static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
 }
 
 }  // namespace penstock::select

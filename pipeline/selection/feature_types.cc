@@ -87,9 +87,7 @@ absl::StatusOr<FeatureTypes> FeatureTypes::Find(storage::Storage* storage, const
                                                 const std::vector<std::string>& paths) {
   FeatureTypes types;
   const v1::RecordFormat format = plan::DatasetOf(job).format();
-  if (format == v1::RAW) {
-    return absl::InvalidArgumentError("dataset.format: RAW records have no features to select by");
-  }
+  if (format == v1::RAW) return types;
   if (format == v1::SEQUENCE_EXAMPLE) types.SetFormat(records::RecordFormat::kSequenceExample);
   uint64_t records = 0;
   absl::Status first_error;
@@ -158,11 +156,11 @@ records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) cons
   return {.key = feature, .kind = found->second.kind, .sequence = found->second.sequence};
 }
 
-void FeatureTypes::AddTo(const select::Expression& expression, v1::Selection* selection) const {
+void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const {
   selection->set_format(format() == records::RecordFormat::kSample            ? v1::SAMPLE
                         : format() == records::RecordFormat::kSequenceExample ? v1::SEQUENCE_EXAMPLE
                                                                               : v1::EXAMPLE);
-  for (const select::Operand& operand : expression.operands()) {
+  for (const select::Operand& operand : operands) {
     const auto same = [&](const v1::SelectedFeature& feature) { return feature.key() == operand.feature; };
     if (std::any_of(selection->features().begin(), selection->features().end(), same)) continue;
     const Known& known = known_.at(operand.feature);
@@ -173,8 +171,8 @@ void FeatureTypes::AddTo(const select::Expression& expression, v1::Selection* se
   }
 }
 
-absl::Status FeatureTypes::CheckSameTypes(const select::Expression& expression) const {
-  for (const select::Operand& operand : expression.operands()) {
+absl::Status FeatureTypes::CheckSameTypes(std::span<const select::Operand> operands) const {
+  for (const select::Operand& operand : operands) {
     const Known& known = known_.at(operand.feature);
     if (known.other == records::FeatureKind::kNone) continue;
     return absl::InvalidArgumentError(absl::StrCat("the feature '", operand.feature, "' is ", NameOf(known.kind),

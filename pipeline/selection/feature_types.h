@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,8 @@ class FeatureTypes {
   explicit FeatureTypes(const v1::Selection& selection);
 
   // Finds the features in the first records (at most 32, and 64 MiB) of each of at most 8 files, spread evenly over
-  // `paths`, and in `job`. Skips unreadable files and bad records if another record is good. Otherwise returns the
-  // first error.
+  // `paths`, and in `job`. Records of format RAW have none. Skips unreadable files and bad records if another record is
+  // good. Otherwise returns the first error.
   static absl::StatusOr<FeatureTypes> Find(storage::Storage* storage, const v1::JobSpec& job,
                                            const std::vector<std::string>& paths);
 
@@ -45,12 +46,12 @@ class FeatureTypes {
   records::FeatureRequest RequestOf(const std::string& feature) const;
   records::RecordFormat format() const { return format_.value_or(records::RecordFormat::kExample); }
 
-  // Adds the format, and the features of the expression, to `selection`.
-  void AddTo(const select::Expression& expression, v1::Selection* selection) const;
+  // Adds the format, and the features of the operands, to `selection`.
+  void AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const;
 
-  // Returns InvalidArgument with both files if a feature of `expression` has different types in two files. Only the
-  // first record of each file that has the feature counts. Other records of another type are bad.
-  absl::Status CheckSameTypes(const select::Expression& expression) const;
+  // Returns InvalidArgument with both files if a feature of `operands` has different types in two files. Only the first
+  // record of each file that has the feature counts. Other records of another type are bad.
+  absl::Status CheckSameTypes(std::span<const select::Operand> operands) const;
 
  private:
   struct Known {

@@ -1,5 +1,6 @@
 #include "pipeline/selection/job_selection.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <stop_token>
 #include <utility>
@@ -10,8 +11,8 @@
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_slices.h"
 #include "pipeline/selection/record_filter.h"
-#include "pipeline/selection/sample_features.h"
 #include "pipeline/sources/record_buffer.h"
 #include "pipeline/sources/shard_records.h"
 
@@ -26,7 +27,10 @@ constexpr char kLeaveOut[] =
 uint64_t IdOf(const v1::Selection& selection) {
   std::string text = kIdVersion;
   const auto add = [&text](const std::string& part) { absl::StrAppend(&text, " ", part.size(), ":", part); };
-  for (const v1::Select& step : selection.steps()) add(absl::StrCat("filter ", step.filter()));
+  for (const v1::Select& step : selection.steps()) {
+    if (plan::CountsRecords(step)) continue;  // these do not concern indexes
+    add(absl::StrCat(step.has_filter() ? "filter " : "", StepText(step)));
+  }
   for (const v1::SelectedFeature& feature : selection.features()) {
     add(feature.key());
     add(absl::StrCat(static_cast<int>(feature.type()), feature.sequence() ? " sequence" : ""));
@@ -48,7 +52,7 @@ class Filters final : public sources::RecordSelection {
       return absl::ResourceExhaustedError(
           absl::StrCat(reader.path(), ": a selection reads shards of up to ", UINT32_MAX, " records"));
     }
-    const auto features = FeaturesOf(reader.index().kind().container, filter_.names());
+    const auto features = filter_.FeaturesToRead(reader.index().kind().container);
     sources::SelectedRecords selected;
     RecordFilter::Scratch scratch;
     sources::RecordBuffer buffer;
@@ -89,21 +93,23 @@ class Filters final : public sources::RecordSelection {
 
 }  // namespace
 
-absl::StatusOr<std::vector<select::Expression>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
-                                                           const FeatureTypes& types) {
-  std::vector<select::Expression> expressions;
+absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
+                                             const FeatureTypes& types) {
+  std::vector<Step> parsed;
+  int counting = -1;  // the last step that counts records
   for (int i = 0; i < steps.size(); ++i) {
-    const std::string field = absl::StrCat("dataset[0].select[", i, "]");
-    if (!steps[i].has_filter()) {
-      return absl::InvalidArgumentError(absl::StrCat(field, ": a step that this release does not know"));
+    if (plan::CountsRecords(steps[i])) {
+      counting = i;
+      continue;
     }
-    absl::StatusOr<select::Expression> expression = select::Expression::Parse(steps[i].filter(), types.Columns());
-    if (!expression.ok()) {
-      return absl::Status(expression.status().code(), absl::StrCat(field, ".filter: ", expression.status().message()));
+    if (counting >= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("dataset[0].select[", i, "]: it must stand before select[",
+                                                     counting, "], which counts records"));
     }
-    expressions.push_back(*std::move(expression));
+    PS_ASSIGN_OR_RETURN(Step step, Step::Parse(steps[i], absl::StrCat("dataset[0].select[", i, "]"), types));
+    parsed.push_back(std::move(step));
   }
-  return expressions;
+  return parsed;
 }
 
 absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* storage, const v1::JobSpec& job,
@@ -111,12 +117,12 @@ absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* sto
   const v1::Dataset& dataset = plan::DatasetOf(job);
   if (dataset.select().empty()) return std::nullopt;
   PS_ASSIGN_OR_RETURN(const FeatureTypes types, FeatureTypes::Find(storage, job, paths));
-  PS_ASSIGN_OR_RETURN(const std::vector<select::Expression> expressions, ParseSteps(dataset.select(), types));
+  PS_ASSIGN_OR_RETURN(const std::vector<Step> steps, ParseSteps(dataset.select(), types));
   v1::Selection selection;
   *selection.mutable_steps() = dataset.select();
-  for (const select::Expression& expression : expressions) {
-    PS_RETURN_IF_ERROR(types.CheckSameTypes(expression));
-    types.AddTo(expression, &selection);
+  for (const Step& step : steps) {
+    PS_RETURN_IF_ERROR(types.CheckSameTypes(step.operands()));
+    types.AddTo(step.operands(), &selection);
   }
   selection.set_keep_out_bad(job.errors().policy() != v1::FAIL);
   return selection;
@@ -124,13 +130,14 @@ absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* sto
 
 absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(const v1::Selection& selection) {
   const FeatureTypes types(selection);
-  PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions, ParseSteps(selection.steps(), types));
-  PS_ASSIGN_OR_RETURN(RecordFilter filter, RecordFilter::Create(std::move(expressions), types));
+  PS_ASSIGN_OR_RETURN(std::vector<Step> steps, ParseSteps(selection.steps(), types));
+  PS_ASSIGN_OR_RETURN(RecordFilter filter, RecordFilter::Create(std::move(steps), types));
   return std::make_shared<const Filters>(IdOf(selection), selection.keep_out_bad(), std::move(filter));
 }
 
 absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions options, const v1::Selection& selection) {
-  if (selection.steps().empty()) return options;
+  const auto counts = [](const v1::Select& step) { return plan::CountsRecords(step); };
+  if (std::all_of(selection.steps().begin(), selection.steps().end(), counts)) return options;
   PS_ASSIGN_OR_RETURN(options.selection, CreateSelection(selection));
   return options;
 }

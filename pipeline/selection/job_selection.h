@@ -13,18 +13,18 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "penstock/v1/selection.pb.h"
-#include "pipeline/select/expression.h"
 #include "pipeline/selection/feature_types.h"
+#include "pipeline/selection/step.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/record_selection.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock::selection {
 
-// Parses the filters of a job's steps for features of these types. Returns InvalidArgument with the step that is wrong;
-// the message may have several lines.
-absl::StatusOr<std::vector<select::Expression>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
-                                                           const FeatureTypes& types);
+// Parses those of a job's steps that do not count records (plan/job_slices.h) for features of these types. Returns the
+// errors of Step::Parse(), and InvalidArgument for a step that follows one that counts.
+absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
+                                             const FeatureTypes& types);
 
 // Returns the job's selection with the types of its features, which the first records of the files at `paths` show. The
 // result selects the same records on every machine. Returns nullopt if the job selects all records.
@@ -36,7 +36,8 @@ absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* sto
 // Creates the selection that MakeSelection() has described. Returns InvalidArgument for a wrong description.
 absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(const v1::Selection& selection);
 
-// Returns `options` with the selection, or unchanged if it has no steps. Returns the errors of CreateSelection().
+// Returns `options` with the selection, or unchanged if it has no steps but those that count records. Returns the
+// errors of CreateSelection().
 absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions options, const v1::Selection& selection);
 
 // Returns InvalidArgument: none of the `records` records in `files` files is selected.

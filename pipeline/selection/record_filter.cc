@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
+#include "pipeline/selection/sample_features.h"
 
 namespace penstock::selection {
 namespace {
@@ -37,15 +38,14 @@ select::Value ValueOf(select::Operand::Fact fact, const records::FeatureValue& v
 
 }  // namespace
 
-absl::StatusOr<RecordFilter> RecordFilter::Create(std::vector<select::Expression> expressions,
-                                                  const FeatureTypes& types) {
+absl::StatusOr<RecordFilter> RecordFilter::Create(std::vector<Step> steps, const FeatureTypes& types) {
   std::vector<std::string> names;
   std::vector<records::FeatureRequest> requests;
-  std::vector<Step> steps;
-  for (select::Expression& expression : expressions) {
+  std::vector<ParsedStep> parsed_steps;
+  for (Step& step : steps) {
     std::vector<size_t> places;
     std::vector<records::FeatureRequest> own;
-    for (const select::Operand& operand : expression.operands()) {
+    for (const select::Operand& operand : step.operands()) {
       const auto found = std::find(names.begin(), names.end(), operand.feature);
       places.push_back(static_cast<size_t>(found - names.begin()));
       own.push_back(types.RequestOf(operand.feature));
@@ -55,15 +55,20 @@ absl::StatusOr<RecordFilter> RecordFilter::Create(std::vector<select::Expression
     }
     PS_ASSIGN_OR_RETURN(records::RecordParser parser,
                         records::RecordParser::Create(std::move(own), {.format = types.format()}));
-    steps.push_back({std::move(expression), std::move(places), std::move(parser)});
+    parsed_steps.push_back({std::move(step), std::move(places), std::move(parser)});
   }
   PS_ASSIGN_OR_RETURN(records::RecordParser parser,
                       records::RecordParser::Create(requests, {.format = types.format()}));
-  RecordFilter filter(std::move(steps), std::move(parser));
+  RecordFilter filter(std::move(parsed_steps), std::move(parser));
   filter.format_ = types.format();
   filter.requests_ = std::move(requests);
   filter.names_ = std::move(names);
   return filter;
+}
+
+std::shared_ptr<const sources::RequestedFeatures> RecordFilter::FeaturesToRead(sources::ContainerKind container) const {
+  const auto reads_content = [](const ParsedStep& parsed) { return parsed.step.reads_content(); };
+  return std::any_of(steps_.begin(), steps_.end(), reads_content) ? nullptr : FeaturesOf(container, names_);
 }
 
 absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scratch) const {
@@ -72,17 +77,18 @@ absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scr
 }
 
 absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scratch* scratch) const {
-  if (const absl::Status parsed = parser_.Parse(record, &scratch->parsed); !parsed.ok()) {
-    return CountStepByStep(record, parsed, scratch);
+  if (!requests_.empty()) {
+    const absl::Status parsed = parser_.Parse(record, &scratch->parsed);
+    if (!parsed.ok()) return CountStepByStep(record, parsed, scratch);
   }
   for (size_t n = 0; n < steps_.size(); ++n) {
-    const Step& step = steps_[n];
+    const auto& [step, places, parser] = steps_[n];
     scratch->values.clear();
-    for (size_t i = 0; i < step.places.size(); ++i) {
-      scratch->values.push_back(ValueOf(step.expression.operands()[i].fact, scratch->parsed[step.places[i]]));
+    for (size_t i = 0; i < places.size(); ++i) {
+      scratch->values.push_back(ValueOf(step.operands()[i].fact, scratch->parsed[places[i]]));
     }
-    PS_ASSIGN_OR_RETURN(const bool matches, step.expression.Matches(scratch->values));
-    if (!matches) return n;
+    PS_ASSIGN_OR_RETURN(const bool keeps, step.Keeps(record, format_, scratch->values));
+    if (!keeps) return n;
   }
   return steps_.size();
 }
@@ -91,16 +97,16 @@ absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scrat
 absl::StatusOr<size_t> RecordFilter::CountStepByStep(std::string_view record, const absl::Status& parsed,
                                                      Scratch* scratch) const {
   for (size_t n = 0; n < steps_.size(); ++n) {
-    const Step& step = steps_[n];
-    if (!step.parser.Parse(record, &scratch->parsed).ok()) {
+    const auto& [step, places, parser] = steps_[n];
+    if (!places.empty() && !parser.Parse(record, &scratch->parsed).ok()) {
       return FaultOf(parsed) == Fault::kWrongKind ? WrongType(record, parsed) : parsed;
     }
     scratch->values.clear();
-    for (size_t i = 0; i < step.places.size(); ++i) {
-      scratch->values.push_back(ValueOf(step.expression.operands()[i].fact, scratch->parsed[i]));
+    for (size_t i = 0; i < places.size(); ++i) {
+      scratch->values.push_back(ValueOf(step.operands()[i].fact, scratch->parsed[i]));
     }
-    PS_ASSIGN_OR_RETURN(const bool matches, step.expression.Matches(scratch->values));
-    if (!matches) return n;
+    PS_ASSIGN_OR_RETURN(const bool keeps, step.Keeps(record, format_, scratch->values));
+    if (!keeps) return n;
   }
   return steps_.size();
 }

@@ -1,8 +1,9 @@
-// Evaluates expressions for the bytes of a record.
+// Evaluates the steps of a selection for the bytes of a record.
 #ifndef PENSTOCK_PIPELINE_SELECTION_RECORD_FILTER_H_
 #define PENSTOCK_PIPELINE_SELECTION_RECORD_FILTER_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,22 +12,27 @@
 #include "absl/status/statusor.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/record_parser.h"
-#include "pipeline/select/expression.h"
+#include "pipeline/select/value.h"
 #include "pipeline/selection/feature_types.h"
+#include "pipeline/selection/step.h"
+#include "pipeline/sources/requested_features.h"
+#include "pipeline/sources/shard_kind.h"
 
 namespace penstock::selection {
 
 // Immutable, thread-safe.
 class RecordFilter {
  public:
-  // Creates the filter of the records that match each of `expressions`. `types` must have their features. Returns the
-  // errors of RecordParser.
-  static absl::StatusOr<RecordFilter> Create(std::vector<select::Expression> expressions, const FeatureTypes& types);
+  // Creates the filter of the records that each of `steps` keeps. `types` must have their features. Returns the errors
+  // of RecordParser.
+  static absl::StatusOr<RecordFilter> Create(std::vector<Step> steps, const FeatureTypes& types);
 
-  // Returns the number of expressions.
+  // Returns the number of steps.
   size_t size() const { return steps_.size(); }
-  // Returns the features' names, each once, in the order of the expressions.
+  // Returns the features' names, each once, in the order of the steps.
   const std::vector<std::string>& names() const { return names_; }
+  // Returns the request for what the steps need of a record in this container, or null if they need whole records.
+  std::shared_ptr<const sources::RequestedFeatures> FeaturesToRead(sources::ContainerKind container) const;
 
   // Memory that a thread keeps from record to record.
   struct Scratch {
@@ -34,21 +40,21 @@ class RecordFilter {
     std::vector<select::Value> values;
   };
 
-  // Returns the number of expressions, from the first on, that the record matches before one that it does not match.
-  // Evaluates no expression after that one, so a record is not bad because of its features. Returns the errors of the
-  // parser and of Expression::Matches(). If the record matches all, scratch->parsed has the values of names().
+  // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
+  // after that one, so a record is not bad because of its features. Returns the errors of the parser and of
+  // Step::Keeps(). If all keep the record, scratch->parsed has the values of names().
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
-  // Returns whether the record matches all expressions.
+  // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
 
  private:
-  struct Step {
-    select::Expression expression;
+  struct ParsedStep {
+    Step step;
     std::vector<size_t> places;    // by operand: index in names_
     records::RecordParser parser;  // finds the operands, in their order
   };
 
-  RecordFilter(std::vector<Step> steps, records::RecordParser parser)
+  RecordFilter(std::vector<ParsedStep> steps, records::RecordParser parser)
       : steps_(std::move(steps)), parser_(std::move(parser)) {}
 
   // Does the same as CountMatches() for a record in which a feature of some step is bad. `parsed` is that error.
@@ -57,7 +63,7 @@ class RecordFilter {
   // of the parser.
   absl::Status WrongType(std::string_view record, const absl::Status& parsed) const;
 
-  std::vector<Step> steps_;
+  std::vector<ParsedStep> steps_;
   records::RecordFormat format_ = records::RecordFormat::kExample;
   std::vector<records::FeatureRequest> requests_;  // by name
   records::RecordParser parser_;

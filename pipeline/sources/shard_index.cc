@@ -160,7 +160,7 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
   made.tag = tag;
   std::string hashed;
   for (const uint32_t number : numbers) {
-    PS_CHECK(number < record_count() && (made.numbers_.empty() || number > made.numbers_.back()));
+    PS_CHECK(number < record_count() && (made.numbers_.empty() || NumberInShard(number) > made.numbers_.back()));
     AppendFixed(number, &hashed);
     made.numbers_.push_back(static_cast<uint32_t>(NumberInShard(number)));
     made.AppendGap(RecordOffset(number) - made.stream_size_);

@@ -20,6 +20,32 @@ constexpr uint64_t kMaxRecords = uint64_t{1} << 62;
 
 }  // namespace
 
+// Returns whether the shard has no slice, or one inside its index.
+static bool SliceFits(const SnapshotShard& shard) {
+  if (!shard.slice || shard.record_count == 0) return true;
+  const RecordSlice& slice = *shard.slice;
+  return slice.of <= UINT32_MAX && slice.stride > 0 && slice.first < slice.of && shard.record_count <= slice.of &&
+         shard.record_count - 1 <= (slice.of - 1 - slice.first) / slice.stride;
+}
+
+void SnapshotShard::Slice(uint64_t first, uint64_t stride, uint64_t count) {
+  if (count == record_count) return;
+  slice = RecordSlice{.of = record_count, .first = first, .stride = stride};
+  const double part = static_cast<double>(count) / static_cast<double>(record_count);
+  data_bytes = static_cast<uint64_t>(part * static_cast<double>(data_bytes));
+  record_count = count;
+}
+
+std::shared_ptr<const ShardIndex> SlicedIndex(const SnapshotShard& shard, std::shared_ptr<const ShardIndex> index) {
+  if (!shard.slice) return index;
+  std::vector<uint32_t> numbers;
+  numbers.reserve(shard.record_count);
+  for (uint64_t k = 0; k < shard.record_count; ++k) {
+    numbers.push_back(static_cast<uint32_t>(shard.slice->first + k * shard.slice->stride));
+  }
+  return std::make_shared<const ShardIndex>(index->Selected(numbers, index->left_out()));
+}
+
 absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
   if (shards.size() > kMaxShards) {
     return absl::InvalidArgumentError(
@@ -42,6 +68,11 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
       };
       return absl::InvalidArgumentError(absl::StrCat("dataset.files: ", name(shards[0]), ", and ", name(shard),
                                                      "; the shards of a job must be of one kind: make a job of each"));
+    }
+    if (!SliceFits(shard)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shard ", shard.root, ":", shard.relative_path, " has ", shard.slice->of,
+                       " records; a selection that counts records reads ", "shards of up to ", UINT32_MAX));
     }
     const uint64_t before = snapshot.starts_.back();
     if (shard.record_count >= kMaxRecords - before) {
@@ -84,6 +115,7 @@ uint64_t Snapshot::Fingerprint() const {
   for (const SnapshotShard& shard : shards_) {
     print.Add(std::string_view(shard.root)).Add(std::string_view(shard.relative_path));
     print.Add(shard.record_count).Add(shard.content_hash);
+    if (shard.slice) print.Add(shard.slice->of).Add(shard.slice->first).Add(shard.slice->stride);
   }
   return print.value();
 }

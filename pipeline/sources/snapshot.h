@@ -3,24 +3,42 @@
 #define PENSTOCK_PIPELINE_SOURCES_SNAPSHOT_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock::sources {
+
+// A part of the records of an index: first, first + stride, ...
+struct RecordSlice {
+  uint64_t of = 0;  // records of the index
+  uint64_t first = 0;
+  uint64_t stride = 1;
+
+  bool operator==(const RecordSlice&) const = default;
+};
 
 struct SnapshotShard {
   std::string root;           // name of the data root
   std::string relative_path;  // below it
   uint64_t size = 0;          // bytes of the file
   uint64_t record_count = 0;
-  uint64_t content_hash = 0;  // ShardIndex::content_hash
-  uint64_t data_bytes = 0;    // data of all records, without frames
+  uint64_t content_hash = 0;  // ShardIndex::content_hash, of the index before its slice
+  uint64_t data_bytes = 0;    // data of all records, without frames; an estimate for a slice
   ContainerKind container = ContainerKind::kTfRecord;
+  std::optional<RecordSlice> slice = {};  // the records of the index that the snapshot has; none: all
+
+  // Returns the number of records of the index.
+  uint64_t indexed_records() const { return slice ? slice->of : record_count; }
+  // Keeps only the index's `count` records first, first + stride and so on. Call it at most once.
+  void Slice(uint64_t first, uint64_t stride, uint64_t count);
 
   bool operator==(const SnapshotShard&) const = default;
 };
@@ -39,7 +57,8 @@ class Snapshot {
  public:
   Snapshot() = default;
   // Returns InvalidArgument unless `shards` are strictly ascending by the bytes of (root, relative_path), all have one
-  // container, and there are fewer than 2^31 shards and 2^62 records.
+  // container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31 shards and 2^62
+  // records.
   static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards);
 
   const std::vector<SnapshotShard>& shards() const { return shards_; }
@@ -57,7 +76,8 @@ class Snapshot {
   // The inverse of ToShard. Requires an existing shard and record.
   uint64_t ToGlobal(RecordRef ref) const { return starts_[ref.shard] + ref.record; }
 
-  // Returns a fingerprint that is equal exactly if root, path, record count and content hash of every shard are equal.
+  // Returns a fingerprint that is equal exactly if root, path, record count, content hash and slice of every shard are
+  // equal.
   // It ignores file sizes and mtimes, because recompressed shards hold the same records. The same in every release.
   uint64_t Fingerprint() const;
 
@@ -72,6 +92,10 @@ class Snapshot {
   int shift_ = 0;
   uint64_t data_bytes_ = 0;
 };
+
+// Returns the index of the records that the snapshot has of a shard: `index`, or its slice. `index` must have
+// shard.indexed_records() records.
+std::shared_ptr<const ShardIndex> SlicedIndex(const SnapshotShard& shard, std::shared_ptr<const ShardIndex> index);
 
 // Returns FailedPrecondition: the file at `path` is not the one of the snapshot. `why` describes the difference. The
 // message also has the remedy.

@@ -14,6 +14,9 @@ sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
   out.content_hash = shard.content_hash();
   out.data_bytes = shard.data_bytes();
   out.container = static_cast<sources::ContainerKind>(shard.container());  // the numbers are equal
+  if (shard.slice_stride() > 0) {
+    out.slice = {.of = shard.indexed_records(), .first = shard.slice_first(), .stride = shard.slice_stride()};
+  }
   return out;
 }
 

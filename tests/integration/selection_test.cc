@@ -82,6 +82,90 @@ TEST_F(SelectionTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
   }
 }
 
+// Filters, and then steps that count through all files.
+TEST_F(SelectionTest, StepsThatCountKeepTheSameRecordsOnAnyNumberOfWorkers) {
+  job().mutable_dataset(0)->add_select()->set_skip(11);
+  job().mutable_dataset(0)->add_select()->mutable_every()->set_n(3);
+  job().mutable_dataset(0)->add_select()->set_take(19);
+  std::set<std::pair<int64_t, int64_t>> kept;
+  size_t position = 0;
+  for (const auto& id : selected_) {
+    if (position >= 11 && (position - 11) % 3 == 0 && kept.size() < 19) kept.insert(id);
+    ++position;
+  }
+  selected_ = kept;
+  ASSERT_EQ(selected_.size(), 19u);
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  for (const int workers : {1, 2, 5}) {
+    SCOPED_TRACE(testing::Message() << workers << " workers");
+    const support::ReadResult result = ReadOn(workers);
+    ExpectSelected(result);
+    EXPECT_EQ(result.digest, expected);
+  }
+}
+
+TEST_F(SelectionTest, ASplitForTrainingAndOneForValidationShareNoRecord) {
+  const auto all = selected_;
+  std::set<std::pair<int64_t, int64_t>> read;
+  size_t rows = 0;
+  for (const double from : {0.0, 0.8}) {
+    v1::Split* const split = job().mutable_dataset(0)->mutable_select(0)->mutable_split();
+    split->set_from(from);
+    split->set_to(from == 0 ? 0.8 : 1);
+    const support::ReadResult result = ReadOn(2);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.digest, support::PlainDigest(dataset_, job(), 2));
+    for (const support::ReadStep& step : result.steps) {
+      for (size_t row = 0; row < step.ids.size(); ++row) {
+        if (step.epoch > 0 || step.valid[row] == 0) continue;
+        read.insert(step.ids[row]);
+        ++rows;
+      }
+    }
+  }
+  EXPECT_EQ(rows, read.size());
+  EXPECT_TRUE(std::includes(read.begin(), read.end(), all.begin(), all.end()));
+}
+
+TEST_F(SelectionTest, AStateOfAnotherSliceIsRejected) {
+  job().mutable_dataset(0)->add_select()->set_take(40);
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  support::ReadPlan first = Plan();
+  first.max_steps = 2;
+  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
+  ASSERT_TRUE(before.status.ok()) << before.status;
+  support::ReadPlan second = Plan();
+  second.options.state = before.state;
+  v1::Select* const step = job().mutable_dataset(0)->mutable_select(2);
+  step->mutable_range()->set_to(40);
+  ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+  EXPECT_TRUE(support::ReadThrough(cluster.address(), second).status.ok()) << "the same records";
+  for (int change = 0; change < 3; ++change) {
+    SCOPED_TRACE(change);
+    if (change == 0) step->set_take(39);
+    if (change == 1) {
+      step->mutable_range()->set_from(1);
+      step->mutable_range()->set_to(41);
+    }
+    if (change == 2) step->mutable_every()->set_n(2);
+    ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+    const absl::Status other = support::ReadThrough(cluster.address(), second).status;
+    EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  }
+}
+
+TEST_F(SelectionTest, ATakeOfMoreRecordsChangesNothing) {
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  job().mutable_dataset(0)->add_select()->set_take(1000);
+  EXPECT_EQ(support::PlainDigest(dataset_, job(), 2), expected);
+  EXPECT_EQ(ReadOn(2).digest, expected);
+  job().mutable_dataset(0)->mutable_select(2)->set_skip(1000);
+  EXPECT_THAT(support::PlainDigest(dataset_, job(), 1), HasSubstr("keeps none of the 150 records in 5 files"));
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  EXPECT_THAT(cluster.control().Submit(job()).ToString(), HasSubstr("keeps none of the 150 records in the 5 files"));
+}
+
 TEST_F(SelectionTest, TheOrderIsThatOfADataSetWithOnlyTheSelectedRecords) {
   for (const auto shuffle : {v1::Order::NONE, v1::Order::CHUNKED, v1::Order::FULL}) {
     job().mutable_order()->set_shuffle(shuffle);

@@ -41,6 +41,27 @@ def image_job(**more):
     )
 
 
+# ---- fields whose names are keywords
+
+
+def test_a_field_with_the_name_of_a_keyword_has_an_underscore():
+    split = messages.Split(of="patient_id", from_=0.25, to=0.5)
+    assert split.from_ == 0.25
+    assert "from: 0.25" in str(split)
+    assert repr(split) == "Split(of='patient_id', from_=0.25, to=0.5)"
+    assert eval(repr(split), {"Split": messages.Split}) == split
+    assert copy.deepcopy(split) == split == pickle.loads(pickle.dumps(split))
+    assert "from_" in dir(split) and "from_" in inspect.signature(messages.Split).parameters
+    assert "from_ (double)" in messages.Split.__doc__
+    split.from_ = None
+    assert "from" not in str(split)
+    job = image_job()
+    job.dataset[0].select = [{"split": {"of": "a", "from": 0.5}}, {"take": 3}]
+    assert job.dataset[0].select[0].split.from_ == 0.5
+    with pytest.raises(ConfigurationError, match="there is no field 'form_'"):
+        messages.Split(form_=1)
+
+
 # ---- the package is up to date with the programs
 
 

@@ -13,10 +13,11 @@
 #include "client/cli/output.h"
 #include "client/cli/select/record_scan.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_slices.h"
 #include "pipeline/selection/feature_types.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/selection/record_filter.h"
-#include "pipeline/selection/sample_features.h"
+#include "pipeline/selection/step.h"
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/index_job.h"
 
@@ -42,8 +43,8 @@ struct Shards {
 // The result over all shards.
 struct Total {
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> by_step;  // matches of each expression and of those before it
-  uint64_t matches = 0;           // records that match each expression
+  std::vector<uint64_t> by_step;  // records that each step and those before it keep
+  uint64_t matches = 0;           // records that all keep
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
 
@@ -83,10 +84,14 @@ class Select final : public Command {
     std::vector<std::string> paths;
     for (const ShardToScan& shard : shards.good) paths.push_back(shard.path);
     PS_ASSIGN_OR_RETURN(const auto types, selection::FeatureTypes::Find(data_.storage(), job, paths));
-    PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions, Expressions(job, types));
-    PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(expressions), types));
-    const std::vector<ScannedShard> scanned = ScanAll(shards, filter);
-    return Report(job, shards, filter, scanned);
+    PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps, StepsOf(job, types));
+    PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(steps), types));
+    const v1::Dataset& dataset = plan::DatasetOf(job);
+    if (!plan::CountsRecords(dataset)) return Report(job, shards, filter, ScanAll(shards, filter, examples_));
+    if (!filter_.empty()) {
+      return UsageError("--filter cannot follow the job's steps that count records (take, skip, range, every)");
+    }
+    return Report(job, shards, filter, ScanCounted(dataset, shards, filter));
   }
 
  private:
@@ -97,7 +102,7 @@ class Select final : public Command {
     if (std::any_of(arguments.begin(), arguments.end(), IsJobFile)) {
       if (arguments.size() > 1) return UsageError("one job file, or any number of globs and folders, is expected");
       PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data_.storage(), arguments[0]));
-      if (plan::DatasetOf(job).format() == v1::RAW) {
+      if (plan::DatasetOf(job).format() == v1::RAW && !filter_.empty()) {
         return absl::InvalidArgumentError(
             absl::StrCat(arguments[0], ": dataset.format: records of RAW have no features to select by"));
       }
@@ -149,30 +154,72 @@ class Select final : public Command {
     return shards;
   }
 
-  // Returns the expressions of the job's steps and of --filter. A record has to match all.
-  absl::StatusOr<std::vector<select::Expression>> Expressions(const v1::JobSpec& job,
-                                                              const selection::FeatureTypes& types) const {
-    PS_ASSIGN_OR_RETURN(std::vector<select::Expression> expressions,
+  // Returns the job's steps, and that of --filter. A record matches if all keep it.
+  absl::StatusOr<std::vector<selection::Step>> StepsOf(const v1::JobSpec& job,
+                                                       const selection::FeatureTypes& types) const {
+    PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps,
                         selection::ParseSteps(plan::DatasetOf(job).select(), types));
     if (!filter_.empty()) {
       absl::StatusOr<select::Expression> expression = select::Expression::Parse(filter_, types.Columns());
       if (!expression.ok()) return FilterError(expression.status());
-      expressions.push_back(*std::move(expression));
+      steps.emplace_back(*std::move(expression));
     }
-    for (size_t n = 0; n < expressions.size(); ++n) {
-      const absl::Status same = types.CheckSameTypes(expressions[n]);
-      const bool of_filter = !filter_.empty() && n + 1 == expressions.size();
+    for (size_t n = 0; n < steps.size(); ++n) {
+      const absl::Status same = types.CheckSameTypes(steps[n].operands());
+      const bool of_filter = !filter_.empty() && n + 1 == steps.size();
       if (!same.ok()) return of_filter ? FilterError(same) : same;
     }
-    return expressions;
+    return steps;
   }
 
-  std::vector<ScannedShard> ScanAll(const Shards& shards, const selection::RecordFilter& filter) const {
-    const auto features = selection::FeaturesOf(shards.good.front().index->kind().container, filter.names());
+  // Scans for a job with steps that count records. Which matches are examples depends on the matches of all shards, so
+  // the shards of the examples are scanned once more.
+  std::vector<ScannedShard> ScanCounted(const v1::Dataset& dataset, const Shards& shards,
+                                        const selection::RecordFilter& filter) const {
+    std::vector<ScannedShard> scanned;
+    if (filter.size() > 0) {
+      scanned = ScanAll(shards, filter, 0);
+    } else {  // the indexes have the counts
+      for (const ShardToScan& shard : shards.good) {
+        ScannedShard& counted = scanned.emplace_back();
+        counted.records = counted.all_matches = shard.index->record_count();
+      }
+    }
+    uint64_t matches = 0;
+    for (const ScannedShard& shard : scanned) matches += shard.all_matches;
+    const plan::RecordRun run = plan::KeptRun(dataset, matches);
+    Shards with_examples;
+    struct Part {
+      size_t shard = 0;
+      uint64_t count = 0;  // records that the steps keep
+    };
+    std::vector<Part> parts;
+    uint64_t start = 0, examples = 0;
+    for (size_t i = 0; i < scanned.size() && examples < examples_; ++i) {
+      const plan::RecordRun part = plan::PartOfShard(run, start, scanned[i].all_matches);
+      start += scanned[i].all_matches;
+      if (part.count == 0) continue;
+      with_examples.good.push_back({shards.good[i].path, shards.good[i].index, part.first, part.stride});
+      parts.push_back({i, part.count});
+      examples += part.count;
+    }
+    if (parts.empty()) return scanned;
+    std::vector<ScannedShard> again = ScanAll(with_examples, filter, examples_);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      std::vector<MatchedRecord>& examples_of_shard = scanned[parts[i].shard].examples;
+      examples_of_shard = std::move(again[i].examples);
+      if (examples_of_shard.size() > parts[i].count) examples_of_shard.resize(parts[i].count);
+    }
+    return scanned;
+  }
+
+  std::vector<ScannedShard> ScanAll(const Shards& shards, const selection::RecordFilter& filter,
+                                    uint64_t examples) const {
+    const auto features = filter.FeaturesToRead(shards.good.front().index->kind().container);
     uint64_t records = 0;
     for (const ShardToScan& shard : shards.good) records += shard.index->record_count();
     ProgressBar bar("selecting");
-    ScanOptions options{.threads = Threads(), .examples = examples_, .bad_examples = kShownBad};
+    ScanOptions options{.threads = Threads(), .examples = examples, .bad_examples = kShownBad};
     options.progress = [&bar, records](uint64_t done) {
       bar.Update(records == 0 ? 1 : static_cast<double>(done) / static_cast<double>(records),
                  absl::StrCat(Count(done), " of ", Count(records, "record")));
@@ -193,7 +240,14 @@ class Select final : public Command {
       total.bad += shard.bad;
       if (!shard.failed.ok()) failed.push_back(shard.failed);
     }
-    total.matches = total.by_step.back();
+    for (const ScannedShard& shard : scanned) total.matches += shard.all_matches;
+    plan::RecordRun run{.count = total.matches};
+    for (const v1::Select& step : plan::DatasetOf(job).select()) {
+      if (!plan::CountsRecords(step)) continue;
+      run = plan::AfterStep(step, run);
+      total.by_step.push_back(run.count);
+    }
+    total.matches = run.count;
     if (json_) {
       PrintJson(shards, filter, scanned, total, failed);
     } else {
@@ -221,9 +275,9 @@ class Select final : public Command {
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const MatchedRecord& example : scanned[i].examples) {
         if (shown++ == examples_) break;
-        std::string line = absl::StrCat("  ", shards.good[i].path, ", record ", example.record, ":");
+        std::string line = absl::StrCat("  ", shards.good[i].path, ", record ", example.record);
         for (size_t n = 0; n < filter.names().size(); ++n) {
-          absl::StrAppend(&line, n == 0 ? " " : ", ", filter.names()[n], " = ", example.values[n]);
+          absl::StrAppend(&line, n == 0 ? ": " : ", ", filter.names()[n], " = ", example.values[n]);
         }
         std::printf("%s\n", line.c_str());
       }
@@ -243,13 +297,13 @@ class Select final : public Command {
 
   // Prints how many records each step of the job keeps.
   void PrintSteps(const v1::JobSpec& job, const Total& total) const {
-    if (total.by_step.size() == 1) return;
     const auto& steps = plan::DatasetOf(job).select();
+    if (steps.empty()) return;
     uint64_t before = total.records;
     for (size_t n = 0; n < total.by_step.size(); ++n) {
       const bool of_job = n < static_cast<size_t>(steps.size());
       const std::string name = of_job ? absl::StrCat("select[", n, "]") : "--filter";
-      const std::string& text = of_job ? steps[static_cast<int>(n)].filter() : filter_;
+      const std::string text = of_job ? selection::StepText(steps[static_cast<int>(n)]) : filter_;
       std::printf("  %s keeps %s of %s: %s\n", name.c_str(), Count(total.by_step[n]).c_str(),
                   Count(before, "record").c_str(), text.c_str());
       before = total.by_step[n];

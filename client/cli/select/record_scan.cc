@@ -41,13 +41,13 @@ class Scan {
     selection::RecordFilter::Scratch scratch;
     result->matches.resize(filter_.size());
     return sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
-      Evaluate(shard.path, k, record, &scratch, result);
+      Evaluate(shard, k, record, &scratch, result);
       if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
       return absl::OkStatus();
     });
   }
 
-  void Evaluate(const std::string& path, uint64_t k, const absl::StatusOr<std::string_view>& record,
+  void Evaluate(const ShardToScan& shard, uint64_t k, const absl::StatusOr<std::string_view>& record,
                 selection::RecordFilter::Scratch* scratch, ScannedShard* result) const {
     absl::StatusOr<size_t> matches = record.ok() ? filter_.CountMatches(*record, scratch) : record.status();
     if (!matches.ok()) {
@@ -55,14 +55,17 @@ class Scan {
       if (result->first_bad.size() >= options_.bad_examples) return;
       // The reader's errors name the file and the record already.
       result->first_bad.push_back(
-          {k, record.ok() ? AtPlace(absl::StrCat(path, ", record ", k), matches.status()) : matches.status()});
+          {k, record.ok() ? AtPlace(absl::StrCat(shard.path, ", record ", k), matches.status()) : matches.status()});
       return;
     }
     for (size_t n = 0; n < *matches; ++n) ++result->matches[n];
     if (*matches < filter_.size()) return;
-    if (result->examples.size() >= options_.examples) return;
+    const uint64_t match = result->all_matches++;
+    const bool is_example = match >= shard.first_example && (match - shard.first_example) % shard.example_stride == 0;
+    if (!is_example || result->examples.size() >= options_.examples) return;
     MatchedRecord& example = result->examples.emplace_back();
     example.record = k;
+    if (filter_.names().empty()) return;
     for (const records::FeatureValue& value : scratch->parsed) example.values.push_back(ValueText(value));
   }
 

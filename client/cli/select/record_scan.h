@@ -1,4 +1,4 @@
-// Evaluates expressions for all records of shards, on several threads.
+// Evaluates the steps of a selection for all records of shards, on several threads.
 #ifndef PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
 #define PENSTOCK_CLIENT_CLI_SELECT_RECORD_SCAN_H_
 
@@ -19,6 +19,8 @@ namespace penstock::cli {
 struct ShardToScan {
   std::string path;
   std::shared_ptr<const sources::ShardIndex> index;
+  // The shard's matches first_example, first_example + example_stride and so on are examples.
+  uint64_t first_example = 0, example_stride = 1;
 };
 
 struct MatchedRecord {
@@ -34,7 +36,8 @@ struct BadRecord {
 struct ScannedShard {
   absl::Status failed;  // the error that ended the scan of this shard, if any
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> matches;        // by expression: the records that match it and those before it
+  std::vector<uint64_t> matches;        // by step: the records that it and those before it keep
+  uint64_t all_matches = 0;             // the records that all steps keep
   std::vector<MatchedRecord> examples;  // the first matches
   std::vector<BadRecord> first_bad;     // the first bad records
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import keyword
 import math
 import re
 import struct
@@ -63,6 +64,16 @@ def _unknown_field(message: str, name: str, known: Iterable[str]) -> Configurati
     return unknown("field", name, known, f" in {_called(message)!r}")
 
 
+def _python_name(field: str) -> str:
+    """Returns the name of a field in Python: `from_` for `from`."""
+    return field + "_" if keyword.iskeyword(field) else field
+
+
+def _field_name(name: str) -> str:
+    """Returns the name in job files of a field with this name in Python."""
+    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
+
+
 def _called(message: str) -> str:
     """Returns a message's name in job files: random_resized_crop for RandomResizedCrop."""
     for name, op in SCHEMA.ops().items():
@@ -89,6 +100,7 @@ class Message:
 
     @public
     def __setattr__(self, name: str, value: Any) -> None:
+        name = _field_name(name)
         field = self._fields.get(name)
         if field is None:
             raise _unknown_field(self._name, name, self._fields)
@@ -104,6 +116,7 @@ class Message:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        name = _field_name(name)
         field = self._fields.get(name)
         if field is None:
             raise AttributeError(str(_unknown_field(self._name, name, self._fields)))
@@ -131,7 +144,7 @@ class Message:
         setattr(self, name, None)
 
     def __dir__(self) -> List[str]:
-        return [*super().__dir__(), *self._fields]
+        return [*super().__dir__(), *map(_python_name, self._fields)]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and str(self) == str(other)
@@ -148,7 +161,8 @@ class Message:
         return _restored, (type(self), dict(self._values))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._values.items() if not _empty(value))
+        set_fields = ((_python_name(name), value) for name, value in self._values.items() if not _empty(value))
+        shown = ", ".join(f"{name}={value!r}" for name, value in set_fields)
         return f"{type(self).__name__}({shown})"
 
     def __str__(self) -> str:
@@ -342,7 +356,8 @@ def _shown(value: Any) -> str:
 
 
 def _signature(fields: Iterable[str]) -> inspect.Signature:
-    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in fields])
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([inspect.Parameter(_python_name(name), kind, default=None) for name in fields])
 
 
 def describe(name: str) -> str:
@@ -356,7 +371,7 @@ def describe(name: str) -> str:
             kind = " | ".join(SCHEMA.enums[field.of])
         if field.label != "single":
             kind = f"{field.label} {kind}"
-        lines.append(f"  {field.name} ({kind})" + (f": {field.comment}" if field.comment else ""))
+        lines.append(f"  {_python_name(field.name)} ({kind})" + (f": {field.comment}" if field.comment else ""))
     return "\n".join(lines)
 
 

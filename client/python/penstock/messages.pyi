@@ -395,6 +395,21 @@ class Errors(Message):
         check: Optional[Literal["WANTED_PART", "WHOLE_IMAGE"]] = ...,
     ) -> None: ...
 
+class Every(Message):
+    """Keeps every n-th record: numbers `offset`, `offset` + n, `offset` + 2n, ...
+
+        n: at least 1
+        offset: less than n
+    """
+    n: int
+    offset: int
+    def __init__(
+        self,
+        *,
+        n: Optional[int] = ...,
+        offset: Optional[int] = ...,
+    ) -> None: ...
+
 class Feature(Message):
     """One feature of a record becomes one column of the batch.
 
@@ -1077,6 +1092,20 @@ class RandomVerticalFlip(Message):
         probability: Optional[float] = ...,
     ) -> None: ...
 
+class Range(Message):
+    """Keeps the records from number `from` up to, but not including, `to`.
+
+        to: greater than `from`; default: the end
+    """
+    from_: int
+    to: Optional[int]
+    def __init__(
+        self,
+        *,
+        from_: Optional[int] = ...,
+        to: Optional[int] = ...,
+    ) -> None: ...
+
 class Resize(Message):
     """Needs height and width, or one of shorter_side and longer_side, which keep the aspect.
 
@@ -1124,6 +1153,21 @@ class Rotate(Message):
         mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
+class Sample(Message):
+    """Keeps about this fraction of the records. The choice depends on the content of a record alone, and not on any Split.
+
+        fraction: greater than 0, at most 1
+        seed: another seed gives an independent choice
+    """
+    fraction: float
+    seed: int
+    def __init__(
+        self,
+        *,
+        fraction: Optional[float] = ...,
+        seed: Optional[int] = ...,
+    ) -> None: ...
+
 class Saturation(Message):
     min: Optional[float]
     max: Optional[float]
@@ -1156,10 +1200,22 @@ class Scale(Message):
 class Select(Message):
     """One step of a selection."""
     filter: Optional[str]
+    split: Optional[Split]
+    sample: Optional[Sample]
+    take: Optional[int]
+    skip: Optional[int]
+    range: Optional[Range]
+    every: Optional[Every]
     def __init__(
         self,
         *,
         filter: Optional[str] = ...,
+        split: Optional[Union[Split, Mapping[str, Any]]] = ...,
+        sample: Optional[Union[Sample, Mapping[str, Any]]] = ...,
+        take: Optional[int] = ...,
+        skip: Optional[int] = ...,
+        range: Optional[Union[Range, Mapping[str, Any]]] = ...,
+        every: Optional[Union[Every, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class Sharpness(Message):
@@ -1186,6 +1242,27 @@ class Solarize(Message):
         *,
         threshold: Optional[int] = ...,
         probability: Optional[float] = ...,
+    ) -> None: ...
+
+class Split(Message):
+    """Keeps the records whose hash is in a part of [0, 1). Parts that meet are disjoint, and parts that cover [0, 1) keep every record. The hash depends on no file name, position or other record.
+
+        of: an expression, such as `patient_id`: records with one value stay together; default: the content
+        from_: at least 0
+        to: greater than `from`, at most 1; default: 1
+        seed: another seed gives independent parts
+    """
+    of: str
+    from_: float
+    to: Optional[float]
+    seed: int
+    def __init__(
+        self,
+        *,
+        of: Optional[str] = ...,
+        from_: Optional[float] = ...,
+        to: Optional[float] = ...,
+        seed: Optional[int] = ...,
     ) -> None: ...
 
 class TenCrop(Message):

@@ -10,6 +10,7 @@
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
+#include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/state.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
@@ -34,6 +35,28 @@ v1::Task NewTask(const v1::Job& job) {
   task.set_job(job.name());
   task.set_job_uid(job.uid());
   return task;
+}
+
+// Keeps the records that the data set's counting steps keep of the indexed shards.
+void Slice(const v1::Dataset& dataset, std::vector<v1::Shard>* shards) {
+  uint64_t records = 0;
+  for (const v1::Shard& shard : *shards) records += shard.records();
+  const plan::RecordRun run = plan::KeptRun(dataset, records);
+  uint64_t start = 0;
+  for (v1::Shard& shard : *shards) {
+    const uint64_t count = shard.records();
+    const plan::RecordRun part = plan::PartOfShard(run, start, count);
+    start += count;
+    if (shard.whole_records() == 0) shard.set_whole_records(count);
+    sources::SnapshotShard sliced = server::SnapshotShardOf(shard);
+    sliced.Slice(part.first, part.stride, part.count);
+    if (!sliced.slice) continue;
+    shard.set_indexed_records(sliced.slice->of);
+    shard.set_slice_first(sliced.slice->first);
+    shard.set_slice_stride(sliced.slice->stride);
+    shard.set_records(sliced.record_count);
+    shard.set_data_bytes(sliced.data_bytes);
+  }
 }
 
 std::string Shortened(const std::string& text) {
@@ -205,6 +228,8 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
 
 absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   v1::Job& job = entry->job;
+  const v1::Dataset& dataset = plan::DatasetOf(job.spec());
+  if (plan::CountsRecords(dataset)) Slice(dataset, &entry->shards);
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));

@@ -94,10 +94,11 @@ absl::Status ShardIndexes::Refuse(const sources::SnapshotShard& shard, const std
 
 absl::Status ShardIndexes::CheckContent(const sources::SnapshotShard& shard, const std::string& path,
                                         const FileInfo& file, const sources::ShardIndex& index) {
-  if (index.content_hash == shard.content_hash && index.record_count() == shard.record_count) return absl::OkStatus();
+  if (index.content_hash == shard.content_hash && index.record_count() == shard.indexed_records())
+    return absl::OkStatus();
   return Refuse(shard, path, file,
                 absl::StrCat("its content is another: ", index.record_count(), " records with hash ",
-                             absl::Hex(index.content_hash), ", the job's has ", shard.record_count, " with ",
+                             absl::Hex(index.content_hash), ", the job's has ", shard.indexed_records(), " with ",
                              absl::Hex(shard.content_hash)));
 }
 
@@ -229,7 +230,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
   if (reply.ok() && !reply->build()) {
     absl::StatusOr<sources::ShardIndex> index = sources::ShardIndex::Parse(reply->blob());
     // An index that is damaged, of another file or of another release counts as none.
-    if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.record_count &&
+    if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.indexed_records() &&
         index->file_info() == info) {
       // Without a sidecar the next start fetches the index again; there is no other effect.
       store_.Save(path, *index, selection).IgnoreError();

@@ -190,6 +190,63 @@ TEST_F(SelectCommand, TakesTheDataSetOfAJob) {
               HasSubstr("records of RAW have no features to select by"));
 }
 
+// Writes a job for data/*.tfrecord with these steps.
+std::string JobWith(const std::string& folder, const std::string& steps) {
+  return absl::StrCat("name: \"a\" dataset { files: \"", folder, "/*.tfrecord\" ", steps,
+                      " } features { key: \"label\" type: INT64 } batch { size: 2 }");
+}
+
+TEST_F(SelectCommand, CountsWhatEachStepOfAJobKeeps) {
+  WriteShard("data/a.tfrecord", Entries(0, 12));
+  WriteShard("data/b.tfrecord", Entries(12, 28));
+  dir_.Write("job.textproto",
+             JobWith(dir_.File("data"),
+                     "select { filter: 'label % 2 == 1' } select { skip: 5 } select { every { n: 4 } } "
+                     "select { take: 3 }"));
+  EXPECT_EQ(Run({"select", "job.textproto", "--examples", "9"}).out,
+            absl::StrCat("3 of 40 records in 2 files match (7.5 %)\n"
+                         "  select[0] keeps 20 of 40 records: label % 2 == 1\n"
+                         "  select[1] keeps 15 of 20 records: skip 5\n"
+                         "  select[2] keeps 4 of 15 records: every 4\n"
+                         "  select[3] keeps 3 of 4 records: take 3\n"
+                         "  ",
+                         dir_.File("data/a.tfrecord"), ", record 11: label = 11\n  ", dir_.File("data/b.tfrecord"),
+                         ", record 7: label = 19\n  ", dir_.File("data/b.tfrecord"), ", record 15: label = 27\n"));
+  EXPECT_THAT(Run({"select", "job.textproto", "--json", "--examples", "1"}).out,
+              AllOf(HasSubstr("\"matches\": 3"), HasSubstr("\"matches_by_step\": [20, 15, 4, 3]")));
+  EXPECT_THAT(ErrorOf({"select", "job.textproto", "--filter", "label > 3"}, 2),
+              HasSubstr("--filter cannot follow the job's steps that count records"));
+}
+
+TEST_F(SelectCommand, CountsWithoutAFilterFromTheIndexes) {
+  WriteShard("data/a.tfrecord", Entries(0, 12));
+  WriteShard("data/b.tfrecord", Entries(12, 28));
+  dir_.Write("job.textproto", JobWith(dir_.File("data"), "select { range { from: 10 to: 14 } }"));
+  EXPECT_EQ(Run({"select", "job.textproto", "--examples", "3"}).out,
+            absl::StrCat("4 of 40 records in 2 files match (10.0 %)\n"
+                         "  select[0] keeps 4 of 40 records: range from 10 to 14\n"
+                         "  ",
+                         dir_.File("data/a.tfrecord"), ", record 10\n  ", dir_.File("data/a.tfrecord"),
+                         ", record 11\n  ", dir_.File("data/b.tfrecord"), ", record 0\n"));
+}
+
+TEST_F(SelectCommand, SplitsAndSamples) {
+  WriteShard("data/a.tfrecord", Entries(0, 40));
+  std::vector<uint64_t> matches;
+  for (const char* step : {"split { of: 'city' to: 0.7 }", "split { of: 'city' from: 0.7 }",
+                           "sample { fraction: 0.5 } } select { split { to: 0.5 seed: 3 }"}) {
+    dir_.Write("job.textproto", JobWith(dir_.File("data"), absl::StrCat("select { ", step, " }")));
+    const Outcome outcome = Run({"select", "job.textproto", "--examples", "0"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    matches.push_back(static_cast<uint64_t>(std::stoi(outcome.out)));
+  }
+  EXPECT_EQ(matches[0] + matches[1], 40u);
+  EXPECT_GT(matches[0], matches[1]);
+  EXPECT_THAT(Run({"select", "job.textproto", "--examples", "0"}).out,
+              AllOf(HasSubstr("of 40 records: sample of 0.5\n"),
+                    HasSubstr("records: split of the content from 0 to 0.5, seed 3\n")));
+}
+
 TEST_F(SelectCommand, RejectsWrongUsage) {
   WriteShard("a.tfrecord", Entries(0, 4));
   EXPECT_THAT(ErrorOf({"select", "a.tfrecord"}, 2), HasSubstr("--filter EXPR is missing"));

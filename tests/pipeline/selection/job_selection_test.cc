@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "pipeline/records/example_builder.h"
@@ -125,8 +127,47 @@ TEST_F(JobSelection, AFeatureOfTwoTypesIsAnErrorWithBothFiles) {
 TEST_F(JobSelection, RawRecordsHaveNoFeatures) {
   Filter("n > 1");
   job_.mutable_dataset(0)->set_format(v1::RAW);
-  EXPECT_THAT(std::string(Make({Shard("a", Entries(3))}).status().message()),
-              HasSubstr("RAW records have no features"));
+  const std::string path = Shard("a", Entries(200));
+  EXPECT_THAT(std::string(Make({path}).status().message()), HasSubstr("the records have no features"));
+  job_.mutable_dataset(0)->mutable_select(0)->mutable_split()->set_to(0.5);
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_NEAR(static_cast<double>(numbers->size()), 100, 45);
+}
+
+// A content stays in its part, whatever file holds it.
+TEST_F(JobSelection, AddingAndRecuttingShardsMovesNoRecord) {
+  job_.mutable_dataset(0)->add_select()->mutable_split()->set_from(0.25);
+  job_.mutable_dataset(0)->add_select()->mutable_sample()->set_fraction(0.8);
+  const std::vector<std::string> entries = Entries(60);
+  const auto whole = Select(Shard("whole", entries));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  std::vector<uint32_t> recut;
+  for (uint32_t cut = 0; cut < 60; cut += 12) {
+    const auto part = Select(Shard(absl::StrCat("part-", cut), {entries.begin() + cut, entries.begin() + cut + 12}));
+    ASSERT_TRUE(part.ok()) << part.status();
+    for (const uint32_t number : *part) recut.push_back(cut + number);
+  }
+  EXPECT_EQ(recut, *whole);
+  EXPECT_GT(whole->size(), 20u);
+  EXPECT_LT(whole->size(), 55u);
+}
+
+TEST_F(JobSelection, StepsThatCountComeLastAndDoNotConcernIndexes) {
+  const std::string path = Shard("a", Entries(20));
+  job_.mutable_dataset(0)->add_select()->set_skip(5);
+  const auto counting = Make({path});
+  ASSERT_TRUE(counting.ok()) << counting.status();
+  EXPECT_EQ((*counting)->steps_size(), 1);
+  EXPECT_EQ(WithSelection({}, **counting)->selection, nullptr);
+  Filter("n > 3");
+  EXPECT_THAT(std::string(Make({path}).status().message()),
+              HasSubstr("dataset[0].select[1]: it must stand before select[0], which counts records"));
+  job_.mutable_dataset(0)->mutable_select()->SwapElements(0, 1);
+  const v1::Selection both = **Make({path});
+  v1::Selection alone = both;
+  alone.mutable_steps()->RemoveLast();
+  EXPECT_EQ(IdOf(both), IdOf(alone));
 }
 
 TEST_F(JobSelection, ABadRecordFailsTheJobOrIsLeftOutAsTheErrorPolicySays) {
@@ -168,12 +209,21 @@ TEST_F(JobSelection, EachFieldOfTheDescriptionChangesTheId) {
   Filter("n > 1");
   const v1::Selection made = **Make({Shard("a", Entries(3))});
   EXPECT_EQ(IdOf(made), IdOf(made));
-  std::vector<v1::Selection> others(5, made);
+  std::vector<v1::Selection> others(9, made);
   others[0].mutable_steps(0)->set_filter("n > 2");
   *others[1].add_steps() = made.steps(0);
   others[2].set_keep_out_bad(!made.keep_out_bad());
   others[3].mutable_features(0)->set_type(v1::Feature::FLOAT);
   others[4].set_format(v1::SEQUENCE_EXAMPLE);
+  others[5].add_steps()->mutable_split()->set_of("n");
+  others[6] = others[5];
+  others[6].mutable_steps(1)->mutable_split()->set_from(1e-9);
+  others[7] = others[5];
+  others[7].mutable_steps(1)->mutable_split()->set_seed(1);
+  others[8].add_steps()->mutable_sample()->set_fraction(0.5);
+  std::set<uint64_t> ids;
+  for (const v1::Selection& other : others) ids.insert(IdOf(other));
+  EXPECT_EQ(ids.size(), others.size());
   for (const v1::Selection& other : others) EXPECT_NE(IdOf(other), IdOf(made)) << other.ShortDebugString();
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 namespace penstock::sources {
 namespace {
 
@@ -44,6 +47,35 @@ TEST(Snapshot, FindsRecordsOfShardsOfVeryDifferentSizes) {
         ASSERT_EQ(snapshot->ToShard(record), (RecordRef{shard, k})) << record;
       }
     }
+  }
+}
+
+TEST(Snapshot, OfASliceHasItsRecordsAndAFingerprintOfItsOwn) {
+  std::set<uint64_t> fingerprints = {Snapshot::Create(Shards())->Fingerprint()};
+  for (const auto& [first, stride, count] :
+       std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>{{0, 1, 2}, {1, 1, 2}, {0, 2, 2}, {0, 1, 1}, {0, 1, 0}}) {
+    auto shards = Shards();
+    shards[0].Slice(first, stride, count);
+    EXPECT_EQ(shards[0].indexed_records(), 3u);
+    EXPECT_EQ(shards[0].data_bytes, 20 * count);
+    const auto snapshot = Snapshot::Create(shards);
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    EXPECT_EQ(snapshot->total_records(), 3 + count);
+    EXPECT_TRUE(fingerprints.insert(snapshot->Fingerprint()).second) << first << " " << stride << " " << count;
+  }
+  auto shards = Shards();
+  shards[0].Slice(0, 1, 3);
+  EXPECT_EQ(shards, Shards()) << "a slice that keeps all records is none";
+}
+
+TEST(Snapshot, RejectsASliceOutsideItsIndex) {
+  for (const RecordSlice& slice :
+       {RecordSlice{3, 3, 1}, RecordSlice{3, 0, 2}, RecordSlice{2, 0, 1}, RecordSlice{3, 0, 0}, RecordSlice{3, 1, 1},
+        RecordSlice{uint64_t{1} << 32, 0, 1}, RecordSlice{3, 0, UINT64_MAX}, RecordSlice{3, UINT64_MAX, 1}}) {
+    auto shards = Shards();
+    shards[0].slice = slice;
+    EXPECT_TRUE(absl::IsInvalidArgument(Snapshot::Create(shards).status()))
+        << slice.of << " " << slice.first << " " << slice.stride;
   }
 }
 

@@ -42,7 +42,7 @@ class CoordinatorSelection : public ::testing::Test {
 
   StateHarness h;
   v1::JobSpec spec_ = SimpleSpec("train");
-  const v1::Selection selection_ = [] {
+  v1::Selection selection_ = [] {
     v1::Selection selection;
     selection.add_steps()->set_filter("label > 3");
     v1::SelectedFeature* const feature = selection.add_features();
@@ -63,6 +63,35 @@ TEST_F(CoordinatorSelection, TheTypesOfFeaturesReachEachWorkerAndTrainerAndSurvi
   h.Restart();
   EXPECT_EQ(h.Job("train").snapshot().selection().SerializeAsString(), selection_.SerializeAsString());
   EXPECT_EQ(h.JobStatus("train").whole_records(), StateHarness::kShards * 100u);
+}
+
+TEST_F(CoordinatorSelection, StepsThatCountSliceTheShardsInOrderAndSurviveARestart) {
+  static_assert(StateHarness::kShards >= 3);
+  selection_.add_steps()->set_skip(30);
+  spec_.mutable_dataset(0)->add_select()->set_skip(30);
+  Register("a", 2);
+  Submit();
+  for (bool any = true; any;) {
+    any = false;
+    for (const v1::Task& task : TasksIn(h.Beat("a"))) {
+      h.Report(Done("a", task, 25));
+      any = true;
+    }
+  }
+  const auto check = [this] {
+    EXPECT_EQ(h.JobStatus("train").records(), StateHarness::kShards * 25u - 30);
+    EXPECT_EQ(h.JobStatus("train").whole_records(), StateHarness::kShards * 100u);
+    const v1::Job job = h.Job("train");
+    EXPECT_EQ(job.snapshot().shards(0).records(), 0u);
+    EXPECT_EQ(job.snapshot().shards(1).records(), 20u);
+    EXPECT_EQ(job.snapshot().shards(1).indexed_records(), 25u);
+    EXPECT_EQ(job.snapshot().shards(1).slice_first(), 5u);
+    EXPECT_EQ(job.snapshot().shards(1).slice_stride(), 1u);
+    EXPECT_EQ(job.snapshot().shards(2).slice_stride(), 0u);
+  };
+  check();
+  h.Restart();
+  check();
 }
 
 // It would serve all records.

@@ -1,0 +1,36 @@
+// The steps of dataset.select that count records: take, skip, range and every. They apply to the records that the other
+// steps keep, through all shards in the order of the snapshot, so they follow the other steps.
+#ifndef PENSTOCK_PIPELINE_PLAN_JOB_SLICES_H_
+#define PENSTOCK_PIPELINE_PLAN_JOB_SLICES_H_
+
+#include <cstdint>
+
+#include "penstock/v1/job.pb.h"
+
+namespace penstock::plan {
+
+// The records first, first + stride, ..., `count` of them.
+struct RecordRun {
+  uint64_t first = 0;
+  uint64_t stride = 1;  // at least 1
+  uint64_t count = 0;
+
+  bool operator==(const RecordRun&) const = default;
+};
+
+// Returns whether a step counts records.
+bool CountsRecords(const v1::Select& step);
+// Returns whether a step of the data set does.
+bool CountsRecords(const v1::Dataset& dataset);
+
+// Returns the part of `run` that a step which counts records keeps. Accepts any numbers.
+RecordRun AfterStep(const v1::Select& step, const RecordRun& run);
+// Returns the run that the data set's counting steps keep of this many records.
+RecordRun KeptRun(const v1::Dataset& dataset, uint64_t records);
+
+// Returns the part of `run` in the records [start, start + count), counted from `start`.
+RecordRun PartOfShard(const RecordRun& run, uint64_t start, uint64_t count);
+
+}  // namespace penstock::plan
+
+#endif  // PENSTOCK_PIPELINE_PLAN_JOB_SLICES_H_

@@ -1,0 +1,124 @@
+#include "pipeline/selection/step.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "base/little_endian.h"
+#include "base/status_macros.h"
+#include "pipeline/select/value_hash.h"
+#include "pipeline/sources/tar/sample_name.h"
+
+namespace penstock::selection {
+namespace {
+
+// Returns where a part that begins or ends at this fraction begins or ends. None is the end, 2^64.
+std::optional<uint64_t> BoundOf(double fraction) {
+  if (fraction >= 1) return std::nullopt;
+  if (!(fraction > 0)) return 0;  // also NaN
+  return static_cast<uint64_t>(std::ldexp(fraction, 64));
+}
+
+std::string InHashOrder(uint64_t hash) {
+  std::string bytes(sizeof(hash), '\0');
+  StoreLittleEndian(hash, bytes.data());
+  return bytes;
+}
+
+uint64_t HashOf(std::string_view bytes, uint64_t seed) {
+  return select::HashWithSeed(select::Value::String(bytes), seed);
+}
+
+// Returns the shortest text that is this number again.
+std::string NumberText(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
+absl::StatusOr<select::Expression> InField(absl::StatusOr<select::Expression> parsed, const std::string& field) {
+  if (parsed.ok()) return parsed;
+  return absl::Status(parsed.status().code(), absl::StrCat(field, ": ", parsed.status().message()));
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed) {
+  if (format != records::RecordFormat::kSample) return HashOf(record, seed);
+  std::string hashes;
+  PS_RETURN_IF_ERROR(sources::ForEachSampleMember(record, [&](const sources::SampleName& name, std::string_view data) {
+    absl::StrAppend(&hashes, InHashOrder(HashOf(name.extension, seed)), InHashOrder(HashOf(data, seed)));
+    return absl::OkStatus();
+  }));
+  return HashOf(hashes, seed);
+}
+
+absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& place, const FeatureTypes& types) {
+  switch (step.step_case()) {
+    case v1::Select::kFilter: {
+      PS_ASSIGN_OR_RETURN(
+          select::Expression condition,
+          InField(select::Expression::Parse(step.filter(), types.Columns()), absl::StrCat(place, ".filter")));
+      return Step(std::move(condition));
+    }
+    case v1::Select::kSplit: {
+      const v1::Split& split = step.split();
+      Step parsed(Part{.from = BoundOf(split.from()).value_or(UINT64_MAX),
+                       .to = split.has_to() ? BoundOf(split.to()) : std::nullopt,
+                       .seed = split.seed()});
+      if (split.of().empty()) return parsed;
+      PS_ASSIGN_OR_RETURN(
+          parsed.expression_,
+          InField(select::Expression::ParseValue(split.of(), types.Columns()), absl::StrCat(place, ".split.of")));
+      return parsed;
+    }
+    case v1::Select::kSample:
+      return Step(Part{.to = BoundOf(step.sample().fraction()), .seed = step.sample().seed(), .of_sample = true});
+    default:
+      break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(place, ": a step that this release does not know"));
+}
+
+std::span<const select::Operand> Step::operands() const {
+  if (!expression_) return {};
+  return expression_->operands();
+}
+
+absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat format,
+                                 std::span<const select::Value> values) const {
+  if (!part_) return expression_->Matches(values);
+  if (!expression_) {
+    PS_ASSIGN_OR_RETURN(const uint64_t hash, HashContent(record, format, part_->seed));
+    return part_->Has(part_->of_sample ? HashOf(InHashOrder(hash), 0) : hash);
+  }
+  PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
+  if (value.state != select::Value::State::kPresent) {
+    return WithFault(Fault::kMissingFeature,
+                     absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has no value to split by")));
+  }
+  return part_->Has(select::HashWithSeed(value, part_->seed));
+}
+
+std::string StepText(const v1::Select& step) {
+  const auto seed = [](uint64_t value) { return value == 0 ? "" : absl::StrCat(", seed ", value); };
+  if (step.has_split()) {
+    const v1::Split& split = step.split();
+    return absl::StrCat("split of ", split.of().empty() ? "the content" : split.of(), " from ",
+                        NumberText(split.from()), " to ", NumberText(split.has_to() ? split.to() : 1), seed(split.seed()));
+  }
+  if (step.has_sample()) return absl::StrCat("sample of ", NumberText(step.sample().fraction()), seed(step.sample().seed()));
+  if (step.has_take()) return absl::StrCat("take ", step.take());
+  if (step.has_skip()) return absl::StrCat("skip ", step.skip());
+  if (step.has_range()) {
+    return absl::StrCat("range from ", step.range().from(), step.range().has_to() ? " to " : "",
+                        step.range().has_to() ? absl::StrCat(step.range().to()) : "");
+  }
+  if (step.has_every()) {
+    return absl::StrCat("every ", step.every().n(), step.every().offset() == 0 ? "" : " from ",
+                        step.every().offset() == 0 ? "" : absl::StrCat(step.every().offset()));
+  }
+  return step.filter();
+}
+
+}  // namespace penstock::selection

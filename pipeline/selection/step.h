@@ -1,0 +1,67 @@
+// One step of a job's selection (docs/select.md).
+#ifndef PENSTOCK_PIPELINE_SELECTION_STEP_H_
+#define PENSTOCK_PIPELINE_SELECTION_STEP_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/job.pb.h"
+#include "pipeline/select/expression.h"
+#include "pipeline/selection/feature_types.h"
+
+namespace penstock::selection {
+
+// Immutable, thread-safe.
+class Step {
+ public:
+  // Creates the step that keeps the records that match the condition.
+  explicit Step(select::Expression condition) : expression_(std::move(condition)) {}
+
+  // Parses `step`, whose name in messages is `place`, for features of these types. Returns InvalidArgument if it is
+  // wrong or of a newer release; the message may have several lines.
+  static absl::StatusOr<Step> Parse(const v1::Select& step, const std::string& place, const FeatureTypes& types);
+
+  // Returns the operands of the step's expression, if it has one.
+  std::span<const select::Operand> operands() const;
+  // Returns whether the step needs all bytes of a record.
+  bool reads_content() const { return !expression_; }
+
+  // Returns whether the step keeps the record. `values` are those of operands(). `record` may be a part of the record
+  // unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to split by, or the errors of
+  // Expression::Evaluate() and HashContent().
+  absl::StatusOr<bool> Keeps(std::string_view record, records::RecordFormat format,
+                             std::span<const select::Value> values) const;
+
+ private:
+  // The hashes in a part of [0, 2^64).
+  struct Part {
+    uint64_t from = 0;
+    std::optional<uint64_t> to = {};  // none: up to the end
+    uint64_t seed = 0;
+    bool of_sample = false;  // it compares the hash of the content hash
+    bool Has(uint64_t hash) const { return hash >= from && (!to || hash < *to); }
+  };
+
+  explicit Step(Part part) : part_(part) {}
+
+  std::optional<select::Expression> expression_;  // a condition, or the value that a part hashes; none: the content
+  std::optional<Part> part_;                      // none: expression_ is a condition
+};
+
+// Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of each
+// member's extension and data, in order, each as 8 little-endian bytes; so the names and times of members do not
+// matter. Returns InvalidArgument for a malformed sample.
+absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
+
+// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9".
+std::string StepText(const v1::Select& step);
+
+}  // namespace penstock::selection
+
+#endif  // PENSTOCK_PIPELINE_SELECTION_STEP_H_

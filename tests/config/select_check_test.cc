@@ -1,0 +1,82 @@
+// Mistakes in dataset.select that need no look at the data.
+#include "config/select_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::config {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string MistakesOf(const std::string& dataset_text) {
+  v1::Dataset dataset;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(dataset_text, &dataset)) << dataset_text;
+  std::vector<Mistake> mistakes;
+  CheckSelect(dataset, &mistakes);
+  std::string text;
+  for (const Mistake& mistake : mistakes) absl::StrAppend(&text, mistake.field, ": ", mistake.message, "\n");
+  return text;
+}
+
+std::string MistakeOf(const std::string& step) { return MistakesOf(absl::StrCat("select { ", step, " }")); }
+
+TEST(SelectCheck, TakesEachStep) {
+  EXPECT_EQ(MistakesOf("select { filter: 'anything > 1' } select { split { of: 'x' to: 0.9 } }"
+                       "select { split { from: 0.5 } } select { sample { fraction: 1 } } select { skip: 3 }"
+                       "select { range { from: 1 to: 9 } } select { range { } } select { every { n: 2 offset: 1 } }"
+                       "select { take: 1 }"),
+            "");
+}
+
+TEST(SelectCheck, NamesTheFieldAndTheWayOut) {
+  EXPECT_THAT(MistakeOf(""), HasSubstr("dataset[0].select[0]: no step: give one"));
+  EXPECT_THAT(MistakeOf("filter: ''"), HasSubstr("select[0].filter: an empty expression"));
+  EXPECT_THAT(MistakeOf("filter: 'width >> 3'"), HasSubstr("select[0].filter: "));
+  EXPECT_THAT(MistakeOf("filter: 'width >> 3'"), HasSubstr("\n  width >> 3\n         ^"));
+  EXPECT_THAT(MistakeOf("split { of: 'a +' }"), HasSubstr("select[0].split.of: "));
+  for (const char* from : {"-0.1", "1", "nan", "inf"}) {
+    EXPECT_THAT(MistakeOf(absl::StrCat("split { from: ", from, " }")),
+                HasSubstr("select[0].split.from: ")) << from;
+  }
+  for (const char* to : {"0", "0.5", "1.1", "nan"}) {
+    EXPECT_THAT(MistakeOf(absl::StrCat("split { from: 0.5 to: ", to, " }")),
+                HasSubstr("it must be greater than `from`, which is 0.5, and at most 1")) << to;
+  }
+  for (const char* fraction : {"0", "-1", "1.1", "nan"}) {
+    EXPECT_THAT(MistakeOf(absl::StrCat("sample { fraction: ", fraction, " }")),
+                HasSubstr("select[0].sample.fraction: ")) << fraction;
+  }
+  EXPECT_THAT(MistakeOf("take: 0"), HasSubstr("select[0].take: 0 records"));
+  EXPECT_THAT(MistakeOf("range { from: 3 to: 3 }"), HasSubstr("greater than `from`, which is 3"));
+  EXPECT_THAT(MistakeOf("every { }"), HasSubstr("select[0].every.n: 0: it must be at least 1"));
+  EXPECT_THAT(MistakeOf("every { n: 2 offset: 2 }"), HasSubstr("it must be less than `n`, which is 2"));
+}
+
+TEST(SelectCheck, StepsThatCountComeLast) {
+  EXPECT_THAT(MistakesOf("select { take: 9 } select { skip: 1 } select { filter: 'a > 1' }"),
+              HasSubstr("dataset[0].select[2]: it must stand before select[1], which counts records"));
+}
+
+TEST(SelectCheck, RawRecordsHaveOnlyTheirContent) {
+  EXPECT_EQ(MistakesOf("format: RAW select { split { to: 0.5 } } select { sample { fraction: 0.5 } } select { take: 1 }"),
+            "");
+  EXPECT_THAT(MistakesOf("format: RAW select { split { of: 'a' to: 0.5 } }"),
+              HasSubstr("select[0].split.of: records of format RAW have no features to select by"));
+  EXPECT_THAT(MistakesOf("format: RAW select { filter: 'a > 1' }"), HasSubstr("select[0].filter: records of format RAW"));
+}
+
+TEST(SelectCheck, LimitsTheNumberOfSteps) {
+  std::string steps;
+  for (int i = 0; i < 64; ++i) absl::StrAppend(&steps, "select { skip: 1 }");
+  EXPECT_EQ(MistakesOf(steps), "");
+  EXPECT_THAT(MistakesOf(steps + "select { skip: 1 }"), HasSubstr("dataset[0].select: more than 64 steps"));
+}
+
+}  // namespace
+}  // namespace penstock::config
