@@ -10,7 +10,7 @@ import pytest
 import penstock
 from docs_blocks import Page, Place
 from fixtures import ROOT
-from penstock._messages import SCHEMA
+from penstock._schema import SCHEMA
 
 PAGES = sorted(path.name for path in (ROOT / "docs" / "coming-from").glob("*.md"))
 #: Arguments of framework loaders that penstock.Loader does not have. tests/frameworks tests those loaders.

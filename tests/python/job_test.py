@@ -18,7 +18,8 @@ import pytest
 import penstock
 from fixtures import BIN, ROOT
 from penstock import ConfigurationError, Job, ShardWriter, messages, ops
-from penstock._messages import CLASSES, SCHEMA
+from penstock._messages import CLASSES
+from penstock._schema import SCHEMA
 
 PROTO = ROOT / "proto"
 
@@ -51,7 +52,8 @@ def test_a_field_with_the_name_of_a_keyword_has_an_underscore():
     assert repr(split) == "Split(of='patient_id', from_=0.25, to=0.5)"
     assert eval(repr(split), {"Split": messages.Split}) == split
     assert copy.deepcopy(split) == split == pickle.loads(pickle.dumps(split))
-    assert "from_" in dir(split) and "from_" in inspect.signature(messages.Split).parameters
+    assert "from_" in dir(split)
+    assert "from_" in inspect.signature(messages.Split).parameters
     assert "from_ (double)" in messages.Split.__doc__
     split.from_ = None
     assert "from" not in str(split)

@@ -10,6 +10,7 @@ This process loads only Python code. A child process makes the batches, in memor
 from . import messages, ops
 from ._batch import Batch, Ragged, Strings
 from ._errors import ConfigurationError, DataError, FeederDied, MachineError, PenstockError, TimeoutError
+from ._expressions import col
 from ._feeder import shutdown
 from ._jobs import Job, Preview, cancel, init, preview, status, submit
 from ._loader import Loader
@@ -40,6 +41,7 @@ __all__ = [
     "Strings",
     "TimeoutError",
     "cancel",
+    "col",
     "find_place",
     "find_program",
     "init",

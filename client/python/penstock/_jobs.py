@@ -13,9 +13,10 @@ from ._checks import text_mistakes
 from ._commands import answer_of, run
 from ._connection import connection_of
 from ._errors import ConfigurationError
-from ._messages import CLASSES, SCHEMA
+from ._messages import CLASSES
 from ._near_name import unknown as unknown_name
 from ._request import DataRoot, data_roots
+from ._schema import SCHEMA
 from ._tracebacks import meant, public
 
 _HEAD = "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n\n"

@@ -3,75 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import json
-import keyword
 import math
 import re
 import struct
-from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Type
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Tuple, Type
 
 from ._errors import ConfigurationError
+from ._expressions import Expression
 from ._near_name import did_you_mean, unknown
+from ._schema import SCHEMA, Field, field_name, python_name
 from ._textproto import number, quoted
 from ._tracebacks import public
 
 _INTEGERS = {"int32": (-(1 << 31), 1 << 31), "int64": (-(1 << 63), 1 << 63), "uint32": (0, 1 << 32), "uint64": (0, 1 << 64)}
 
 
-class Field(NamedTuple):
-    """A field of a message."""
-
-    name: str
-    type: str
-    label: str
-    presence: bool
-    oneof: str
-    comment: str
-    of: str = ""
-    key: str = ""
-
-
-class Schema:
-    """The messages, fields and enums of a job file."""
-
-    def __init__(self, text: str) -> None:
-        data = json.loads(text)
-        self.root: str = data["root"]
-        self.messages: Dict[str, Dict[str, Field]] = {}
-        self.comments: Dict[str, str] = {}
-        for name, message in data["messages"].items():
-            self.messages[name] = {field["name"]: Field(**field) for field in message["fields"]}
-            self.comments[name] = message["comment"]
-        self.enums: Dict[str, Dict[str, str]] = {
-            name: {value["name"]: value["comment"] for value in enum["values"]} for name, enum in data["enums"].items()
-        }
-        self.zeros = {name: next(iter(values)) for name, values in self.enums.items()}
-
-    def ops(self) -> Dict[str, Field]:
-        """Returns the ops by their names in a job file."""
-        return {name: field for name, field in self.messages["Op"].items() if field.oneof}
-
-
-def load_schema() -> Schema:
-    return Schema((Path(__file__).with_name("_schema.json")).read_text(encoding="utf-8"))
-
-
-SCHEMA = load_schema()
-
-
 def _unknown_field(message: str, name: str, known: Iterable[str]) -> ConfigurationError:
     return unknown("field", name, known, f" in {_called(message)!r}")
-
-
-def _python_name(field: str) -> str:
-    """Returns the name of a field in Python: `from_` for `from`."""
-    return field + "_" if keyword.iskeyword(field) else field
-
-
-def _field_name(name: str) -> str:
-    """Returns the name in job files of a field with this name in Python."""
-    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
 
 
 def _called(message: str) -> str:
@@ -100,7 +48,7 @@ class Message:
 
     @public
     def __setattr__(self, name: str, value: Any) -> None:
-        name = _field_name(name)
+        name = field_name(name)
         field = self._fields.get(name)
         if field is None:
             raise _unknown_field(self._name, name, self._fields)
@@ -116,7 +64,7 @@ class Message:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        name = _field_name(name)
+        name = field_name(name)
         field = self._fields.get(name)
         if field is None:
             raise AttributeError(str(_unknown_field(self._name, name, self._fields)))
@@ -144,7 +92,7 @@ class Message:
         setattr(self, name, None)
 
     def __dir__(self) -> List[str]:
-        return [*super().__dir__(), *map(_python_name, self._fields)]
+        return [*super().__dir__(), *map(python_name, self._fields)]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and str(self) == str(other)
@@ -161,7 +109,7 @@ class Message:
         return _restored, (type(self), dict(self._values))
 
     def __repr__(self) -> str:
-        set_fields = ((_python_name(name), value) for name, value in self._values.items() if not _empty(value))
+        set_fields = ((python_name(name), value) for name, value in self._values.items() if not _empty(value))
         shown = ", ".join(f"{name}={value!r}" for name, value in set_fields)
         return f"{type(self).__name__}({shown})"
 
@@ -306,6 +254,8 @@ def _checked_one(what: str, field: Field, value: Any) -> Any:
             )
         return value
     if kind == "string":
+        if isinstance(value, Expression):
+            value = str(value)
         if not isinstance(value, str):
             if not hasattr(value, "__fspath__"):
                 raise _expected(what, "a text", value)
@@ -357,7 +307,7 @@ def _shown(value: Any) -> str:
 
 def _signature(fields: Iterable[str]) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Signature([inspect.Parameter(_python_name(name), kind, default=None) for name in fields])
+    return inspect.Signature([inspect.Parameter(python_name(name), kind, default=None) for name in fields])
 
 
 def describe(name: str) -> str:
@@ -371,7 +321,7 @@ def describe(name: str) -> str:
             kind = " | ".join(SCHEMA.enums[field.of])
         if field.label != "single":
             kind = f"{field.label} {kind}"
-        lines.append(f"  {_python_name(field.name)} ({kind})" + (f": {field.comment}" if field.comment else ""))
+        lines.append(f"  {python_name(field.name)} ({kind})" + (f": {field.comment}" if field.comment else ""))
     return "\n".join(lines)
 
 
