@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, List
 
 from ._messages import op_function
-from ._schema import SCHEMA
 from ._near_name import unknown
+from ._schema import SCHEMA
 
 __all__ = list(SCHEMA.ops())
 
