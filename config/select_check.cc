@@ -10,8 +10,7 @@ namespace penstock::config {
 namespace {
 
 constexpr int kMostSteps = 64;
-constexpr char kNoStep[] =
-    "no step: give one, such as select { filter: \"label < 10\" }";
+constexpr char kNoStep[] = "no step: give one, such as select { filter: \"label < 10\" }";
 
 class SelectCheck {
  public:
@@ -55,8 +54,8 @@ class SelectCheck {
         return;
       case v1::Select::kRange:
         if (step.range().has_to() && step.range().to() <= step.range().from()) {
-          Say(".range.to", absl::StrCat(step.range().to(), ": it must be greater than `from`, which is ",
-                                        step.range().from()));
+          Say(".range.to",
+              absl::StrCat(step.range().to(), ": it must be greater than `from`, which is ", step.range().from()));
         }
         return;
       case v1::Select::kEvery:
@@ -77,7 +76,8 @@ class SelectCheck {
     if (!(split.from() >= 0 && split.from() < 1)) {
       Say(".split.from", absl::StrCat(split.from(), ": it must be at least 0, and less than 1"));
     } else if (!(to > split.from() && to <= 1)) {
-      Say(".split.to", absl::StrCat(to, ": it must be greater than `from`, which is ", split.from(), ", and at most 1"));
+      Say(".split.to",
+          absl::StrCat(to, ": it must be greater than `from`, which is ", split.from(), ", and at most 1"));
     }
     if (!split.of().empty()) CheckExpression(".split.of", split.of());
   }

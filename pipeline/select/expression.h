@@ -37,7 +37,9 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-enum class Kind : uint8_t;
+// What an expression has to be: a condition is BOOL, a value is INT64, DOUBLE or STRING.
+enum class Kind : uint8_t { kCondition, kValue };
+
 struct Node;
 
 // Returns InvalidArgument, as Expression::Parse() does, for a text that is wrong whatever features the records have.

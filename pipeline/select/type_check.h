@@ -2,7 +2,6 @@
 #ifndef PENSTOCK_PIPELINE_SELECT_TYPE_CHECK_H_
 #define PENSTOCK_PIPELINE_SELECT_TYPE_CHECK_H_
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,9 +12,6 @@
 #include "pipeline/select/node.h"
 
 namespace penstock::select {
-
-// What an expression has to be: a condition is BOOL, a value is INT64, DOUBLE or STRING.
-enum class Kind : uint8_t { kCondition, kValue };
 
 // Sets types, functions, operands, sorted lists and patterns in the tree that ParseTree(text) returned. Returns the
 // operands. Returns InvalidArgument (ErrorAt) for unknown names, wrong types and an expression of another kind. Lists

@@ -20,7 +20,7 @@ std::optional<uint64_t> BoundOf(double fraction) {
   return static_cast<uint64_t>(std::ldexp(fraction, 64));
 }
 
-std::string InHashOrder(uint64_t hash) {
+std::string LittleEndian(uint64_t hash) {
   std::string bytes(sizeof(hash), '\0');
   StoreLittleEndian(hash, bytes.data());
   return bytes;
@@ -47,7 +47,7 @@ absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFor
   if (format != records::RecordFormat::kSample) return HashOf(record, seed);
   std::string hashes;
   PS_RETURN_IF_ERROR(sources::ForEachSampleMember(record, [&](const sources::SampleName& name, std::string_view data) {
-    absl::StrAppend(&hashes, InHashOrder(HashOf(name.extension, seed)), InHashOrder(HashOf(data, seed)));
+    absl::StrAppend(&hashes, LittleEndian(HashOf(name.extension, seed)), LittleEndian(HashOf(data, seed)));
     return absl::OkStatus();
   }));
   return HashOf(hashes, seed);
@@ -67,9 +67,8 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
                        .to = split.has_to() ? BoundOf(split.to()) : std::nullopt,
                        .seed = split.seed()});
       if (split.of().empty()) return parsed;
-      PS_ASSIGN_OR_RETURN(
-          parsed.expression_,
-          InField(select::Expression::ParseValue(split.of(), types.Columns()), absl::StrCat(place, ".split.of")));
+      PS_ASSIGN_OR_RETURN(parsed.expression_, InField(select::Expression::ParseValue(split.of(), types.Columns()),
+                                                      absl::StrCat(place, ".split.of")));
       return parsed;
     }
     case v1::Select::kSample:
@@ -90,7 +89,7 @@ absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat 
   if (!part_) return expression_->Matches(values);
   if (!expression_) {
     PS_ASSIGN_OR_RETURN(const uint64_t hash, HashContent(record, format, part_->seed));
-    return part_->Has(part_->of_sample ? HashOf(InHashOrder(hash), 0) : hash);
+    return part_->Has(part_->of_sample ? HashOf(LittleEndian(hash), 0) : hash);
   }
   PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
   if (value.state != select::Value::State::kPresent) {
@@ -105,9 +104,11 @@ std::string StepText(const v1::Select& step) {
   if (step.has_split()) {
     const v1::Split& split = step.split();
     return absl::StrCat("split of ", split.of().empty() ? "the content" : split.of(), " from ",
-                        NumberText(split.from()), " to ", NumberText(split.has_to() ? split.to() : 1), seed(split.seed()));
+                        NumberText(split.from()), " to ", NumberText(split.has_to() ? split.to() : 1),
+                        seed(split.seed()));
   }
-  if (step.has_sample()) return absl::StrCat("sample of ", NumberText(step.sample().fraction()), seed(step.sample().seed()));
+  if (step.has_sample())
+    return absl::StrCat("sample of ", NumberText(step.sample().fraction()), seed(step.sample().seed()));
   if (step.has_take()) return absl::StrCat("take ", step.take());
   if (step.has_skip()) return absl::StrCat("skip ", step.skip());
   if (step.has_range()) {

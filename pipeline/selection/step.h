@@ -54,8 +54,8 @@ class Step {
   std::optional<Part> part_;                      // none: expression_ is a condition
 };
 
-// Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of each
-// member's extension and data, in order, each as 8 little-endian bytes; so the names and times of members do not
+// Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of
+// each member's extension and data, in order, each as 8 little-endian bytes; so the names and times of members do not
 // matter. Returns InvalidArgument for a malformed sample.
 absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
 

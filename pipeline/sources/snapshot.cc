@@ -18,15 +18,15 @@ namespace {
 constexpr size_t kMaxShards = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMaxRecords = uint64_t{1} << 62;
 
-}  // namespace
-
 // Returns whether the shard has no slice, or one inside its index.
-static bool SliceFits(const SnapshotShard& shard) {
+bool SliceFits(const SnapshotShard& shard) {
   if (!shard.slice || shard.record_count == 0) return true;
   const RecordSlice& slice = *shard.slice;
   return slice.of <= UINT32_MAX && slice.stride > 0 && slice.first < slice.of && shard.record_count <= slice.of &&
          shard.record_count - 1 <= (slice.of - 1 - slice.first) / slice.stride;
 }
+
+}  // namespace
 
 void SnapshotShard::Slice(uint64_t first, uint64_t stride, uint64_t count) {
   if (count == record_count) return;

@@ -41,16 +41,17 @@ TEST(SelectCheck, NamesTheFieldAndTheWayOut) {
   EXPECT_THAT(MistakeOf("filter: 'width >> 3'"), HasSubstr("\n  width >> 3\n         ^"));
   EXPECT_THAT(MistakeOf("split { of: 'a +' }"), HasSubstr("select[0].split.of: "));
   for (const char* from : {"-0.1", "1", "nan", "inf"}) {
-    EXPECT_THAT(MistakeOf(absl::StrCat("split { from: ", from, " }")),
-                HasSubstr("select[0].split.from: ")) << from;
+    EXPECT_THAT(MistakeOf(absl::StrCat("split { from: ", from, " }")), HasSubstr("select[0].split.from: ")) << from;
   }
   for (const char* to : {"0", "0.5", "1.1", "nan"}) {
     EXPECT_THAT(MistakeOf(absl::StrCat("split { from: 0.5 to: ", to, " }")),
-                HasSubstr("it must be greater than `from`, which is 0.5, and at most 1")) << to;
+                HasSubstr("it must be greater than `from`, which is 0.5, and at most 1"))
+        << to;
   }
   for (const char* fraction : {"0", "-1", "1.1", "nan"}) {
     EXPECT_THAT(MistakeOf(absl::StrCat("sample { fraction: ", fraction, " }")),
-                HasSubstr("select[0].sample.fraction: ")) << fraction;
+                HasSubstr("select[0].sample.fraction: "))
+        << fraction;
   }
   EXPECT_THAT(MistakeOf("take: 0"), HasSubstr("select[0].take: 0 records"));
   EXPECT_THAT(MistakeOf("range { from: 3 to: 3 }"), HasSubstr("greater than `from`, which is 3"));
@@ -64,11 +65,13 @@ TEST(SelectCheck, StepsThatCountComeLast) {
 }
 
 TEST(SelectCheck, RawRecordsHaveOnlyTheirContent) {
-  EXPECT_EQ(MistakesOf("format: RAW select { split { to: 0.5 } } select { sample { fraction: 0.5 } } select { take: 1 }"),
-            "");
+  EXPECT_EQ(
+      MistakesOf("format: RAW select { split { to: 0.5 } } select { sample { fraction: 0.5 } } select { take: 1 }"),
+      "");
   EXPECT_THAT(MistakesOf("format: RAW select { split { of: 'a' to: 0.5 } }"),
               HasSubstr("select[0].split.of: records of format RAW have no features to select by"));
-  EXPECT_THAT(MistakesOf("format: RAW select { filter: 'a > 1' }"), HasSubstr("select[0].filter: records of format RAW"));
+  EXPECT_THAT(MistakesOf("format: RAW select { filter: 'a > 1' }"),
+              HasSubstr("select[0].filter: records of format RAW"));
 }
 
 TEST(SelectCheck, LimitsTheNumberOfSteps) {
