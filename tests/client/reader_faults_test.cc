@@ -81,6 +81,16 @@ TEST(ReaderFaults, RepeatedlyBrokenStreamsOnlyCostTime) {
   EXPECT_GT(reader->Stats().broken_streams, 3u);
 }
 
+// Reads until the error names worker w0 and `says`. The reader must return no row of the malformed message.
+void ExpectNoRowUntilTheWorkerIsNamed(Reader* reader, const std::string& says) {
+  std::string message;
+  do {
+    const auto batch = reader->Next(absl::Milliseconds(50));
+    ASSERT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
+    message = std::string(batch.status().message());
+  } while (message.find("worker w0") == std::string::npos || message.find(says) == std::string::npos);
+}
+
 TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
   struct Case {
     Misbehavior how;
@@ -98,13 +108,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
     alone.workers[0]->Behave(c.how);
     auto reader = alone.Open(alone.options());
     ASSERT_NE(reader, nullptr);
-    // The reader returns no row of the malformed message.
-    std::string message;
-    do {
-      const auto batch = reader->Next(absl::Milliseconds(50));
-      ASSERT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
-      message = std::string(batch.status().message());
-    } while (message.find("worker w0") == std::string::npos || message.find(c.says) == std::string::npos);
+    ExpectNoRowUntilTheWorkerIsNamed(reader.get(), c.says);
 
     // If there is another worker, it serves all rows.
     FakeCluster two(2);
@@ -122,13 +126,7 @@ TEST(ReaderFaults, SelectedRowsWithoutTheirNumbersAreAnErrorThatNamesTheWorker) 
   cluster.coordinator.SetJob(job);
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
-  std::string message;
-  do {
-    const auto batch = reader->Next(absl::Milliseconds(50));
-    ASSERT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
-    message = std::string(batch.status().message());
-  } while (message.find("worker w0") == std::string::npos ||
-           message.find("a message of 3 selected rows with 0 numbers") == std::string::npos);
+  ExpectNoRowUntilTheWorkerIsNamed(reader.get(), "a message of 3 selected rows with 0 numbers");
 }
 
 TEST(ReaderFaults, ADeadlineLosesNoRowAndNamesTheMissingRows) {

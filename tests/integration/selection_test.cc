@@ -67,20 +67,23 @@ class SelectionTest : public ::testing::Test {
     }
   }
 
+  // Expects the selected records, with the bytes of a local job, from 1, 2 and 5 workers.
+  void ExpectTheRowsOfALocalJob() {
+    const std::string expected = support::PlainDigest(dataset_, job(), 2);
+    for (const int workers : {1, 2, 5}) {
+      SCOPED_TRACE(testing::Message() << workers << " workers");
+      const support::ReadResult result = ReadOn(workers);
+      ExpectSelected(result);
+      EXPECT_EQ(result.digest, expected);
+    }
+  }
+
   support::TempFolder folder_;
   support::TestDataset dataset_;
   std::set<std::pair<int64_t, int64_t>> selected_;
 };
 
-TEST_F(SelectionTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
-  const std::string expected = support::PlainDigest(dataset_, job(), 2);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    const support::ReadResult result = ReadOn(workers);
-    ExpectSelected(result);
-    EXPECT_EQ(result.digest, expected);
-  }
-}
+TEST_F(SelectionTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) { ExpectTheRowsOfALocalJob(); }
 
 // Filters, and then steps that count through all files.
 TEST_F(SelectionTest, StepsThatCountKeepTheSameRecordsOnAnyNumberOfWorkers) {
@@ -95,13 +98,7 @@ TEST_F(SelectionTest, StepsThatCountKeepTheSameRecordsOnAnyNumberOfWorkers) {
   }
   selected_ = kept;
   ASSERT_EQ(selected_.size(), 19u);
-  const std::string expected = support::PlainDigest(dataset_, job(), 2);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    const support::ReadResult result = ReadOn(workers);
-    ExpectSelected(result);
-    EXPECT_EQ(result.digest, expected);
-  }
+  ExpectTheRowsOfALocalJob();
 }
 
 TEST_F(SelectionTest, ASplitForTrainingAndOneForValidationShareNoRecord) {
