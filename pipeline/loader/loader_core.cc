@@ -1,4 +1,5 @@
 #include "pipeline/loader/loader_core.h"
+#include "pipeline/loader/row_slots.h"
 
 #include <algorithm>
 #include <set>

@@ -6,6 +6,7 @@
 #include "base/status_place.h"
 #include "pipeline/loader/borrowed_row.h"
 #include "pipeline/loader/loader_core.h"
+#include "pipeline/loader/row_slots.h"
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock::loader {

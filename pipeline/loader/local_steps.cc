@@ -6,6 +6,7 @@
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/row_maker.h"
+#include "pipeline/loader/row_slots.h"
 #include "pipeline/plan/job_order.h"
 
 namespace penstock::loader {

@@ -19,24 +19,6 @@
 
 namespace penstock::loader {
 
-namespace {
-
-// Keeps the records that the data set's counting steps keep.
-void Slice(const v1::Dataset& dataset, std::vector<sources::SnapshotShard>* shards) {
-  uint64_t records = 0;
-  for (const sources::SnapshotShard& shard : *shards) records += shard.record_count;
-  const plan::RecordRun run = plan::KeptRun(dataset, records);
-  uint64_t start = 0;
-  for (sources::SnapshotShard& shard : *shards) {
-    const uint64_t count = shard.record_count;
-    const plan::RecordRun part = plan::PartOfShard(run, start, count);
-    shard.Slice(part.first, part.stride, part.count);
-    start += count;
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
     const std::optional<sources::IndexStore>& indexes, int threads, std::shared_ptr<storage::FileErrors> file_errors,
@@ -85,7 +67,10 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     shard.container = index.kind().container;
     shards.push_back(std::move(shard));
   }
-  if (plan::CountsRecords(dataset)) Slice(dataset, &shards);
+  std::vector<uint64_t> counts;
+  for (const sources::SnapshotShard& shard : shards) counts.push_back(shard.record_count);
+  const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
+  for (size_t i = 0; i < shards.size(); ++i) shards[i].Slice(kept[i].first, kept[i].stride, kept[i].count);
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
   if (selection.has_value() && snapshot.total_records() == 0) {
     uint64_t records = 0;

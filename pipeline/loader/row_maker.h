@@ -169,16 +169,6 @@ class RowMaker {
   const MakerOptions options_;
 };
 
-// Returns an upper bound of the bytes of a row's RAGGED columns if its record has `record_bytes`, and no two columns
-// have the same values. Otherwise the bytes may exceed it.
-uint64_t RaggedBound(const batch::RowSchema& schema, uint64_t record_bytes);
-
-// Writes a row without content to `slot`: zeros, no elements, one empty string in `scalar` columns.
-void MaskRow(const batch::RowSchema& schema, batch::RowSlot* slot);
-
-// Points the slot's FIXED columns one after another into `bytes`, which has schema.FixedBytes() bytes.
-void PointInto(const batch::RowSchema& schema, std::byte* bytes, batch::RowSlot* slot);
-
 }  // namespace penstock::loader
 
 #endif  // PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_

@@ -1,6 +1,7 @@
 #include "pipeline/plan/job_slices.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penstock::plan {
 namespace {
@@ -20,6 +21,17 @@ RecordRun Take(const RecordRun& run, uint64_t records) {
 RecordRun Every(const RecordRun& run, uint64_t n) {
   if (run.count <= 1 || n >= run.count) return Take(run, 1);
   return {run.first, run.stride * n, StridesIn(run.count, n)};
+}
+
+// Returns the part of `run` in the records [start, start + count), counted from `start`.
+RecordRun PartOfShard(const RecordRun& run, uint64_t start, uint64_t count) {
+  // `before` records of the run are in earlier shards, and `until` in those up to this one.
+  const auto records_below = [&run](uint64_t end) {
+    return end <= run.first ? 0 : std::min(run.count, StridesIn(end - run.first, run.stride));
+  };
+  const uint64_t before = records_below(start), until = records_below(start + count);
+  if (before == until) return {};
+  return {run.first + before * run.stride - start, until - before == 1 ? 1 : run.stride, until - before};
 }
 
 }  // namespace
@@ -50,20 +62,16 @@ RecordRun AfterStep(const v1::Select& step, const RecordRun& run) {
   }
 }
 
-RecordRun KeptRun(const v1::Dataset& dataset, uint64_t records) {
-  RecordRun run{.count = records};
+std::vector<RecordRun> KeptRuns(const v1::Dataset& dataset, std::span<const uint64_t> counts) {
+  RecordRun run{.count = std::accumulate(counts.begin(), counts.end(), uint64_t{0})};
   for (const v1::Select& step : dataset.select()) run = AfterStep(step, run);
-  return run;
-}
-
-RecordRun PartOfShard(const RecordRun& run, uint64_t start, uint64_t count) {
-  // `before` records of the run are in earlier shards, and `until` in those up to this one.
-  const auto records_below = [&run](uint64_t end) {
-    return end <= run.first ? 0 : std::min(run.count, StridesIn(end - run.first, run.stride));
-  };
-  const uint64_t before = records_below(start), until = records_below(start + count);
-  if (before == until) return {};
-  return {run.first + before * run.stride - start, until - before == 1 ? 1 : run.stride, until - before};
+  std::vector<RecordRun> runs;
+  uint64_t start = 0;
+  for (const uint64_t count : counts) {
+    runs.push_back(PartOfShard(run, start, count));
+    start += count;
+  }
+  return runs;
 }
 
 }  // namespace penstock::plan

@@ -4,6 +4,8 @@
 #define PENSTOCK_PIPELINE_PLAN_JOB_SLICES_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "penstock/v1/job.pb.h"
 
@@ -25,11 +27,10 @@ bool CountsRecords(const v1::Dataset& dataset);
 
 // Returns the part of `run` that a step which counts records keeps. Accepts any numbers.
 RecordRun AfterStep(const v1::Select& step, const RecordRun& run);
-// Returns the run that the data set's counting steps keep of this many records.
-RecordRun KeptRun(const v1::Dataset& dataset, uint64_t records);
 
-// Returns the part of `run` in the records [start, start + count), counted from `start`.
-RecordRun PartOfShard(const RecordRun& run, uint64_t start, uint64_t count);
+// Returns the run that the data set's counting steps keep of each shard, counted from its first record. `counts` has
+// the shards' numbers of records.
+std::vector<RecordRun> KeptRuns(const v1::Dataset& dataset, std::span<const uint64_t> counts);
 
 }  // namespace penstock::plan
 

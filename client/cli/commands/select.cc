@@ -185,30 +185,24 @@ class Select final : public Command {
         counted.records = counted.all_matches = shard.index->record_count();
       }
     }
-    uint64_t matches = 0;
-    for (const ScannedShard& shard : scanned) matches += shard.all_matches;
-    const plan::RecordRun run = plan::KeptRun(dataset, matches);
+    std::vector<uint64_t> counts;
+    for (const ScannedShard& shard : scanned) counts.push_back(shard.all_matches);
+    const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
     Shards with_examples;
-    struct Part {
-      size_t shard = 0;
-      uint64_t count = 0;  // records that the steps keep
-    };
-    std::vector<Part> parts;
-    uint64_t start = 0, examples = 0;
-    for (size_t i = 0; i < scanned.size() && examples < examples_; ++i) {
-      const plan::RecordRun part = plan::PartOfShard(run, start, scanned[i].all_matches);
-      start += scanned[i].all_matches;
-      if (part.count == 0) continue;
-      with_examples.good.push_back({shards.good[i].path, shards.good[i].index, part.first, part.stride});
-      parts.push_back({i, part.count});
-      examples += part.count;
+    std::vector<size_t> numbers;  // of these shards
+    uint64_t examples = 0;
+    for (size_t i = 0; i < kept.size() && examples < examples_; ++i) {
+      if (kept[i].count == 0) continue;
+      with_examples.good.push_back({shards.good[i].path, shards.good[i].index, kept[i].first, kept[i].stride});
+      numbers.push_back(i);
+      examples += kept[i].count;
     }
-    if (parts.empty()) return scanned;
+    if (numbers.empty()) return scanned;
     std::vector<ScannedShard> again = ScanAll(with_examples, filter, examples_);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      std::vector<MatchedRecord>& examples_of_shard = scanned[parts[i].shard].examples;
-      examples_of_shard = std::move(again[i].examples);
-      if (examples_of_shard.size() > parts[i].count) examples_of_shard.resize(parts[i].count);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      std::vector<MatchedRecord>& of_shard = scanned[numbers[i]].examples;
+      of_shard = std::move(again[i].examples);
+      if (of_shard.size() > kept[numbers[i]].count) of_shard.resize(kept[numbers[i]].count);
     }
     return scanned;
   }

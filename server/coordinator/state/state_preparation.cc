@@ -39,17 +39,14 @@ v1::Task NewTask(const v1::Job& job) {
 
 // Keeps the records that the data set's counting steps keep of the indexed shards.
 void Slice(const v1::Dataset& dataset, std::vector<v1::Shard>* shards) {
-  uint64_t records = 0;
-  for (const v1::Shard& shard : *shards) records += shard.records();
-  const plan::RecordRun run = plan::KeptRun(dataset, records);
-  uint64_t start = 0;
-  for (v1::Shard& shard : *shards) {
-    const uint64_t count = shard.records();
-    const plan::RecordRun part = plan::PartOfShard(run, start, count);
-    start += count;
-    if (shard.whole_records() == 0) shard.set_whole_records(count);
+  std::vector<uint64_t> counts;
+  for (const v1::Shard& shard : *shards) counts.push_back(shard.records());
+  const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    v1::Shard& shard = (*shards)[i];
+    if (shard.whole_records() == 0) shard.set_whole_records(counts[i]);
     sources::SnapshotShard sliced = server::SnapshotShardOf(shard);
-    sliced.Slice(part.first, part.stride, part.count);
+    sliced.Slice(kept[i].first, kept[i].stride, kept[i].count);
     if (!sliced.slice) continue;
     shard.set_indexed_records(sliced.slice->of);
     shard.set_slice_first(sliced.slice->first);

@@ -13,6 +13,7 @@
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
+#include "pipeline/loader/row_slots.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 

@@ -64,17 +64,17 @@ TEST(JobSlices, KeepsTheRecordsOfAListInEachShard) {
       }
       expected = kept;
     }
-    const RecordRun run = KeptRun(dataset, records);
-    ASSERT_EQ(Listed(run), expected) << dataset.ShortDebugString();
+    ASSERT_EQ(Listed(KeptRuns(dataset, std::vector<uint64_t>{records})[0]), expected) << dataset.ShortDebugString();
     std::vector<uint64_t> together;
     uint64_t start = 0;
-    for (const uint64_t count : counts) {
-      const RecordRun part = PartOfShard(run, start, count);
-      for (const uint64_t number : Listed(part)) {
-        ASSERT_LT(number, count);
+    const std::vector<RecordRun> runs = KeptRuns(dataset, counts);
+    ASSERT_EQ(runs.size(), counts.size());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      for (const uint64_t number : Listed(runs[i])) {
+        ASSERT_LT(number, counts[i]);
         together.push_back(start + number);
       }
-      start += count;
+      start += counts[i];
     }
     ASSERT_EQ(together, expected) << dataset.ShortDebugString();
   }
@@ -83,7 +83,9 @@ TEST(JobSlices, KeepsTheRecordsOfAListInEachShard) {
 TEST(JobSlices, AStepThatDropsNoRecordOfAShardIsAllOfIt) {
   v1::Dataset dataset;
   dataset.add_select()->set_take(1000);
-  EXPECT_EQ(PartOfShard(KeptRun(dataset, 30), 10, 20), (RecordRun{.first = 0, .stride = 1, .count = 20}));
+  const std::vector<RecordRun> all = {{.count = 10}, {.count = 20}};
+  EXPECT_EQ(KeptRuns(dataset, std::vector<uint64_t>{10, 20}), all);
+  EXPECT_EQ(KeptRuns(v1::Dataset(), std::vector<uint64_t>{10, 20}), all);
 }
 
 TEST(JobSlices, TakesAnyNumbers) {
@@ -99,7 +101,7 @@ TEST(JobSlices, TakesAnyNumbers) {
       v1::Dataset dataset;
       *dataset.add_select() = a;
       *dataset.add_select() = b;
-      const RecordRun run = KeptRun(dataset, kRecords);
+      const RecordRun run = KeptRuns(dataset, std::vector<uint64_t>{kRecords})[0];
       EXPECT_TRUE(run.count == 0 || run.first + (run.count - 1) * run.stride < kRecords) << dataset.ShortDebugString();
     }
   }
@@ -113,7 +115,7 @@ TEST(JobSlices, KnowsTheStepsThatCount) {
   EXPECT_FALSE(CountsRecords(dataset));
   dataset.add_select()->mutable_every()->set_n(2);
   EXPECT_TRUE(CountsRecords(dataset));
-  EXPECT_EQ(KeptRun(dataset, 10).count, 5u) << "the others count nothing";
+  EXPECT_EQ(KeptRuns(dataset, std::vector<uint64_t>{10})[0].count, 5u) << "the others count nothing";
 }
 
 }  // namespace
