@@ -1,5 +1,4 @@
 #include "pipeline/loader/loader_core.h"
-#include "pipeline/loader/row_slots.h"
 
 #include <algorithm>
 #include <set>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/row_slots.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock::loader {

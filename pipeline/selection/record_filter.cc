@@ -77,7 +77,9 @@ absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scr
 }
 
 absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scratch* scratch) const {
-  if (!requests_.empty()) {
+  if (requests_.empty()) {
+    scratch->parsed.clear();
+  } else {
     const absl::Status parsed = parser_.Parse(record, &scratch->parsed);
     if (!parsed.ok()) return CountStepByStep(record, parsed, scratch);
   }
@@ -106,7 +108,10 @@ absl::StatusOr<size_t> RecordFilter::CountStepByStep(std::string_view record, co
       scratch->values.push_back(ValueOf(step.operands()[i].fact, scratch->parsed[i]));
     }
     PS_ASSIGN_OR_RETURN(const bool keeps, step.Keeps(record, format_, scratch->values));
-    if (!keeps) return n;
+    if (!keeps) {
+      scratch->parsed.clear();
+      return n;
+    }
   }
   return steps_.size();
 }

@@ -42,7 +42,8 @@ class RecordFilter {
 
   // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
   // after that one, so a record is not bad because of its features. Returns the errors of the parser and of
-  // Step::Keeps(). If all keep the record, scratch->parsed has the values of names().
+  // Step::Keeps(). Afterwards scratch->parsed has the values of names(). It is empty if a step drops the record and a
+  // feature of another step is bad.
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
   // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;

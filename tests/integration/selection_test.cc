@@ -1,6 +1,7 @@
 // Jobs that select records, served and in this process: the rows are those of the selected records alone, with the
 // numbers that they have in their files.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,6 +123,37 @@ TEST_F(SelectionTest, ASplitForTrainingAndOneForValidationShareNoRecord) {
   }
   EXPECT_EQ(rows, read.size());
   EXPECT_TRUE(std::includes(read.begin(), read.end(), all.begin(), all.end()));
+}
+
+TEST_F(SelectionTest, AStateOfAnotherSplitOrSampleIsRejected) {
+  const auto steps = [](const std::string& text) {
+    v1::Dataset dataset;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &dataset)) << text;
+    return dataset.select();
+  };
+  *job().mutable_dataset(0)->mutable_select() =
+      steps("select { split { of: 'id' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }");
+  support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  support::ReadPlan first = Plan();
+  first.max_steps = 2;
+  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
+  ASSERT_TRUE(before.status.ok()) << before.status;
+  support::ReadPlan second = Plan();
+  second.options.state = before.state;
+  for (const char* other :
+       {"select { split { of: 'id + 1' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
+        "select { split { from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
+        "select { split { of: 'id' to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
+        "select { split { of: 'id' from: 0.1 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
+        "select { split { of: 'id' from: 0.1 to: 0.8 seed: 2 } } select { sample { fraction: 0.8 seed: 1 } }",
+        "select { split { of: 'id' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.5 seed: 1 } }",
+        "select { split { of: 'id' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 } }"}) {
+    *job().mutable_dataset(0)->mutable_select() = steps(other);
+    ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
+    const absl::Status resumed = support::ReadThrough(cluster.address(), second).status;
+    EXPECT_TRUE(absl::IsFailedPrecondition(resumed)) << other << "\n" << resumed;
+  }
 }
 
 TEST_F(SelectionTest, AStateOfAnotherSliceIsRejected) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -70,6 +71,7 @@ class Select final : public Command {
     data_.AddFlags(flags);
     flags->AddString("filter", &filter_, "EXPR", "the expression, for example \"label < 10\"");
     flags->AddUint("examples", &examples_, "N", "matching records to show, at most 1000 (default: 5)");
+    flags->AddSwitch("explain", &explain_, "show for each step of the job, and for --filter, records that it drops");
     flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -200,7 +202,7 @@ class Select final : public Command {
     if (numbers.empty()) return scanned;
     std::vector<ScannedShard> again = ScanAll(with_examples, filter, examples_);
     for (size_t i = 0; i < numbers.size(); ++i) {
-      std::vector<MatchedRecord>& of_shard = scanned[numbers[i]].examples;
+      std::vector<ExampleRecord>& of_shard = scanned[numbers[i]].examples;
       of_shard = std::move(again[i].examples);
       if (of_shard.size() > kept[numbers[i]].count) of_shard.resize(kept[numbers[i]].count);
     }
@@ -214,6 +216,7 @@ class Select final : public Command {
     for (const ShardToScan& shard : shards.good) records += shard.index->record_count();
     ProgressBar bar("selecting");
     ScanOptions options{.threads = Threads(), .examples = examples, .bad_examples = kShownBad};
+    if (explain_) options.dropped_examples = examples_;
     options.progress = [&bar, records](uint64_t done) {
       bar.Update(records == 0 ? 1 : static_cast<double>(done) / static_cast<double>(records),
                  absl::StrCat(Count(done), " of ", Count(records, "record")));
@@ -264,16 +267,12 @@ class Select final : public Command {
                  const std::vector<absl::Status>& failed) const {
     std::printf("%s of %s in %s match (%.1f %%)\n", Count(total.matches).c_str(),
                 Count(total.records, "record").c_str(), Count(shards.good.size(), "file").c_str(), 100 * total.share());
-    PrintSteps(job, total);
+    PrintSteps(job, shards, filter, scanned, total);
     uint64_t shown = 0;
     for (size_t i = 0; i < scanned.size(); ++i) {
-      for (const MatchedRecord& example : scanned[i].examples) {
+      for (const ExampleRecord& example : scanned[i].examples) {
         if (shown++ == examples_) break;
-        std::string line = absl::StrCat("  ", shards.good[i].path, ", record ", example.record);
-        for (size_t n = 0; n < filter.names().size(); ++n) {
-          absl::StrAppend(&line, n == 0 ? ": " : ", ", filter.names()[n], " = ", example.values[n]);
-        }
-        std::printf("%s\n", line.c_str());
+        std::printf("  %s\n", ExampleText(shards.good[i].path, filter, example).c_str());
       }
       if (shown > examples_) break;
     }
@@ -289,10 +288,33 @@ class Select final : public Command {
     for (const absl::Status& error : failed) std::fprintf(stderr, "%s\n", std::string(error.message()).c_str());
   }
 
+  static std::string ExampleText(const std::string& path, const selection::RecordFilter& filter,
+                                 const ExampleRecord& example) {
+    std::string text = absl::StrCat(path, ", record ", example.record);
+    for (size_t n = 0; n < example.values.size(); ++n) {
+      absl::StrAppend(&text, n == 0 ? ": " : ", ", filter.names()[n], " = ", example.values[n]);
+    }
+    return text;
+  }
+
+  // Calls `use` with the path and the record of the first examples that step n drops.
+  void ForEachDropped(size_t n, const Shards& shards, const std::vector<ScannedShard>& scanned,
+                      const std::function<void(const std::string&, const ExampleRecord&)>& use) const {
+    uint64_t shown = 0;
+    for (size_t i = 0; i < scanned.size(); ++i) {
+      if (n >= scanned[i].dropped.size()) continue;  // a step that counts
+      for (const ExampleRecord& example : scanned[i].dropped[n]) {
+        if (shown++ == examples_) return;
+        use(shards.good[i].path, example);
+      }
+    }
+  }
+
   // Prints how many records each step of the job keeps.
-  void PrintSteps(const v1::JobSpec& job, const Total& total) const {
+  void PrintSteps(const v1::JobSpec& job, const Shards& shards, const selection::RecordFilter& filter,
+                  const std::vector<ScannedShard>& scanned, const Total& total) const {
     const auto& steps = plan::DatasetOf(job).select();
-    if (steps.empty()) return;
+    if (steps.empty() && !explain_) return;
     uint64_t before = total.records;
     for (size_t n = 0; n < total.by_step.size(); ++n) {
       const bool of_job = n < static_cast<size_t>(steps.size());
@@ -300,24 +322,32 @@ class Select final : public Command {
       const std::string text = of_job ? selection::StepText(steps[static_cast<int>(n)]) : filter_;
       std::printf("  %s keeps %s of %s: %s\n", name.c_str(), Count(total.by_step[n]).c_str(),
                   Count(before, "record").c_str(), text.c_str());
+      ForEachDropped(n, shards, scanned, [&](const std::string& path, const ExampleRecord& example) {
+        std::printf("    drops %s\n", ExampleText(path, filter, example).c_str());
+      });
       before = total.by_step[n];
     }
   }
 
   void PrintJson(const Shards& shards, const selection::RecordFilter& filter, const std::vector<ScannedShard>& scanned,
                  const Total& total, const std::vector<absl::Status>& failed) const {
-    std::vector<std::string> examples, bad, errors, by_step;
-    for (const uint64_t matches : total.by_step) by_step.push_back(absl::StrCat(matches));
+    const auto object_of = [&filter](const std::string& path, const ExampleRecord& example) {
+      Json values;
+      for (size_t n = 0; n < example.values.size(); ++n) values.Field(filter.names()[n], example.values[n]);
+      return Json().Field("file", path).Field("record", example.record).Raw("values", values.Object()).Object();
+    };
+    std::vector<std::string> examples, bad, errors, by_step, dropped;
+    for (size_t n = 0; n < total.by_step.size(); ++n) {
+      by_step.push_back(absl::StrCat(total.by_step[n]));
+      std::vector<std::string> of_step;
+      ForEachDropped(n, shards, scanned, [&](const std::string& path, const ExampleRecord& example) {
+        of_step.push_back(object_of(path, example));
+      });
+      dropped.push_back(Json::Array(of_step));
+    }
     for (size_t i = 0; i < scanned.size(); ++i) {
-      for (const MatchedRecord& example : scanned[i].examples) {
-        if (examples.size() >= examples_) break;
-        Json values;
-        for (size_t n = 0; n < filter.names().size(); ++n) values.Field(filter.names()[n], example.values[n]);
-        examples.push_back(Json()
-                               .Field("file", shards.good[i].path)
-                               .Field("record", example.record)
-                               .Raw("values", values.Object())
-                               .Object());
+      for (const ExampleRecord& example : scanned[i].examples) {
+        if (examples.size() < examples_) examples.push_back(object_of(shards.good[i].path, example));
       }
       for (const BadRecord& each : scanned[i].first_bad) {
         if (bad.size() >= kShownBad) break;
@@ -329,18 +359,18 @@ class Select final : public Command {
       }
     }
     for (const absl::Status& error : failed) errors.emplace_back(error.message());
-    std::printf("%s\n", Json()
-                            .Field("files", uint64_t{shards.good.size()})
-                            .Field("records", total.records)
-                            .Field("matches", total.matches)
-                            .Raw("matches_by_step", Json::Array(by_step))
-                            .Field("share", total.share())
-                            .Field("bad_records", total.bad)
-                            .Raw("examples", Json::Array(examples))
-                            .Raw("first_bad_records", Json::Array(bad))
-                            .Raw("unreadable_files", Json::QuotedArray(errors))
-                            .Object()
-                            .c_str());
+    Json json;
+    json.Field("files", uint64_t{shards.good.size()})
+        .Field("records", total.records)
+        .Field("matches", total.matches)
+        .Raw("matches_by_step", Json::Array(by_step))
+        .Field("share", total.share())
+        .Field("bad_records", total.bad)
+        .Raw("examples", Json::Array(examples))
+        .Raw("first_bad_records", Json::Array(bad))
+        .Raw("unreadable_files", Json::QuotedArray(errors));
+    if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
+    std::printf("%s\n", json.Object().c_str());
   }
 
   int Threads() const { return threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_); }
@@ -348,7 +378,7 @@ class Select final : public Command {
   LocalData data_;
   std::string filter_;
   uint64_t examples_ = 5, threads_ = 0;
-  bool json_ = false;
+  bool json_ = false, explain_ = false;
 };
 
 }  // namespace

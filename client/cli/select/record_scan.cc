@@ -40,6 +40,7 @@ class Scan {
     PS_ASSIGN_OR_RETURN(const auto reader, sources::ShardReader::Open(std::move(file), shard.index));
     selection::RecordFilter::Scratch scratch;
     result->matches.resize(filter_.size());
+    result->dropped.resize(filter_.size());
     return sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
       Evaluate(shard, k, record, &scratch, result);
       if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
@@ -59,14 +60,22 @@ class Scan {
       return;
     }
     for (size_t n = 0; n < *matches; ++n) ++result->matches[n];
-    if (*matches < filter_.size()) return;
+    if (*matches < filter_.size()) {
+      std::vector<ExampleRecord>* const dropped = &result->dropped[*matches];
+      if (dropped->size() < options_.dropped_examples) AddExample(k, *scratch, dropped);
+      return;
+    }
     const uint64_t match = result->all_matches++;
     const bool is_example = match >= shard.first_example && (match - shard.first_example) % shard.example_stride == 0;
     if (!is_example || result->examples.size() >= options_.examples) return;
-    MatchedRecord& example = result->examples.emplace_back();
+    AddExample(k, *scratch, &result->examples);
+  }
+
+  void AddExample(uint64_t k, const selection::RecordFilter::Scratch& scratch, std::vector<ExampleRecord>* out) const {
+    ExampleRecord& example = out->emplace_back();
     example.record = k;
-    if (filter_.names().empty()) return;
-    for (const records::FeatureValue& value : scratch->parsed) example.values.push_back(ValueText(value));
+    if (scratch.parsed.size() != filter_.names().size()) return;
+    for (const records::FeatureValue& value : scratch.parsed) example.values.push_back(ValueText(value));
   }
 
   void Report(uint64_t records) {

@@ -23,9 +23,9 @@ struct ShardToScan {
   uint64_t first_example = 0, example_stride = 1;
 };
 
-struct MatchedRecord {
+struct ExampleRecord {
   uint64_t record = 0;
-  std::vector<std::string> values;  // ValueText() of each feature
+  std::vector<std::string> values;  // ValueText() of each feature; empty if one of them is bad
 };
 
 struct BadRecord {
@@ -36,16 +36,18 @@ struct BadRecord {
 struct ScannedShard {
   absl::Status failed;  // the error that ended the scan of this shard, if any
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> matches;        // by step: the records that it and those before it keep
-  uint64_t all_matches = 0;             // the records that all steps keep
-  std::vector<MatchedRecord> examples;  // the first matches
-  std::vector<BadRecord> first_bad;     // the first bad records
+  std::vector<uint64_t> matches;                    // by step: the records that it and those before it keep
+  uint64_t all_matches = 0;                         // the records that all steps keep
+  std::vector<ExampleRecord> examples;              // the first matches
+  std::vector<std::vector<ExampleRecord>> dropped;  // by step: the first records that it drops
+  std::vector<BadRecord> first_bad;                 // the first bad records
 };
 
 struct ScanOptions {
-  int threads = 1;            // shards at once
-  uint64_t examples = 0;      // at most this many in each shard
-  uint64_t bad_examples = 0;  // at most this many in each shard
+  int threads = 1;                // shards at once
+  uint64_t examples = 0;          // at most this many in each shard
+  uint64_t bad_examples = 0;      // at most this many in each shard
+  uint64_t dropped_examples = 0;  // at most this many of each step in each shard
   // Called with the number of records read so far, by one thread at a time. May be empty.
   std::function<void(uint64_t records)> progress = {};
 };

@@ -218,6 +218,45 @@ TEST_F(SelectCommand, CountsWhatEachStepOfAJobKeeps) {
               HasSubstr("--filter cannot follow the job's steps that count records"));
 }
 
+TEST_F(SelectCommand, ExplainsWhatEachStepDrops) {
+  std::vector<std::string> entries = Entries(0, 12);
+  entries[4] = records::ExampleBuilder().Int64("label", 5).Int64("city", 1).Serialize();
+  WriteShard("data/a.tfrecord", entries);
+  dir_.Write("job.textproto", JobWith(dir_.File("data"),
+                                      "select { filter: 'label % 2 == 0' } select { filter: 'city != \"town 6\"' } "
+                                      "select { take: 3 }"));
+  const std::string path = dir_.File("data/a.tfrecord");
+  EXPECT_EQ(Run({"select", "job.textproto", "--explain", "--examples", "3"}).out,
+            absl::StrCat("3 of 12 records in 1 file match (25.0 %)\n"
+                         "  select[0] keeps 5 of 12 records: label % 2 == 0\n"
+                         "    drops ",
+                         path,
+                         ", record 1: label = 1, city = \"town 1\"\n"
+                         "    drops ",
+                         path,
+                         ", record 3: label = 3, city = \"town 3\"\n"
+                         "    drops ",
+                         path,
+                         ", record 4\n"
+                         "  select[1] keeps 4 of 5 records: city != \"town 6\"\n"
+                         "    drops ",
+                         path,
+                         ", record 6: label = 6, city = \"town 6\"\n"
+                         "  select[2] keeps 3 of 4 records: take 3\n"
+                         "  ",
+                         path,
+                         ", record 0: label = 0, city = \"town 0\"\n"
+                         "  ",
+                         path,
+                         ", record 2: label = 2, city = \"town 2\"\n"
+                         "  ",
+                         path, ", record 8: label = 8, city = \"town 8\"\n"));
+  EXPECT_THAT(Run({"select", "data", "--filter", "label < 11 and label != 5", "--explain"}).out,
+              HasSubstr("  --filter keeps 9 of 12 records: label < 11 and label != 5\n    drops "));
+  EXPECT_THAT(Run({"select", "job.textproto", "--explain", "--examples", "1", "--json"}).out,
+              HasSubstr(absl::StrCat("\"dropped_by_step\": [[{\"file\": \"", path, "\", \"record\": 1, ")));
+}
+
 TEST_F(SelectCommand, CountsWithoutAFilterFromTheIndexes) {
   WriteShard("data/a.tfrecord", Entries(0, 12));
   WriteShard("data/b.tfrecord", Entries(12, 28));
