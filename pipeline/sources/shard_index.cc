@@ -116,14 +116,13 @@ absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t f
 uint64_t ShardIndex::RecordOffset(uint64_t k) const {
   PS_CHECK(k <= lengths_.size());
   if (k == lengths_.size()) return stream_size_;
-  const uint64_t from = k - k % kOffsetStride;
-  uint64_t offset = offsets_[k / kOffsetStride];
-  for (uint64_t i = from; i < k; ++i) offset += StoredBytes(i);
+  const uint64_t block = k / kBlockRecords;
+  uint64_t offset = offsets_[block];
+  for (uint64_t i = block * kBlockRecords; i < k; ++i) offset += StoredBytes(i);
   if (gaps_.empty()) return offset;
-  const auto after = [](uint64_t record, const Gap& gap) { return record < gap.record; };
-  for (auto gap = std::upper_bound(gaps_.begin(), gaps_.end(), from, after); gap != gaps_.end() && gap->record <= k;
+  for (uint64_t gap = block < next_gaps_.size() ? next_gaps_[block] : 0; gap < gaps_.size() && gaps_[gap].record <= k;
        ++gap) {
-    offset += gap->bytes;
+    offset += gaps_[gap].bytes;
   }
   return offset;
 }
@@ -141,7 +140,13 @@ void ShardIndex::AppendRecord(uint32_t length, std::span<const RecordMember> mem
 }
 
 void ShardIndex::AppendLength(uint32_t length) {
-  if (lengths_.size() % kOffsetStride == 0) offsets_.push_back(stream_size_);
+  if (lengths_.size() % kBlockRecords == 0) {
+    offsets_.push_back(stream_size_);
+    if (!gaps_.empty()) {
+      next_gaps_.resize(offsets_.size());  // no gap is before the earlier blocks
+      next_gaps_.back() = gaps_.size();
+    }
+  }
   lengths_.push_back(length);
   stream_size_ += uint64_t{length} + frame_bytes_;
   data_bytes_ += length;
@@ -178,6 +183,7 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
 void ShardIndex::Compact() {
   lengths_.shrink_to_fit();
   offsets_.shrink_to_fit();
+  next_gaps_.shrink_to_fit();
   members_.Compact();
   gaps_.shrink_to_fit();
   numbers_.shrink_to_fit();
@@ -186,7 +192,8 @@ void ShardIndex::Compact() {
 
 size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
-                 members_.MemoryBytes() + gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
+                 next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() +
+                 gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
   return bytes;

@@ -80,12 +80,12 @@ class ShardIndex {
   // Returns the number of stored bytes of record k: the size of a read of the record.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
   // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). Takes
-  // constant time, plus a binary search if the shard has gaps.
+  // constant time.
   uint64_t RecordOffset(uint64_t k) const;
   // Prefetches the entries of record k, for RecordOffset and RecordLength, into the processor's cache.
   void WillLookAt(uint64_t k) const {
     PrefetchLine(&lengths_[k]);
-    PrefetchLine(&offsets_[k / kOffsetStride]);
+    PrefetchLine(&offsets_[k / kBlockRecords]);
   }
   // Returns the number of bytes of the stream from the first stored byte of records [first, first + count) to their
   // last.
@@ -126,7 +126,7 @@ class ShardIndex {
   bool operator==(const ShardIndex&) const = default;
 
  private:
-  static constexpr uint64_t kOffsetStride = 64;
+  static constexpr uint64_t kBlockRecords = 64;
 
   // Bytes before record `record` that belong to no record.
   struct Gap {
@@ -145,7 +145,8 @@ class ShardIndex {
   uint32_t frame_bytes_ = 0;
   uint32_t longest_ = 0;
   std::vector<uint32_t> lengths_;
-  std::vector<uint64_t> offsets_;  // one for each kOffsetStride records
+  std::vector<uint64_t> offsets_;    // one for each kBlockRecords records
+  std::vector<uint64_t> next_gaps_;  // by block: number of the first gap after its first record; 0 for further blocks
   MemberTable members_;
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
   bool selected_ = false;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -94,7 +95,9 @@ TEST_F(ServedCommands, AStoppedReadClosesItsSession) {
     ASSERT_TRUE(support::WaitUntil([&] { return absl::StrContains(Run("status").out, "1 reader"); }));
     read->Signal(signal);
     EXPECT_EQ(read->WaitForExit(), -signal);
-    EXPECT_TRUE(support::WaitUntil([&] { return !absl::StrContains(Run("status").out, "1 reader"); }));
+    // At once, unless the machine is too busy for the client's last call. Then the session expires after 60 s.
+    EXPECT_TRUE(
+        support::WaitUntil([&] { return !absl::StrContains(Run("status").out, "1 reader"); }, std::chrono::minutes(2)));
     EXPECT_THAT(ReadWholeFile(home_.File("read.log")).value_or(""), HasSubstr("penstock read: stopped by SIG"));
   }
 }
