@@ -191,7 +191,7 @@ class Select final : public Command {
     for (const ScannedShard& shard : scanned) counts.push_back(shard.all_matches);
     const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
     Shards with_examples;
-    std::vector<size_t> numbers;  // of these shards
+    std::vector<size_t> numbers;  // their numbers in shards.good
     uint64_t examples = 0;
     for (size_t i = 0; i < kept.size() && examples < examples_; ++i) {
       if (kept[i].count == 0) continue;
