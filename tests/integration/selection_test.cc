@@ -68,6 +68,16 @@ class SelectionTest : public ::testing::Test {
     }
   }
 
+  // Reads two steps, and returns the plan that continues after them.
+  support::ReadPlan PlanAfterTwoSteps(const support::InProcessCluster& cluster) const {
+    support::ReadPlan plan = Plan();
+    plan.max_steps = 2;
+    const support::ReadResult read = support::ReadThrough(cluster.address(), plan);
+    EXPECT_TRUE(read.status.ok()) << read.status;
+    support::ReadPlan next = Plan();
+    next.options.state = read.state;
+    return next;
+  }
   // Expects the selected records, with the bytes of a local job, from 1, 2 and 5 workers.
   void ExpectTheRowsOfALocalJob() {
     const std::string expected = support::PlainDigest(dataset_, job(), 2);
@@ -135,12 +145,7 @@ TEST_F(SelectionTest, AStateOfAnotherSplitOrSampleIsRejected) {
       steps("select { split { of: 'id' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }");
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan first = Plan();
-  first.max_steps = 2;
-  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
-  ASSERT_TRUE(before.status.ok()) << before.status;
-  support::ReadPlan second = Plan();
-  second.options.state = before.state;
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
   for (const char* other :
        {"select { split { of: 'id + 1' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
         "select { split { from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
@@ -160,12 +165,7 @@ TEST_F(SelectionTest, AStateOfAnotherSliceIsRejected) {
   job().mutable_dataset(0)->add_select()->set_take(40);
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan first = Plan();
-  first.max_steps = 2;
-  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
-  ASSERT_TRUE(before.status.ok()) << before.status;
-  support::ReadPlan second = Plan();
-  second.options.state = before.state;
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
   v1::Select* const step = job().mutable_dataset(0)->mutable_select(2);
   step->mutable_range()->set_to(40);
   ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
@@ -267,12 +267,7 @@ TEST_F(SelectionTest, AStateContinuesAtEachStep) {
 TEST_F(SelectionTest, AStateOfOtherRecordsIsRejectedAndOneOfTheSameRecordsContinues) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan first = Plan();
-  first.max_steps = 2;
-  const support::ReadResult before = support::ReadThrough(cluster.address(), first);
-  ASSERT_TRUE(before.status.ok()) << before.status;
-  support::ReadPlan second = Plan();
-  second.options.state = before.state;
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
 
   job().mutable_dataset(0)->mutable_select(0)->set_filter("not (id % 3 == 1)");
   ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
