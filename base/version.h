@@ -26,8 +26,8 @@ struct Protocols {
 
 // The protocols of this release: those of the previous release, and its own.
 inline constexpr Protocols kProtocols = {1, 2};
-// The first protocol with dataset.select.
-inline constexpr uint32_t kSelectProtocol = 2;
+// The first protocol with dataset.select, names of data sets, and `blend`.
+inline constexpr uint32_t kDataProtocol = 2;
 
 // The release of a process, which it sends when it calls or accepts a call.
 struct Release {

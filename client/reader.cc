@@ -134,6 +134,7 @@ class ReaderImpl final : public Reader {
   uint64_t batch_size() const override { return steps_.step_size(); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
+  const std::vector<std::string>& datasets() const override { return format_->sets; }
   ReaderStats Stats() const override { return session_->Stats(); }
   void Cancel() override { session_->Cancel(); }
 

@@ -1,12 +1,12 @@
 #include "config/job_file.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "config/blend_check.h"
 #include "config/mix_check.h"
 #include "config/select_check.h"
 
@@ -14,7 +14,6 @@ namespace penstock::config {
 namespace {
 
 constexpr uint64_t kMaxJobFileBytes = 1 << 20;
-constexpr size_t kMaxNameLength = 128;
 constexpr int kMaxFeatures = 256;
 constexpr int kMaxOps = 256;
 constexpr uint32_t kMaxBatch = 1 << 20;
@@ -22,48 +21,41 @@ constexpr uint32_t kMaxBatch = 1 << 20;
 void CheckName(const std::string& name, std::vector<Mistake>* out) {
   if (name.empty()) {
     out->push_back({0, "name", "a job needs a name: name: \"my-job\""});
-    return;
-  }
-  const bool good = std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  });
-  if (!good || name.size() > kMaxNameLength) {
-    out->push_back({0, "name",
-                    absl::StrCat("'", name.substr(0, kMaxNameLength),
-                                 "': only letters, digits, '-', '_' and '.', at most ", kMaxNameLength)});
+  } else if (!IsName(name)) {
+    out->push_back({0, "name", absl::StrCat("'", name.substr(0, kMaxNameLength), "': ", kNameRule)});
   }
 }
 
-void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
-  if (job.dataset_size() != 1) {
-    out->push_back({0, job.dataset_size() == 0 ? "dataset" : "dataset[1]",
-                    job.dataset_size() == 0 ? "a job needs one: dataset { files: \"train-*\" }"
-                                            : "only one data set can be read; give several globs in its `files`"});
-    if (job.dataset_size() == 0) return;
-  }
-  const v1::Dataset& dataset = job.dataset(0);  // further ones are mistakes already
+// Checks one data set alone.
+void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   if (dataset.files_size() == 0) {
-    out->push_back({0, "dataset[0].files", "no files: give a glob, such as files: \"train-*\""});
+    out->push_back({0, field + ".files", "no files: give a glob, such as files: \"train-*\""});
   }
   for (int i = 0; i < dataset.files_size(); ++i) {
     if (dataset.files(i).empty()) {
-      out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), "an empty glob"});
+      out->push_back({0, absl::StrCat(field, ".files[", i, "]"), "an empty glob"});
     }
   }
   if (dataset.source() == v1::Source::TFRECORD && dataset.format() == v1::SAMPLE) {
     out->push_back(
-        {0, "dataset[0].source", "TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"});
+        {0, field + ".source", "TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"});
   }
   if (dataset.source() == v1::Source::TAR &&
       (dataset.format() == v1::SEQUENCE_EXAMPLE || dataset.format() == v1::RAW)) {
-    out->push_back({0, "dataset[0].format",
+    out->push_back({0, field + ".format",
                     absl::StrCat(v1::RecordFormat_Name(dataset.format()),
                                  ", but `source` is TAR, whose records are samples; leave one out")});
   }
-  CheckSelect(dataset, out);
-  if (dataset.weight() != 0) {
-    out->push_back({0, "dataset[0].weight", "mixing of data sets is not supported; leave it out"});
+}
+
+void CheckDatasets(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  if (job.dataset_size() == 0) {
+    out->push_back({0, "dataset", "a job needs one: dataset { files: \"train-*\" }"});
+    return;
   }
+  for (int i = 0; i < job.dataset_size(); ++i) CheckDataset(job.dataset(i), absl::StrCat("dataset[", i, "]"), out);
+  CheckBlend(job, out);
+  if (job.dataset_size() == 1) CheckSelect(job.dataset(0), out);
 }
 
 void CheckFileNames(const v1::JobSpec& job, const FileNameCheck& check_name, std::vector<Mistake>* out) {
@@ -108,7 +100,7 @@ void CheckShares(const v1::JobSpec& job, std::vector<Mistake>* out) {
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   std::vector<Mistake> out;
   CheckName(job.name(), &out);
-  CheckDataset(job, &out);
+  CheckDatasets(job, &out);
   if (job.features_size() == 0) {
     out.push_back({0, "features",
                    "a job needs at least one: features { key: \"image/encoded\" column: \"image\" "

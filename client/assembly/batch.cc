@@ -53,6 +53,7 @@ uint64_t Batch::position() const { return Get(impl_).position; }
 const std::vector<ColumnView>& Batch::columns() const { return Get(impl_).columns; }
 absl::Span<const RowId> Batch::ids() const { return Get(impl_).ids; }
 absl::Span<const RowId> Batch::sources() const { return Get(impl_).sources; }
+absl::Span<const int32_t> Batch::datasets() const { return Get(impl_).sets; }
 absl::Span<const uint8_t> Batch::valid() const { return Get(impl_).valid; }
 
 const ColumnView* Batch::FindColumn(std::string_view name) const {

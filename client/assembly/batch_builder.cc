@@ -30,7 +30,8 @@ absl::Status BadColumn(const batch::ColumnSpec& column, const std::string& what)
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(batch::RowSchema schema,
-                                                                       std::optional<client::BatchMix> mix) {
+                                                                       std::optional<client::BatchMix> mix,
+                                                                       std::vector<std::string> sets) {
   auto format = std::make_shared<BatchFormat>();
   size_t total = 0;
   const batch::RowSchema seen = mix.has_value() ? batch::MixedSchema(schema, mix->plan) : schema;
@@ -58,6 +59,7 @@ absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(batch::Ro
   format->fixed_bytes = schema.FixedBytes();
   format->memory_bytes = seen.FixedBytes();
   if (mix.has_value() && mix->plan.integer_labels) format->memory_bytes += batch::DTypeSize(mix->plan.label_type);
+  format->sets = std::move(sets);
   format->schema = std::move(schema);
   format->mix = std::move(mix);
   return format;
@@ -76,7 +78,8 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   const batch::RowSchema seen =
       mix != nullptr ? batch::MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
   builder->cells_.resize(columns.size());
-  // One block: the columns, then integer labels as received, then the ids, then the flags.
+  // One block: the columns, then integer labels as received, then the ids, then the data sets,
+  // then the flags.
   std::vector<size_t> offsets;
   size_t bytes = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -91,7 +94,10 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   const size_t numbers = bytes;
   if (mix != nullptr && mix->plan.integer_labels) bytes += Aligned(batch::DTypeSize(mix->plan.label_type) * rows);
   const size_t ids = bytes;
-  bytes += Aligned(sizeof(RowId) * rows);
+  bytes += sizeof(RowId) * rows;
+  if (builder->format_->sets.empty()) bytes = Aligned(bytes);
+  const size_t sets = bytes;  // directly after the ids: feed/messages.h relies on it
+  if (!builder->format_->sets.empty()) bytes += Aligned(sizeof(int32_t) * rows);
   const size_t valid = bytes;
   bytes += rows;
 
@@ -117,6 +123,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
     builder->masked_.resize(rows);
   }
   builder->ids_ = new (block.data() + ids) RowId[rows];
+  if (!builder->format_->sets.empty()) builder->sets_ = new (block.data() + sets) int32_t[rows];
   builder->valid_ = reinterpret_cast<uint8_t*>(block.data() + valid);
   builder->impl_->blocks.push_back(std::move(block));
   return builder;
@@ -275,8 +282,11 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
 }
 
 absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
-                                const std::vector<RowId>& sources) {
+                                const std::vector<RowId>& sources, const std::vector<int32_t>& sets) {
   PS_CHECK(ids.size() == rows_ && valid.size() == rows_ && (sources.empty() || sources.size() == rows_));
+  PS_CHECK(sets.size() == (sets_ == nullptr ? 0 : rows_));
+  std::copy(sets.begin(), sets.end(), sets_);
+  impl_->sets = absl::MakeConstSpan(sets_, sets.size());
   std::copy(ids.begin(), ids.end(), ids_);
   std::copy(valid.begin(), valid.end(), valid_);
   impl_->ids = absl::MakeConstSpan(ids_, rows_);

@@ -28,11 +28,13 @@ struct BatchFormat {
   size_t memory_bytes = 0;        // bytes per row: FIXED columns after mixing, and integer labels before mixing
   bool ragged = false;            // true if any column is RAGGED
   std::optional<client::BatchMix> mix;
+  std::vector<std::string> sets;  // names of the job's data sets; empty if they have none
 
   // Creates a format. Returns InvalidArgument, with the column's name, if a type, a shape or the size of a row is
   // invalid. `mix` must belong to this schema.
   static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(batch::RowSchema schema,
-                                                                   std::optional<client::BatchMix> mix = std::nullopt);
+                                                                   std::optional<client::BatchMix> mix = std::nullopt,
+                                                                   std::vector<std::string> sets = {});
 };
 
 struct Batch::Impl {
@@ -40,6 +42,7 @@ struct Batch::Impl {
   std::vector<client::BatchMemory::Block> blocks;
   std::vector<ColumnView> columns;
   absl::Span<const RowId> ids;
+  absl::Span<const int32_t> sets;
   absl::Span<const RowId> sources;
   absl::Span<const uint8_t> valid;
   size_t rows = 0;
@@ -76,11 +79,12 @@ class BatchBuilder {
   void RowDone(size_t row, bool valid);
 
   // Joins RAGGED columns and stores ids and flags in the batch. `ids` and `valid` have one element for each row.
-  // `sources` has one for each row, or is empty if every row is from its own record. Returns ResourceExhausted if the
-  // allocator has no memory, and InvalidArgument if the job mixes rows and a label is not a class. Must not be called
-  // again, even after an error: the elements of joined columns are gone.
+  // `sources` has one for each row, or is empty if every row is from its own record. `sets` has the data set of each
+  // row if the format has names of data sets; otherwise it is empty. Returns ResourceExhausted if the allocator has no
+  // memory, and InvalidArgument if the job mixes rows and a label is not a class. Must not be called again, even after
+  // an error: the elements of joined columns are gone.
   absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
-                    const std::vector<RowId>& sources = {});
+                    const std::vector<RowId>& sources = {}, const std::vector<int32_t>& sets = {});
 
   // Returns the batch. Requires that Seal succeeded. The builder must not be used afterwards.
   Batch Finish(uint64_t epoch, uint64_t step, uint64_t position);
@@ -107,6 +111,7 @@ class BatchBuilder {
   std::optional<client::GroupMixer> mixer_;
   std::vector<uint8_t> masked_;  // for each row, whether WriteMasked wrote it; empty without a mixer
   RowId* ids_ = nullptr;
+  int32_t* sets_ = nullptr;  // null if data sets have no names
   uint8_t* valid_ = nullptr;
   std::vector<std::vector<Cell>> cells_;  // by column and row; empty for FIXED columns
 };

@@ -43,8 +43,20 @@ std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows) {
   return out;
 }
 
-uint64_t EpochRows(const v1::JobSpec& job, uint64_t records) {
-  return records * plan::PlanOptionsOf(job.order()).repeats;
+absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& job) {
+  std::vector<uint64_t> counts;
+  for (const v1::Shard& shard : job.snapshot().shards()) counts.push_back(shard.records());
+  const auto& sets = job.snapshot().set_shards();
+  return plan::DataOrderOf(job.spec(), counts, {sets.data(), static_cast<size_t>(sets.size())});
+}
+
+std::string ShareLines(const plan::DataOrder& order) {
+  std::string out;
+  for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
+    absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %.3g passes in an epoch\n", order.set_name(set),
+                          order.share(set), order.rows_per(), order.PassesPerEpoch(set));
+  }
+  return out;
 }
 
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {

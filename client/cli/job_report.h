@@ -3,11 +3,14 @@
 #define PENSTOCK_CLIENT_CLI_JOB_REPORT_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/batch/row.h"
+#include "pipeline/plan/data_order.h"
 
 namespace penstock::cli {
 
@@ -18,8 +21,12 @@ batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& 
 // schema of its rows before any mixing.
 std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows);
 
-// Returns the number of records times order.repeats.
-uint64_t EpochRows(const v1::JobSpec& job, uint64_t records);
+// Returns the order of a READY job, or the errors of plan::DataOrderOf().
+absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& job);
+
+// Returns the share of each data set of a blend, one on each line: "  dataset web: 45875 of 65536 rows, 1 passes in an
+// epoch". Empty for one data set.
+std::string ShareLines(const plan::DataOrder& order);
 
 // The steps of an epoch of `rows` rows.
 struct EpochFacts {

@@ -8,22 +8,22 @@
 namespace penstock::cli {
 
 absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const loader::LoadJob& job,
-                                                                              const SampleKey& key, int epochs) {
+                                                                              const plan::PlannedRow& row, int epochs) {
   std::vector<std::optional<augment::SheetPartner>> partners;
   if (!job.spec().has_mix()) return partners;
   PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
   for (int e = 0; e < epochs; ++e) {
-    const uint64_t epoch = key.epoch + static_cast<uint64_t>(e);
-    const plan::EpochPlan plan = job.PlanOf(epoch);
-    const uint64_t own = plan.PositionOf(key.record_id, static_cast<uint16_t>(key.repeat));
+    const plan::Cursor at = job.order().PlaceOf(row, static_cast<uint64_t>(e));
+    const plan::EpochOrder plan = job.PlanOf(at.epoch);
+    const uint64_t own = at.position;
     const uint64_t first = own - own % mix.group, other = first + (mix.group - 1) - (own - first);
     partners.emplace_back();
     if (first + mix.group > plan.num_positions() || other == own) continue;
     augment::SheetPartner partner;
-    const uint64_t record = plan.RecordAt(other);
-    PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &partner.bytes));
-    partner.key = {job.plan_options().seed, epoch, plan.RepeatAt(other), record};
-    partner.draw = batch::DrawMix(mix.law, job.plan_options().seed, epoch, first, mix.tensors.pixels.height,
+    const plan::PlannedRow opposite = plan.RowAt(other);
+    PS_RETURN_IF_ERROR(job.reader().ReadRecord(opposite.record, &partner.bytes));
+    partner.key = loader::SampleKeyOf(opposite);
+    partner.draw = batch::DrawMix(mix.law, job.plan_options().seed, at.epoch, first, mix.tensors.pixels.height,
                                   mix.tensors.pixels.width);
     partners.back() = std::move(partner);
   }

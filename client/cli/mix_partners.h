@@ -12,12 +12,12 @@
 
 namespace penstock::cli {
 
-// Returns the partner of the record `key.record_id` and its repeat, in each of `epochs` epochs from key.epoch on. The
-// partner is the row at the opposite end of the group, as in client/assembly/group_mixer.h. A row in the middle of its
-// group, or in an incomplete group at the end of the epoch, has none. Returns an empty vector for a job that does not
-// mix rows. Returns the errors of MakeMixPlan and of reads of the partners.
+// Returns the partners of `row` and of the same record in the following epochs, or passes of its data set: `epochs` in
+// all. The partner is the row at the opposite end of the group, as in client/assembly/group_mixer.h. A row in the
+// middle of its group, or in an incomplete group at the end of the epoch, has none. Returns an empty vector for a job
+// that does not mix rows. Returns the errors of MakeMixPlan and of reads of the partners.
 absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(const loader::LoadJob& job,
-                                                                              const SampleKey& key, int epochs);
+                                                                              const plan::PlannedRow& row, int epochs);
 
 }  // namespace penstock::cli
 

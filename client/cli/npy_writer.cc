@@ -80,6 +80,10 @@ absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix) {
   static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written with their layout in memory");
   PS_RETURN_IF_ERROR(
       WriteNpy(prefix + ".id.npy", "<i8", {rows, 2}, batch.ids().data(), batch.ids().size() * sizeof(RowId)));
+  if (!batch.datasets().empty()) {
+    PS_RETURN_IF_ERROR(WriteNpy(prefix + ".dataset.npy", "<i4", {rows}, batch.datasets().data(),
+                                batch.datasets().size() * sizeof(int32_t)));
+  }
   // Omitted if it would equal the ids.
   if (batch.sources() != batch.ids()) {
     PS_RETURN_IF_ERROR(WriteNpy(prefix + ".source.npy", "<i8", {rows, 2}, batch.sources().data(),

@@ -50,13 +50,11 @@ void DeliveryTracker::SetWindow(uint64_t steps) {
   grant_steps_ = std::min(grant_steps_, window_steps_);
 }
 
-const plan::EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
+const plan::EpochOrder& DeliveryTracker::Plan(uint64_t epoch) {
   auto it = plans_.find(epoch);
   if (it == plans_.end()) {
     plans_.erase(plans_.begin(), plans_.lower_bound(head_.epoch));  // drop the plans of past epochs
-    auto plan = plan::EpochPlan::Create(options_.offsets, options_.plan, epoch);
-    PS_CHECK(plan.ok());  // the options were checked when the session was opened
-    it = plans_.emplace(epoch, *std::move(plan)).first;
+    it = plans_.emplace(epoch, options_.order->Epoch(epoch)).first;
   }
   return it->second;
 }

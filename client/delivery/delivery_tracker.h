@@ -43,7 +43,7 @@
 #include "client/delivery/lateness.h"
 #include "client/delivery/record_copies.h"
 #include "client/delivery/worker_table.h"
-#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/data_order.h"
 
 namespace penstock::client {
 
@@ -55,8 +55,7 @@ struct TrackerOptions {
   // Steps of one grant. 0: half the window, or one step if the window has fewer than 4, because it would run empty
   // otherwise.
   uint64_t grant_steps = 0;
-  std::shared_ptr<const plan::ShardOffsets> offsets;
-  plan::PlanOptions plan;
+  std::shared_ptr<const plan::DataOrder> order;
 };
 
 struct DeliveryStats {
@@ -200,7 +199,7 @@ class DeliveryTracker {
   void SayWaiting();
   BookedStep* Find(uint64_t epoch, uint64_t row_number);
   BookedStep& At(uint64_t ordinal) { return booked_[ordinal - head_ordinal_]; }
-  const plan::EpochPlan& Plan(uint64_t epoch);
+  const plan::EpochOrder& Plan(uint64_t epoch);
   uint64_t EnsureStream(uint32_t worker);
 
   // Requests for missing rows (recovery.cc).
@@ -323,7 +322,7 @@ class DeliveryTracker {
   Nanos ticked_at_ = 0;
   absl::Status refusal_;  // as of the last change
   uint64_t refusal_changes_ = 0;
-  std::map<uint64_t, plan::EpochPlan> plans_;  // plans of the epochs in the window
+  std::map<uint64_t, plan::EpochOrder> plans_;  // plans of the epochs in the window
 
   std::vector<Command> commands_;
   DeliveryStats stats_;

@@ -38,7 +38,7 @@ bool Contains(const std::vector<uint32_t>& list, uint32_t value) {
 void DeliveryTracker::EnsureAsks(BookedStep* step) {
   if (!step->asks.empty()) return;
   step->asks.resize(step->rows.size());
-  const plan::EpochPlan& plan = Plan(step->span.epoch);
+  const plan::EpochOrder& plan = Plan(step->span.epoch);
   for (uint64_t row = 0; row < step->rows.size(); ++row) {
     if (step->rows[row] != BookedStep::Row::kMissing && step->rows[row] != BookedStep::Row::kClaimed) continue;
     const uint64_t slot = step->slice.begin + row;

@@ -35,14 +35,16 @@ class BatchTarget final : public loader::StepTarget {
         builder_(std::move(builder)),
         ids_(slice.size()),
         sources_(slice.size()),
+        sets_(slice.size()),
         valid_(slice.size()) {}
 
   batch::RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
 
   absl::Status Put(size_t row, loader::RowResult result) override {
-    const plan::ShardOffsets& offsets = *job_.job->offsets();
-    ids_[row] = IdOf(offsets, result.record_id, result.number);
-    sources_[row] = result.masked ? ids_[row] : IdOf(offsets, result.source_record, result.source_number);
+    const plan::DataOrder& order = job_.job->order();
+    ids_[row] = IdOf(order, result.record_id, result.number);
+    sources_[row] = result.masked ? ids_[row] : IdOf(order, result.source_record, result.source_number);
+    sets_[row] = static_cast<int32_t>(order.SetOfRecord(result.record_id));
     const bool real = steps_.IsValid(span_, slice_.begin + row);  // not padding
     valid_[row] = !result.masked && real;
     if (result.masked) {
@@ -58,7 +60,9 @@ class BatchTarget final : public loader::StepTarget {
   }
 
   absl::StatusOr<Batch> Finish(uint64_t step) {
-    PS_RETURN_IF_ERROR(builder_->Seal(ids_, valid_, sources_ == ids_ ? std::vector<RowId>() : sources_));
+    const bool named = job_.job->order().version() == plan::kBlendPlanVersion;
+    PS_RETURN_IF_ERROR(builder_->Seal(ids_, valid_, sources_ == ids_ ? std::vector<RowId>() : sources_,
+                                      named ? sets_ : std::vector<int32_t>()));
     return builder_->Finish(span_.epoch, step, span_.begin);
   }
 
@@ -67,8 +71,8 @@ class BatchTarget final : public loader::StepTarget {
 
  private:
   // `number` is the record's number in its shard if the job selects records.
-  static RowId IdOf(const plan::ShardOffsets& offsets, uint64_t record, std::optional<uint64_t> number) {
-    const plan::Location at = offsets.Locate(record);
+  static RowId IdOf(const plan::DataOrder& order, uint64_t record, std::optional<uint64_t> number) {
+    const plan::SetLocation at = order.Locate(record);
     return {static_cast<int64_t>(at.shard), static_cast<int64_t>(number.value_or(at.record))};
   }
 
@@ -78,6 +82,7 @@ class BatchTarget final : public loader::StepTarget {
   const plan::SlotRange slice_;
   const std::shared_ptr<BatchBuilder> builder_;
   std::vector<RowId> ids_, sources_;
+  std::vector<int32_t> sets_;
   std::vector<uint8_t> valid_;
   std::atomic<uint64_t> masked_{0}, substituted_{0};
 };
@@ -160,6 +165,7 @@ class DirectReader final : public Reader {
   uint64_t batch_size() const override { return steps_.step_size(); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return job_->format->infos; }
+  const std::vector<std::string>& datasets() const override { return job_->format->sets; }
 
   ReaderStats Stats() const override {
     MutexLock lock(&mutex_);
@@ -238,10 +244,10 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
                                          job->pipeline_fingerprint, options.accept_new_pipeline},
                                         steps, saved));
   uint64_t row_bytes = job->format->memory_bytes;
-  if (job->format->ragged && load.offsets()->num_records() > 0) {
+  if (job->format->ragged && load.num_records() > 0) {
     uint64_t bytes = 0;
     for (const sources::SnapshotShard& shard : load.reader().snapshot().shards()) bytes += shard.data_bytes;
-    row_bytes += bytes / load.offsets()->num_records();
+    row_bytes += bytes / load.num_records();
   }
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
   const uint64_t window = client::WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);

@@ -328,6 +328,9 @@ void FeedLoader::Announce() {
         .Field("rows_per_epoch", reader_->rows_per_epoch())
         .Field("steps_per_epoch", reader_->steps_per_epoch())
         .Field("local", open_.job().empty());
+    if (const std::vector<std::string>& sets = reader_->datasets(); !sets.empty()) {
+      json.Raw("datasets", Json::QuotedArray(sets));
+    }
   }
   json.Field("state", state)
       .Field("epoch", at->epoch)

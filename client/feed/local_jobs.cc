@@ -23,8 +23,7 @@ double LimitOf(const loader::LoadJob& job) {
 
 }  // namespace
 
-BadRecordLimit::BadRecordLimit(const loader::LoadJob& job)
-    : limit_(LimitOf(job)), records_(job.offsets()->num_records()) {}
+BadRecordLimit::BadRecordLimit(const loader::LoadJob& job) : limit_(LimitOf(job)), records_(job.num_records()) {}
 
 absl::Status BadRecordLimit::Add(uint64_t record, loader::DatasetReader& reader) {
   uint64_t bad = 0;
@@ -66,7 +65,8 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
     PS_ASSIGN_OR_RETURN(batch::MixPlan plan, batch::MakeMixPlan(spec.mix(), schema));
     mix = client::BatchMix{std::move(plan), spec.order().seed()};
   }
-  PS_ASSIGN_OR_RETURN(loaded->format, BatchFormat::Create(schema, std::move(mix)));
+  PS_ASSIGN_OR_RETURN(loaded->format,
+                      BatchFormat::Create(schema, std::move(mix), plan::SetNamesOf(loaded->job->spec())));
   loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
   MutexLock lock(&mutex_);
   std::weak_ptr<const LoadedJob>& known = loaded_[key];

@@ -101,7 +101,8 @@ std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& b
   Put(batch.position(), &out);
   Put(uint64_t{batch.rows()}, &out);
   const bool substituted = batch.sources().data() != batch.ids().data();
-  Put((header.last_of_epoch ? 1u : 0u) | (substituted ? 2u : 0u), &out);
+  const uint32_t sets = batch.datasets().empty() ? 0 : 4;
+  Put((header.last_of_epoch ? 1u : 0u) | (substituted ? 2u : 0u) | sets, &out);
   Put(static_cast<uint32_t>(batch.columns().size()), &out);
   Put(at(batch.ids().data()), &out);
   Put(at(batch.sources().data()), &out);

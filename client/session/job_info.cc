@@ -9,7 +9,6 @@
 #include "net/view_proto.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/plan/job_order.h"
-#include "pipeline/plan/state.h"
 
 namespace penstock::client {
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
@@ -35,7 +34,8 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     }
     mix = BatchMix{*std::move(plan), job.spec().order().seed()};
   }
-  PS_ASSIGN_OR_RETURN(info.format, BatchFormat::Create(std::move(schema), std::move(mix)));
+  PS_ASSIGN_OR_RETURN(info.format,
+                      BatchFormat::Create(std::move(schema), std::move(mix), plan::SetNamesOf(job.spec())));
 
   std::vector<uint64_t> counts;
   uint64_t bytes = 0;
@@ -43,26 +43,26 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     counts.push_back(shard.records());
     bytes += shard.data_bytes();
   }
-  PS_ASSIGN_OR_RETURN(info.offsets, plan::ShardOffsets::Create(counts));
+  const auto& set_shards = job.snapshot().set_shards();
+  PS_ASSIGN_OR_RETURN(
+      info.order, plan::DataOrderOf(job.spec(), counts, {set_shards.data(), static_cast<size_t>(set_shards.size())}));
   info.selects = job.snapshot().has_selection();
   if (!info.selects && job.spec().dataset_size() > 0 && !job.spec().dataset(0).select().empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job.name(), ": its coordinator does not know dataset.select, and would serve all records; upgrade it"));
   }
-  info.plan = plan::PlanOptionsOf(job.spec().order());
-  PS_ASSIGN_OR_RETURN(const plan::EpochPlan plan, plan::EpochPlan::Create(info.offsets, info.plan, 0));
-  info.positions = plan.num_positions();
-  if (info.positions > 0) info.mean_record_bytes = bytes / info.offsets->num_records();
+  info.positions = info.order->num_positions();
+  if (info.positions > 0) info.mean_record_bytes = bytes / info.order->num_records();
 
   info.batch_size = job.spec().batch().size();
   info.last = plan::LastBatchOf(job.spec().batch().last());
-  info.order_fingerprint = plan::OrderFingerprint(job.snapshot().fingerprint(), info.plan);
+  info.order_fingerprint = info.order->Fingerprint(job.snapshot().fingerprint());
   info.pipeline_fingerprint = job.pipeline_fingerprint();
   if (info.order_fingerprint != job.order_fingerprint()) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.name(), ": the coordinator's order of records (fingerprint ",
                      absl::Hex(job.order_fingerprint()), ") is not this client's (", absl::Hex(info.order_fingerprint),
-                     ", plan version ", plan::kPlanVersion, "); use a client and a coordinator of one release"));
+                     ", plan version ", info.order->version(), "); use a client and a coordinator of one release"));
   }
   return info;
 }

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "client/assembly/batch_builder.h"
 #include "penstock/v1/submitted_job.pb.h"
-#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/data_order.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 
@@ -19,9 +19,8 @@ struct JobInfo {
   std::string name;
   uint64_t uid = 0;
   std::shared_ptr<const BatchFormat> format;
-  std::shared_ptr<const plan::ShardOffsets> offsets;
-  bool selects = false;  // the job selects records, so workers send their numbers in the files
-  plan::PlanOptions plan;
+  std::shared_ptr<const plan::DataOrder> order;
+  bool selects = false;    // the job selects records, so workers send their numbers in the files
   uint64_t positions = 0;  // per epoch
   uint32_t batch_size = 0;
   plan::LastBatch last = plan::LastBatch::kDrop;

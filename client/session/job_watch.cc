@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<const plan::View>> ReadNews(const JobInfo& job, c
         absl::StrCat("job ", job.name, " was cancelled", news.error().empty() ? "" : ": ", news.error()));
   }
   if (watched.view == nullptr) return nullptr;
-  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(*watched.view, job.offsets->num_records());
+  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(*watched.view, job.order->num_records());
   return view.ok() ? *std::move(view) : nullptr;
 }
 

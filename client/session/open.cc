@@ -196,7 +196,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   PS_RETURN_IF_ERROR(CheckStart(
       {job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint, options_.accept_new_pipeline},
       steps, saved_));
-  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(known.view(), job.offsets->num_records());
+  absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(known.view(), job.order->num_records());
   if (absl::IsUnimplemented(view.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job.name, ": ", std::string(view.status().message()), ". ", coordinator_->name(), " is penstock ",

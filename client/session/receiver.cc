@@ -133,7 +133,7 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, transpor
   if (rows.positions_size() > 0) span.event().position = rows.positions(0);
   span.event().rows = static_cast<uint32_t>(rows.positions_size());
   span.event().bytes = payload_bytes;
-  absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
+  absl::Status bad = CheckRows(rows, payload_bytes, job_->order->num_records());
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
   bad = window_->Claim(link, rows, &claimed);
@@ -217,21 +217,23 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
     step.masked_rows += step.policy[row] == v1::ROW_MASKED ? 1 : 0;
     step.substituted_rows += step.policy[row] == v1::ROW_SUBSTITUTED ? 1 : 0;
   }
-  const auto plan = plan::EpochPlan::Create(job_->offsets, job_->plan, step.span.epoch);
+  const plan::EpochOrder plan = job_->order->Epoch(step.span.epoch);
   std::vector<RowId> ids(step.slice.size());
+  std::vector<int32_t> sets;  // empty if data sets have no names
   for (uint64_t row = 0; row < ids.size(); ++row) {
-    const plan::Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
+    const plan::SetLocation at = plan.LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
+    if (job_->order->version() == plan::kBlendPlanVersion) sets.push_back(static_cast<int32_t>(at.set));
     ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(job_->selects ? step.number[row] : at.record)};
   }
   std::vector<RowId> sources;  // empty if each row is from its own record
   for (uint64_t row = 0; row < ids.size(); ++row) {
     if (step.source[row] == Window::kOwnRecord) continue;
     if (sources.empty()) sources = ids;
-    const plan::Location at = job_->offsets->Locate(step.source[row]);
+    const plan::SetLocation at = job_->order->Locate(step.source[row]);
     sources[row] = {static_cast<int64_t>(at.shard),
                     static_cast<int64_t>(job_->selects ? step.source_number[row] : at.record)};
   }
-  return step.builder->Seal(ids, step.valid, sources);
+  return step.builder->Seal(ids, step.valid, sources, sets);
 }
 
 }  // namespace penstock::client

@@ -31,8 +31,7 @@ TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& option
   tracker.start = options.start;
   tracker.epochs = options.epochs;
   tracker.window_steps = options.window_steps;
-  tracker.offsets = job.offsets;
-  tracker.plan = job.plan;
+  tracker.order = job.order;
   return tracker;
 }
 

@@ -61,12 +61,11 @@ class BakeMaker final : public RecordMaker {
   }
 
   absl::Status Make(uint64_t item, MadeRecord* out) override {
-    const uint64_t records = job_.offsets()->num_records();
+    const uint64_t records = job_.num_records();
     const uint64_t record = item % records, variant = item / records;
     PS_ASSIGN_OR_RETURN(const std::string_view bytes,
                         TakeRecord(&job_.reader(), ahead_, item, record, &fetched_, &buffer_));
-    const SampleKey key{
-        .seed = job_.plan_options().seed, .epoch = options_.epoch + variant, .repeat = 0, .record_id = record};
+    const SampleKey key = loader::SampleKeyOf(job_.order().RowOf(record, options_.epoch + variant));
     if (absl::Status made = job_.pipeline().MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
       // A limit of the job was exceeded. Training with the job would also reject the record.
       const auto code = absl::IsResourceExhausted(made) ? absl::StatusCode::kInvalidArgument : made.code();
@@ -185,9 +184,9 @@ BakeSource::BakeSource(std::shared_ptr<const loader::LoadJob> job, const BakeOpt
     : job_(std::move(job)),
       options_(options),
       jpeg_(std::move(jpeg)),
-      ahead_(NewRecordsAhead(&job_->reader(), job_->offsets()->num_records())) {}
+      ahead_(NewRecordsAhead(&job_->reader(), job_->num_records())) {}
 
-uint64_t BakeSource::size() const { return job_->offsets()->num_records() * options_.variants; }
+uint64_t BakeSource::size() const { return job_->num_records() * options_.variants; }
 
 uint64_t BakeSource::fingerprint() const {
   return HashWords(

@@ -23,8 +23,8 @@ JobActivity::JobActivity(const std::shared_ptr<const LoadJob>& job) : job_(job) 
   sums_.job = job->spec().name();
   for (const std::string& stage : job->pipeline().stages()) sums_.stages.push_back({stage, 0});
   stages_.resize(sums_.stages.size());
-  repeats_ = static_cast<double>(job->plan_options().repeats);
   positions_ = static_cast<double>(job->positions());
+  if (job->num_records() > 0) repeats_ = std::max(1.0, positions_ / static_cast<double>(job->num_records()));
   for_caches_.id = job->shared_space();
   for_caches_.data = job->record_space();
   for_caches_.same_rows = job->pipeline().IsDeterministic();

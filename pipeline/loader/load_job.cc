@@ -7,7 +7,6 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_order.h"
-#include "pipeline/plan/state.h"
 
 namespace penstock::loader {
 
@@ -36,13 +35,10 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   job->pipeline_ = std::move(pipeline);
   job->reader_ = std::move(reader);
   job->verdict_ = verdict;
-  job->plan_options_ = plan::PlanOptionsOf(spec.order());
-  PS_RETURN_IF_ERROR(plan::CheckPlanOptions(job->plan_options_));
   const sources::Snapshot& snapshot = job->reader_->snapshot();
   std::vector<uint64_t> counts;
   for (const sources::SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
-  PS_ASSIGN_OR_RETURN(job->offsets_, plan::ShardOffsets::Create(counts));
-  PS_RETURN_IF_ERROR(plan::EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
+  PS_ASSIGN_OR_RETURN(job->order_, plan::DataOrderOf(spec, counts, snapshot.set_shards()));
   const uint64_t data = snapshot.Fingerprint();
   job->record_space_ = RecordSpaceOf(data, job->reader_->features());
   job->decoded_space_ = HashWords({data, job->pipeline_->fingerprint()});
@@ -50,16 +46,10 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   if (spec.errors().check() != v1::WANTED_PART) {
     job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
   }
-  job->order_fingerprint_ = plan::OrderFingerprint(data, job->plan_options_);
+  job->order_fingerprint_ = job->order_->Fingerprint(data);
   job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
   job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
   return job;
-}
-
-plan::EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
-  absl::StatusOr<plan::EpochPlan> plan = plan::EpochPlan::Create(offsets_, plan_options_, epoch);
-  PS_CHECK(plan.ok());  // Create() has checked epoch 0; the checks do not depend on the epoch
-  return *std::move(plan);
 }
 
 }  // namespace penstock::loader

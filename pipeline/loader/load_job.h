@@ -11,10 +11,11 @@
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/augment/op/sample_key.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/loader/decided_records.h"
-#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/data_order.h"
 
 namespace penstock::loader {
 
@@ -28,6 +29,9 @@ enum class DamageVerdict {
 // Returns LoadJob::record_space() of a job: `data` is the fingerprint of its snapshot, `features` the features that it
 // reads, or null for whole records.
 uint64_t RecordSpaceOf(uint64_t data, const sources::RequestedFeatures* features);
+
+// Returns the key of the row's random numbers.
+inline SampleKey SampleKeyOf(const plan::PlannedRow& row) { return {row.seed, row.epoch, row.repeat, row.number}; }
 
 class LoadJob {
  public:
@@ -46,7 +50,9 @@ class LoadJob {
   const v1::JobSpec& spec() const { return spec_; }
   const augment::Pipeline& pipeline() const { return *pipeline_; }
   DatasetReader& reader() const { return *reader_; }
-  const plan::PlanOptions& plan_options() const { return plan_options_; }
+  // Returns the order of the records in all epochs.
+  const plan::DataOrder& order() const { return *order_; }
+  const plan::PlanOptions& plan_options() const { return order_->options(); }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
   DamageVerdict verdict() const { return verdict_; }
   // Records that are bad for the job's sessions, except those with LoaderSessionOptions::decided. Thread-safe; grows
@@ -56,9 +62,9 @@ class LoadJob {
   // Whether the job is paused: Loader starts no row of it. May be set at any time, before Loader::PausesChanged().
   std::atomic<bool>& paused() const { return *paused_; }
 
-  // Returns the number of positions of an epoch: records times repeats.
-  uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
-  const std::shared_ptr<const plan::ShardOffsets>& offsets() const { return offsets_; }
+  // Returns the number of positions of an epoch.
+  uint64_t positions() const { return order_->num_positions(); }
+  uint64_t num_records() const { return order_->num_records(); }
   // Returns the size of all FIXED columns of a row.
   uint64_t fixed_bytes() const { return fixed_bytes_; }
   // Keys of cache entries that jobs may share. `record_space`: records of the snapshot, with the features that the job
@@ -68,8 +74,8 @@ class LoadJob {
   // Key of rows that several sessions read at the same positions. It also depends on the order.
   uint64_t shared_space() const { return shared_space_; }
 
-  // Returns the plan of the epoch. Cheap: O(1) memory in addition to the shared record counts. Thread-safe.
-  plan::EpochPlan PlanOf(uint64_t epoch) const;
+  // Returns the plan of the epoch. Cheap: O(data sets) memory in addition to the shared record counts. Thread-safe.
+  plan::EpochOrder PlanOf(uint64_t epoch) const { return order_->Epoch(epoch); }
 
  private:
   LoadJob() = default;
@@ -79,8 +85,7 @@ class LoadJob {
   DamageVerdict verdict_ = DamageVerdict::kOwn;
   const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();
   const std::unique_ptr<std::atomic<bool>> paused_ = std::make_unique<std::atomic<bool>>(false);
-  plan::PlanOptions plan_options_;
-  std::shared_ptr<const plan::ShardOffsets> offsets_;
+  std::shared_ptr<const plan::DataOrder> order_;
   uint64_t order_fingerprint_ = 0;
   uint64_t fixed_bytes_ = 0;
   uint64_t record_space_ = 0;

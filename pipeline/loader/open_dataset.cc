@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/sources/index_builder.h"
@@ -23,13 +24,17 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
     const std::optional<sources::IndexStore>& indexes, int threads, std::shared_ptr<storage::FileErrors> file_errors,
     Executor* executor, const std::function<void(const std::string&)>& warn) {
-  if (job.dataset_size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
-  }
+  if (job.dataset_size() == 0) return absl::InvalidArgumentError(absl::StrCat("job ", job.name(), " has no dataset"));
   const v1::Dataset& dataset = plan::DatasetOf(job);
-  const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
-  PS_ASSIGN_OR_RETURN(const std::vector<sources::DatasetFile> files, sources::ExpandGlobs(storage, globs, roots));
+  std::vector<sources::DatasetFile> files;
+  std::vector<uint32_t> set_files;
+  for (const v1::Dataset& set : job.dataset()) {
+    const std::vector<std::string> globs(set.files().begin(), set.files().end());
+    PS_ASSIGN_OR_RETURN(const std::vector<sources::DatasetFile> found, sources::ExpandGlobs(storage, globs, roots));
+    files.insert(files.end(), found.begin(), found.end());
+    set_files.push_back(static_cast<uint32_t>(found.size()));
+  }
+  if (!plan::HasNamedSets(job)) set_files.clear();
   std::vector<std::string> paths;
   for (const sources::DatasetFile& file : files) paths.push_back(file.path);
   PS_ASSIGN_OR_RETURN(const std::optional<v1::Selection> selection, selection::MakeSelection(storage, job, paths));
@@ -71,7 +76,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
   for (const sources::SnapshotShard& shard : shards) counts.push_back(shard.record_count);
   const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
   for (size_t i = 0; i < shards.size(); ++i) shards[i].Slice(kept[i].first, kept[i].stride, kept[i].count);
-  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards), set_files));
   if (selection.has_value() && snapshot.total_records() == 0) {
     uint64_t records = 0;
     for (const auto& [path, index] : built) records += index->shard_records();

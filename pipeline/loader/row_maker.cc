@@ -32,7 +32,7 @@ uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes) {
   return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
 }
 
-const plan::EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
+const plan::EpochOrder& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
   if (context->plan_session != session || !context->plan.has_value() || context->plan->epoch() != epoch) {
     context->plan = job.PlanOf(epoch);
     context->plan_session = session;
@@ -42,10 +42,10 @@ const plan::EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t ep
 
 }  // namespace
 
-std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t seed, uint64_t record) {
+std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, const SampleKey& key, uint64_t record) {
   const sources::RecordRef ref = snapshot.ToShard(record);
   const uint64_t count = snapshot.shards()[ref.shard].record_count;
-  const plan::Permutation permutation(count, HashWords({kSubstituteDomain, seed, record}));
+  const plan::Permutation permutation(count, HashWords({kSubstituteDomain, key.seed, key.record_id}));
   std::vector<uint64_t> substitutes;
   for (uint64_t i = 0; i < count && substitutes.size() < kMaxSubstitutes; ++i) {
     const uint64_t other = permutation.Permute(i);
@@ -70,12 +70,12 @@ class RowMaker::Try {
         made_(*made) {}
 
   End Run() {
-    made_.record_id = made_.source_record = progress_.key.record_id;
+    made_.record_id = made_.source_record = progress_.record;
     made_.fault = progress_.fault;
     made_.fault_offset = progress_.fault_offset;
     progress_.damage = absl::OkStatus();
     if (job_.reader().selects() && !progress_.number.has_value()) {
-      if (const Step step = NumberOf(progress_.key.record_id, &progress_.number); step != Step::kNone) {
+      if (const Step step = NumberOf(progress_.record, &progress_.number); step != Step::kNone) {
         return step == Step::kNotReady ? End::kNotReady : End::kMade;
       }
     }
@@ -124,7 +124,7 @@ class RowMaker::Try {
 
   // Returns how the try ends if the cache of rows has the row.
   std::optional<End> TakeCachedRow() {
-    const uint64_t record = progress_.key.record_id;
+    const uint64_t record = progress_.record;
     // The row that a substitute makes is not in the cache.
     if (!progress_.keyed || progress_.substitutes > 0 || decided_.Contains(record)) return std::nullopt;
     if (progress_.row_looked_up && !options_.rows->Contains(progress_.row_key)) return std::nullopt;
@@ -169,7 +169,7 @@ class RowMaker::Try {
     }
     if (policy == v1::SUBSTITUTE) {
       const std::vector<uint64_t> substitutes =
-          SubstitutesOf(job_.reader().snapshot(), progress_.key.seed, progress_.key.record_id);
+          SubstitutesOf(job_.reader().snapshot(), progress_.key, progress_.record);
       if (progress_.substitutes < substitutes.size()) {
         progress_.source = substitutes[progress_.substitutes++];
         progress_.record_looked_up = progress_.disk_looked_up = progress_.decoded_looked_up = false;
@@ -183,7 +183,7 @@ class RowMaker::Try {
     made_.status = absl::OkStatus();
     made_.masked = true;
     made_.lenient = false;
-    made_.source_record = progress_.key.record_id;
+    made_.source_record = progress_.record;
     made_.source_number = progress_.number;
     return End::kMade;
   }
@@ -419,7 +419,7 @@ RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
 
 std::optional<uint64_t> RowMaker::RecordOf(const LoadJob& job, uint64_t session, const RowRequest& request,
                                            MakerContext* context) const {
-  const plan::EpochPlan& plan = PlanFor(job, session, request.epoch, context);
+  const plan::EpochOrder& plan = PlanFor(job, session, request.epoch, context);
   if (request.position >= plan.num_positions()) return std::nullopt;
   return plan.RecordAt(request.position);
 }
@@ -434,17 +434,18 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowT
   RowTask::Progress& progress = task->progress;
   if (!progress.planned) {
     const RowRequest& request = task->request;
-    const plan::EpochPlan& plan = PlanFor(job, task->id().session, request.epoch, context);
+    const plan::EpochOrder& plan = PlanFor(job, task->id().session, request.epoch, context);
     if (request.position >= plan.num_positions()) return false;
     ++context->planned_rows;
     progress.planned = true;
-    progress.source = plan.RecordAt(request.position);
-    progress.key = {job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), progress.source};
+    const plan::PlannedRow row = plan.RowAt(request.position);
+    progress.record = progress.source = row.record;
+    progress.key = SampleKeyOf(row);
   }
   // Whether other sessions read the row may change while it waits, and so may the size of the cache.
   progress.keyed = options_.rows->limit() > 0 && (job.pipeline().IsDeterministic() || sharers > 0);
   progress.row_key = job.pipeline().IsDeterministic()
-                         ? cache::RowKey{job.decoded_space(), 0, progress.key.record_id}
+                         ? cache::RowKey{job.decoded_space(), 0, progress.record}
                          : cache::RowKey{job.shared_space(), task->request.epoch, task->request.position};
   return true;
 }

@@ -48,8 +48,8 @@ namespace penstock::loader {
 constexpr int kMaxSubstitutes = 8;
 
 // Returns the records whose content may replace a bad one, in the order in which they are tried: other records of its
-// shard, each once, at most kMaxSubstitutes. A pure function of (snapshot, seed, record).
-std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, uint64_t seed, uint64_t record);
+// shard, each once, at most kMaxSubstitutes. A pure function of the snapshot, the record, and key.seed and record_id.
+std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, const SampleKey& key, uint64_t record);
 
 // State that a maker keeps from row to row, on whichever thread it runs.
 struct MakerContext {
@@ -57,7 +57,7 @@ struct MakerContext {
   RecordBuffer record;  // for records that are not in the cache
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
-  std::optional<plan::EpochPlan> plan;
+  std::optional<plan::EpochOrder> plan;
   uint64_t planned_rows = 0;  // rows whose place in a plan was found, until the loader takes the count
   StageSampler sampler;
   std::vector<Nanos> stages;  // StageTimes::own of the last row that was measured

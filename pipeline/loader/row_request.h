@@ -10,7 +10,7 @@ namespace penstock::loader {
 // also applies to readers that receive no messages, so that all readers of a job read the same rows.
 constexpr uint64_t kMaxRowBytes = (uint64_t{64} << 20) - (64 << 10);
 
-// Requests the row (epoch, position) of the job's plan. The caller ensures that position < EpochPlan::num_positions().
+// Requests the row (epoch, position) of the job's plan. The caller ensures that position < EpochOrder::num_positions().
 // A row that is requested twice is delivered twice. Each result carries its own request. The loader changes only
 // `urgent`.
 struct RowRequest {

@@ -76,8 +76,9 @@ class RowTask {
 
   // Results of earlier tries, for RowMaker.
   struct Progress {
-    bool planned = false;            // `key` and `row_key` are set
-    SampleKey key;                   // key.record_id: the record of the position
+    bool planned = false;            // `record`, `key` and `row_key` are set
+    uint64_t record = 0;             // the record of the position
+    SampleKey key;                   // key of the row's random numbers
     bool keyed = false;              // `row_key` applies
     bool row_looked_up = false;      // the cache of rows lacks the row
     bool record_looked_up = false;   // the cache of records lacks `source`
@@ -87,9 +88,9 @@ class RowTask {
     int failed_reads = 0;
     uint64_t source = 0;    // the record of this try: that of the position, or a substitute
     cache::RowKey row_key;  // in the cache of rows
-    absl::Status fault;     // fault of key.record_id, without the place; OK: none
+    absl::Status fault;     // fault of `record`, without the place; OK: none
     std::optional<uint64_t> fault_offset;
-    std::optional<uint64_t> number;  // of key.record_id in its shard, if the job selects records
+    std::optional<uint64_t> number;  // of `record` in its shard, if the job selects records
     absl::Status damage;             // not OK: the next read of `source` goes past all caches
   };
 

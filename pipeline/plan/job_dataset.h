@@ -6,8 +6,9 @@
 
 namespace penstock::plan {
 
-// Returns the job's data set, or an empty one if it has none. A job that was checked (config/job_file.h) has exactly
-// one, because a job has one plan, one snapshot and one index. The result refers to `job`.
+// Returns the job's first data set, or an empty one if it has none. If the job was checked (config/job_file.h), all of
+// its data sets have this one's compression, source and format, and only a job of one data set selects records. The
+// result refers to `job`.
 inline const v1::Dataset& DatasetOf(const v1::JobSpec& job) {
   return job.dataset_size() == 0 ? v1::Dataset::default_instance() : job.dataset(0);
 }

@@ -1,5 +1,10 @@
 #include "pipeline/plan/job_order.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
 namespace penstock::plan {
 
 PlanOptions PlanOptionsOf(const v1::Order& order) {
@@ -16,6 +21,39 @@ PlanOptions PlanOptionsOf(const v1::Order& order) {
 
 LastBatch LastBatchOf(v1::LastBatch last) {
   return last == v1::PAD ? LastBatch::kPad : last == v1::PARTIAL ? LastBatch::kPartial : LastBatch::kDrop;
+}
+
+bool HasNamedSets(const v1::JobSpec& job) {
+  return std::any_of(job.dataset().begin(), job.dataset().end(),
+                     [](const v1::Dataset& dataset) { return !dataset.name().empty(); });
+}
+
+std::vector<std::string> SetNamesOf(const v1::JobSpec& job) {
+  std::vector<std::string> names;
+  if (!HasNamedSets(job)) return names;
+  for (const v1::Dataset& dataset : job.dataset()) names.push_back(dataset.name());
+  return names;
+}
+
+absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& job,
+                                                             const std::vector<uint64_t>& counts,
+                                                             std::span<const uint32_t> set_shards) {
+  const PlanOptions options = PlanOptionsOf(job.order());
+  const size_t named = HasNamedSets(job) ? static_cast<size_t>(job.dataset_size()) : 0;
+  if (set_shards.size() != named) {
+    return absl::InvalidArgumentError(absl::StrCat("the snapshot of job ", job.name(), " has ", set_shards.size(),
+                                                   " data sets with names, and the job has ", named));
+  }
+  if (named == 0) return DataOrder::Create(counts, options, std::nullopt);
+  BlendOptions blend;
+  blend.epoch_rows = job.blend().epoch_rows();
+  blend.end = job.blend().epoch() == v1::Blend::SHORTEST ? EpochEnd::kShortest : EpochEnd::kLongest;
+  for (int set = 0; set < job.dataset_size(); ++set) {
+    const v1::Dataset& dataset = job.dataset(set);
+    // A job of one data set may have a name without a weight.
+    blend.sets.push_back({dataset.name(), set_shards[static_cast<size_t>(set)], named == 1 ? 1.0 : dataset.weight()});
+  }
+  return DataOrder::Create(counts, options, blend);
 }
 
 }  // namespace penstock::plan

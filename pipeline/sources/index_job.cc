@@ -27,7 +27,6 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
 }
 
 IndexOptions IndexOptionsOf(const v1::JobSpec& job) {
-  // A job has one data set; before it is checked, it may have none.
   const v1::Dataset& dataset = plan::DatasetOf(job);
   return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes());
 }

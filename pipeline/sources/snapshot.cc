@@ -46,16 +46,26 @@ std::shared_ptr<const ShardIndex> SlicedIndex(const SnapshotShard& shard, std::s
   return std::make_shared<const ShardIndex>(index->Selected(numbers, index->left_out()));
 }
 
-absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
+absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards) {
   if (shards.size() > kMaxShards) {
     return absl::InvalidArgumentError(
         absl::StrCat("a snapshot of ", shards.size(), " shards; at most ", kMaxShards, " are possible"));
+  }
+  std::vector<bool> begins_set(shards.size(), false);
+  uint64_t in_sets = 0;
+  for (const uint32_t count : set_shards) {
+    if (in_sets < shards.size()) begins_set[in_sets] = true;
+    in_sets += count;
+  }
+  if (!set_shards.empty() && in_sets != shards.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data sets have ", in_sets, " shards, and the snapshot has ", shards.size()));
   }
   Snapshot snapshot;
   snapshot.starts_.reserve(shards.size() + 1);
   for (size_t s = 0; s < shards.size(); ++s) {
     const SnapshotShard& shard = shards[s];
-    if (s > 0 &&
+    if (s > 0 && !begins_set[s] &&
         std::tie(shards[s - 1].root, shards[s - 1].relative_path) >= std::tie(shard.root, shard.relative_path)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the shards of a snapshot must ascend by the bytes of (root, path), each once; ", shard.root,
@@ -83,6 +93,7 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
     snapshot.data_bytes_ += shard.data_bytes;
   }
   snapshot.shards_ = std::move(shards);
+  snapshot.set_shards_ = std::move(set_shards);
   snapshot.FillPlaces();
   return snapshot;
 }
@@ -117,6 +128,7 @@ uint64_t Snapshot::Fingerprint() const {
     print.Add(shard.record_count).Add(shard.content_hash);
     if (shard.slice) print.Add(shard.slice->of).Add(shard.slice->first).Add(shard.slice->stride);
   }
+  for (const uint32_t count : set_shards_) print.Add(count);
   return print.value();
 }
 

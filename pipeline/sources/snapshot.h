@@ -56,12 +56,15 @@ struct RecordRef {
 class Snapshot {
  public:
   Snapshot() = default;
-  // Returns InvalidArgument unless `shards` are strictly ascending by the bytes of (root, relative_path), all have one
-  // container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31 shards and 2^62
-  // records.
-  static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards);
+  // If data sets have names, `set_shards` has the number of shards of each; the sets follow each other. Returns
+  // InvalidArgument unless the shards of a set are strictly ascending by the bytes of (root, relative_path), all shards
+  // have one container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31 shards and
+  // 2^62 records.
+  static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards = {});
 
   const std::vector<SnapshotShard>& shards() const { return shards_; }
+  // Returns the number of shards of each data set with a name.
+  const std::vector<uint32_t>& set_shards() const { return set_shards_; }
   // Returns the container of all shards; kTfRecord if there are none.
   ContainerKind container() const { return shards_.empty() ? ContainerKind::kTfRecord : shards_[0].container; }
   uint64_t total_records() const { return starts_.back(); }
@@ -76,8 +79,8 @@ class Snapshot {
   // The inverse of ToShard. Requires an existing shard and record.
   uint64_t ToGlobal(RecordRef ref) const { return starts_[ref.shard] + ref.record; }
 
-  // Returns a fingerprint that is equal exactly if root, path, record count, content hash and slice of every shard are
-  // equal.
+  // Returns a fingerprint that is equal exactly if root, path, record count, content hash and slice of every shard, and
+  // the shards of each data set, are equal.
   // It ignores file sizes and mtimes, because recompressed shards hold the same records. The same in every release.
   uint64_t Fingerprint() const;
 
@@ -85,6 +88,7 @@ class Snapshot {
   void FillPlaces();
 
   std::vector<SnapshotShard> shards_;
+  std::vector<uint32_t> set_shards_;
   std::vector<uint64_t> starts_ = {0};
   // Records are divided into runs of 2^shift_ records, at most twice as many as shards. places_[r] is the shard of run
   // r's first record. There is one more entry than runs; the last is the last shard.

@@ -24,7 +24,7 @@ absl::StatusOr<sources::Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
   std::vector<sources::SnapshotShard> shards;
   shards.reserve(static_cast<size_t>(snapshot.shards_size()));
   for (const v1::Shard& shard : snapshot.shards()) shards.push_back(SnapshotShardOf(shard));
-  return sources::Snapshot::Create(std::move(shards));
+  return sources::Snapshot::Create(std::move(shards), {snapshot.set_shards().begin(), snapshot.set_shards().end()});
 }
 
 }  // namespace penstock::server

@@ -200,7 +200,7 @@ TEST_F(SelectionTest, TheOrderIsThatOfADataSetWithOnlyTheSelectedRecords) {
     job().mutable_order()->set_shuffle(shuffle);
     const auto selected = support::OpenJob(job(), dataset_.roots);
     ASSERT_TRUE(selected.ok()) << selected.status();
-    const plan::EpochPlan plan = (*selected)->PlanOf(3);
+    const plan::EpochOrder plan = (*selected)->PlanOf(3);
     std::vector<uint64_t> counts;
     for (int shard = 0; shard < kFiles; ++shard) {
       counts.push_back(static_cast<uint64_t>(

@@ -47,6 +47,16 @@ def test_the_commands_of_the_page_on_selections_run(place):
     assert len(place.run(text).splitlines()) >= 2
 
 
+def test_the_blend_of_the_page_is_read(place):
+    page = Page("blend.md")
+    (place.folder / "both.textproto").write_text(*page.of("textproto"))
+    (text,) = page.of("python")
+    rows = place.run(text)
+    assert len(rows.splitlines()) == 10
+    assert rows.count("'web'") == 140
+    assert rows.count("'code'") == 20
+
+
 def test_units_that_pages_name_are_those_that_are_installed():
     units = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")}
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "deploy" / "README.md"]

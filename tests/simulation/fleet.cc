@@ -29,9 +29,9 @@ plan::PlanOptions SmallChunks() {
 Fleet::Fleet(const FleetOptions& options)
     : options_(options),
       random_(options.seed),
-      offsets_(*plan::ShardOffsets::Create(std::vector<uint64_t>(kShards, options.records / kShards))),
-      plan_(SmallChunks()),
-      steps_(*plan::Steps::Create(offsets_->num_records(), options.batch, plan::LastBatch::kDrop, 1)),
+      order_(*plan::DataOrder::Create(std::vector<uint64_t>(kShards, options.records / kShards), SmallChunks(),
+                                      std::nullopt)),
+      steps_(*plan::Steps::Create(order_->num_records(), options.batch, plan::LastBatch::kDrop, 1)),
       state_(std::make_unique<coordinator::CoordinatorState>(*coordinator::CoordinatorState::Restore({}, now_, 1, {}))),
       workers_(options.workers),
       readers_(options.readers) {
@@ -41,8 +41,7 @@ Fleet::Fleet(const FleetOptions& options)
     client::TrackerOptions tracker;
     tracker.epochs = 0;
     tracker.window_steps = options.window;
-    tracker.offsets = offsets_;
-    tracker.plan = plan_;
+    tracker.order = order_;
     readers_[i].tracker = std::make_unique<client::DeliveryTracker>(steps_, tracker);
     v1::OpenSessionRequest open = coordinator::SessionOn("train");
     open.set_process(static_cast<uint64_t>(i) + 1);
@@ -304,7 +303,7 @@ void Fleet::CarryOut(int number) {
       const plan::View& under = *stream.views.at({grant->view_term, grant->view_number});
       const uint32_t self = under.FindWorker(NameOf(stream.worker));
       plans_.erase(plans_.begin(), plans_.lower_bound(grant->epoch > 0 ? grant->epoch - 1 : 0));
-      const auto plan = plans_.try_emplace(grant->epoch, *plan::EpochPlan::Create(offsets_, plan_, grant->epoch)).first;
+      const auto plan = plans_.try_emplace(grant->epoch, order_->Epoch(grant->epoch)).first;
       std::vector<uint64_t> rows;
       for (uint64_t row = grant->begin; row < grant->end; ++row) {
         if (under.OwnerOf(plan->second.RecordAt(row)) == self) rows.push_back(row);

@@ -122,15 +122,14 @@ class Fleet {
 
   const FleetOptions options_;
   std::mt19937_64 random_;
-  std::shared_ptr<const plan::ShardOffsets> offsets_;
-  plan::PlanOptions plan_;
+  std::shared_ptr<const plan::DataOrder> order_;
   plan::Steps steps_;
   Nanos now_ = kSecond;
   uint64_t events_ = 0;
   std::unique_ptr<coordinator::CoordinatorState> state_;
   std::vector<Worker> workers_;
   std::vector<Reader> readers_;
-  std::map<uint64_t, plan::EpochPlan> plans_;
+  std::map<uint64_t, plan::EpochOrder> plans_;
   double link_credit_ = 0;
   uint64_t arrivals_ = 0;
   uint64_t known_view_ = 0;

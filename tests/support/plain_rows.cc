@@ -45,13 +45,15 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const loader::LoadJob& j
   return columns;
 }
 
-absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochPlan& plan, uint64_t position) {
-  const SampleKey key{job.plan_options().seed, plan.epoch(), plan.RepeatAt(position), plan.RecordAt(position)};
+absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochOrder& plan, uint64_t position) {
+  const plan::PlannedRow planned = plan.RowAt(position);
+  const SampleKey key = loader::SampleKeyOf(planned);
+  const plan::SetLocation at = plan.LocationAt(position);
   PlainRow row;
-  row.id = plan.LocationAt(position);
-  std::vector<uint64_t> sources = {key.record_id};
+  row.id = {at.shard, at.record};
+  std::vector<uint64_t> sources = {planned.record};
   if (job.spec().errors().policy() == v1::SUBSTITUTE) {
-    const auto others = loader::SubstitutesOf(job.reader().snapshot(), key.seed, key.record_id);
+    const auto others = loader::SubstitutesOf(job.reader().snapshot(), key, planned.record);
     sources.insert(sources.end(), others.begin(), others.end());
   }
   for (const uint64_t source : sources) {
@@ -61,13 +63,13 @@ absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochPlan
     }
     if (!columns.ok()) continue;
     row.source = source;
-    row.substituted = source != key.record_id;
+    row.substituted = source != planned.record;
     row.columns = *std::move(columns);
-    PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(key.record_id));
+    PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(planned.record));
     return row;
   }
-  PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(key.record_id));
-  row.source = key.record_id;
+  PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(planned.record));
+  row.source = planned.record;
   row.masked = true;
   row.columns = EmptyColumns(job.pipeline().schema());
   return row;
@@ -89,7 +91,7 @@ absl::StatusOr<std::vector<PlainStep>> PlainSteps(const loader::LoadJob& job, co
                                           plan::LastBatchOf(job.spec().batch().last()), read.world_size));
   std::vector<PlainStep> all;
   for (plan::Cursor at = steps.Normalized(read.start); at.epoch < read.start.epoch + read.epochs;) {
-    const plan::EpochPlan plan = job.PlanOf(at.epoch);
+    const plan::EpochOrder plan = job.PlanOf(at.epoch);
     PlainStep& step = all.emplace_back();
     step.span = steps.StepAt(at);
     const plan::SlotRange slice = steps.Slice(step.span, read.rank);

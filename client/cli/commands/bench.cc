@@ -101,20 +101,20 @@ class Bench final : public Command {
   // Runs `one` on the records of the plan in sequence, until the time is over or the epoch ends.
   template <typename Fn>
   absl::Status Measure(const loader::LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
-    const plan::EpochPlan plan = job.PlanOf(0);
+    const plan::EpochOrder plan = job.PlanOf(0);
     Stage measured{std::move(stage)};
     std::string record;
     const Nanos until = Until();
     Nanos spent = 0;
     for (uint64_t p = 0; p < plan.num_positions() && Clock::Real()->Now() < until; ++p) {
-      const uint64_t number = plan.RecordAt(p);
+      const plan::PlannedRow row = plan.RowAt(p);
       const Nanos before_read = Clock::Real()->Now();
-      PS_RETURN_IF_ERROR(job.reader().ReadRecord(number, &record));
+      PS_RETURN_IF_ERROR(job.reader().ReadRecord(row.record, &record));
       const Nanos after_read = Clock::Real()->Now();
-      const absl::StatusOr<bool> counts_reading = one(record, SampleKey{job.plan_options().seed, 0, 0, number});
+      const absl::StatusOr<bool> counts_reading = one(record, loader::SampleKeyOf(row));
       if (!counts_reading.ok()) {
         return absl::Status(counts_reading.status().code(),
-                            absl::StrCat(job.reader().Describe(number), ": ", counts_reading.status().message()));
+                            absl::StrCat(job.reader().Describe(row.record), ": ", counts_reading.status().message()));
       }
       spent += *counts_reading ? after_read - before_read : Clock::Real()->Now() - after_read;
       ++measured.records;

@@ -61,7 +61,7 @@ class Preview final : public Command {
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
     const sources::Snapshot& snapshot = job->reader().snapshot();
-    const plan::EpochPlan plan = job->PlanOf(epoch_);
+    const plan::EpochOrder plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
     }
@@ -70,12 +70,12 @@ class Preview final : public Command {
     std::vector<std::string> bytes(count);
     std::vector<augment::SheetRecord> sheet(count);
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t position = position_ + i, record = plan.RecordAt(position);
-      PS_RETURN_IF_ERROR(job->reader().ReadRecord(record, &bytes[i]));
-      const sources::RecordRef ref = snapshot.ToShard(record);
+      const plan::PlannedRow row = plan.RowAt(position_ + i);
+      PS_RETURN_IF_ERROR(job->reader().ReadRecord(row.record, &bytes[i]));
+      const sources::RecordRef ref = snapshot.ToShard(row.record);
       sheet[i].bytes = bytes[i];
-      sheet[i].key = {job->plan_options().seed, epoch_, plan.RepeatAt(position), record};
-      PS_ASSIGN_OR_RETURN(sheet[i].partners, MixPartners(*job, sheet[i].key, static_cast<int>(draws_)));
+      sheet[i].key = loader::SampleKeyOf(row);
+      PS_ASSIGN_OR_RETURN(sheet[i].partners, MixPartners(*job, row, static_cast<int>(draws_)));
       sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", ref.record);
     }
     if (as_text || !pictures) {

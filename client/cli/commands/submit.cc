@@ -61,8 +61,12 @@ class Submit final : public Command {
       left_out += shard.left_out();
       bytes += shard.data_bytes();
     }
-    const EpochFacts facts = EpochFactsOf(job.spec(), EpochRows(job.spec(), records));
     const bool ready = job.state() == v1::READY;
+    std::shared_ptr<const plan::DataOrder> order;  // null before
+    if (ready) {
+      PS_ASSIGN_OR_RETURN(order, OrderOf(job));
+    }
+    const EpochFacts facts = EpochFactsOf(job.spec(), ready ? order->num_positions() : 0);
     const bool selects = !plan::DatasetOf(job.spec()).select().empty();
     if (ready && selects && !job.snapshot().has_selection()) {
       return absl::FailedPreconditionError(
@@ -87,7 +91,7 @@ class Submit final : public Command {
     std::printf("job '%s' is ready: %s%s, %s in %s\n", job.name().c_str(),
                 selects ? absl::StrCat(Count(records), " of ").c_str() : "", Count(whole, "record").c_str(),
                 HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
-    std::printf("  %s\n%s", EpochLine(job.spec(), facts).c_str(),
+    std::printf("  %s\n%s%s", EpochLine(job.spec(), facts).c_str(), ShareLines(*order).c_str(),
                 ColumnLines(job.spec(), SchemaOf(job.columns())).c_str());
     return absl::OkStatus();
   }

@@ -82,7 +82,7 @@ class ColumnView {
   absl::Span<const int64_t> string_offsets_;
 };
 
-// The origin of a row: shard number in sorted order, record number in the shard.
+// The origin of a row: shard number in the sorted order of its data set, record number in the shard.
 struct RowId {
   int64_t shard = 0;
   int64_t record = 0;
@@ -121,6 +121,8 @@ class Batch {
   // Returns one element for each row: the record of its content. Equals ids(), except where the job's error policy
   // SUBSTITUTE replaced a bad record with another record.
   absl::Span<const RowId> sources() const;
+  // Returns one element for each row: the number of its data set in Reader::datasets(). Empty if they have no names.
+  absl::Span<const int32_t> datasets() const;
   // Returns one element for each row: 0 if the row is padding or if the job's error policy masked it, otherwise 1. A
   // masked row has zeros, no elements in RAGGED columns, and "" for a single string. Padding repeats another row of the
   // epoch. If the job mixes rows, a group with such a row is not mixed.

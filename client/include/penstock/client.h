@@ -176,7 +176,8 @@ class Reader {
   // the last step of an epoch, the cursor is at the start of the next epoch.
   virtual uint64_t steps_per_epoch() const = 0;
   virtual uint64_t steps_left_in_epoch() const = 0;
-  // Returns the number of records in the data set, times order.repeats. Rows that DROP drops count; padding does not.
+  // Returns the number of records in the data set, times order.repeats, or the rows of an epoch of a blend. Rows that
+  // DROP drops count; padding does not.
   virtual uint64_t rows_per_epoch() const = 0;
 
   // Return the job's name, the rows of the global step, and the treatment of the rows at the end of an epoch that do
@@ -188,6 +189,8 @@ class Reader {
   // Returns names, dtypes and shapes of the columns of every batch. If the job mixes rows, an integer label is float32
   // [classes] here and in batches.
   virtual const std::vector<ColumnInfo>& columns() const = 0;
+  // Returns the names of the job's data sets, which Batch::datasets() numbers. Empty if they have none.
+  virtual const std::vector<std::string>& datasets() const = 0;
 
   // Returns statistics since Open. Cheap. Any thread may call it.
   virtual ReaderStats Stats() const = 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NoReturn, TypeVar
+from typing import Dict, NoReturn, Tuple, TypeVar
 
 from ._core import Core
 from ._request import refuse_index
@@ -33,6 +33,12 @@ class LoaderBase:
     def schema(self) -> Dict[str, Column]:
         """The columns that every batch has, by name. Opens the job."""
         return dict(self._core.started().layout.columns)
+
+    @property
+    @public
+    def datasets(self) -> Tuple[str, ...]:
+        """The names of the job's data sets, which `Batch.datasets` numbers. Empty if they have none. Opens the job."""
+        return self._core.started().opened.datasets
 
     @property
     @public

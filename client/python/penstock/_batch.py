@@ -21,6 +21,7 @@ else:
     Array = Any
     _Mapping = Mapping
 
+_INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
 _UINT8 = np.dtype(np.uint8)
 
@@ -174,8 +175,17 @@ class Batch(_Mapping):
 
     @property
     def ids(self) -> npt.NDArray[np.int64]:
-        """(rows, 2): the shard's number in sorted order and the record's number in its shard, according to the plan."""
+        """(rows, 2): the shard's number in the sorted order of its data set and the record's number in its shard,
+        according to the plan."""
         return self._view(self._fields.ids, _INT64, (self._fields.rows, 2))
+
+    @property
+    def datasets(self) -> npt.NDArray[np.int32]:
+        """(rows,): the number of each row's data set in `Loader.datasets`. 0 if the data sets have no names."""
+        rows = self._fields.rows
+        if not self._fields.flags & protocol.SETS_FOLLOW_IDS:
+            return np.zeros(rows, _INT32)
+        return self._view(self._fields.ids + 16 * rows, _INT32, (rows,))
 
     @property
     def sources(self) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Columns = Union[str, Sequence[str], None]
 
 #: Names in addition to the job's columns. A column of the job with that name has priority.
-OF_ROWS = ("ids", "sources", "valid")
+OF_ROWS = ("ids", "sources", "valid", "datasets")
 
 
 def unknown_column(name: str, schema: Iterable[str]) -> ConfigurationError:

@@ -16,7 +16,7 @@ HELLO, WELCOME, OPEN, RELEASE, ERROR = 1, 2, 3, 4, 5
 OPENED, WANT, BATCH, SEEK, SOUGHT, FAILED, ASK, ANSWER, NOTICE = 16, 17, 18, 19, 20, 21, 22, 23, 24
 
 SEND_AGAIN, GIVE_BACK = 1, 2  # flags of WANT
-LAST_OF_EPOCH, SOURCES_DIFFER = 1, 2  # flags of BATCH
+LAST_OF_EPOCH, SOURCES_DIFFER, SETS_FOLLOW_IDS = 1, 2, 4  # flags of BATCH
 
 HEADER = struct.Struct("<II")
 _WANT = struct.Struct("<IIQII")
@@ -70,6 +70,7 @@ class Opened(NamedTuple):
     step_in_epoch: int
     steps_left: int
     local: bool
+    datasets: Tuple[str, ...] = ()
 
 
 class Sought(NamedTuple):
@@ -132,7 +133,8 @@ def column_fields(packet: bytes, number: int) -> ColumnFields:
 def batch_parts(packet: bytes) -> List[Tuple[int, int]]:
     """Returns the begin and the end of each part of this BATCH in the arena."""
     fields = batch_fields(packet)
-    parts = [(fields.ids, 16 * fields.rows), (fields.sources, 16 * fields.rows), (fields.valid, fields.rows)]
+    ids_bytes = (20 if fields.flags & SETS_FOLLOW_IDS else 16) * fields.rows
+    parts = [(fields.ids, ids_bytes), (fields.sources, 16 * fields.rows), (fields.valid, fields.rows)]
     for number in range(fields.columns):
         column = column_fields(packet, number)
         parts.append((column.values, column.bytes))
@@ -204,14 +206,17 @@ def welcome(packet: bytes) -> Welcome:
 
 
 def opened(packet: bytes) -> Opened:
-    fields = _checked("OPENED", body(packet), _OPENED)
+    fields = _checked("OPENED", body(packet), {**_OPENED, "datasets": list}, optional=("datasets",))
+    datasets = fields.get("datasets", [])
+    if not all(isinstance(name, str) for name in datasets):
+        raise wrong(f"data sets with the names {datasets!r}")
     columns: List[ColumnInfo] = []
     for column in fields["columns"]:
         _checked("a column", column, _COLUMN_INFO)
         if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in column["shape"]):
             raise wrong(f"a column of shape {column['shape']!r}")
         columns.append(ColumnInfo(column["name"], column["type"], column["ragged"], tuple(column["shape"])))
-    return Opened(**{**fields, "columns": tuple(columns)})
+    return Opened(**{**fields, "columns": tuple(columns), "datasets": tuple(datasets)})
 
 
 def sought(packet: bytes) -> Sought:

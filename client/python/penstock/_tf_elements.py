@@ -14,7 +14,7 @@ from ._schema_types import Column
 from ._tf_feed import Element
 
 # Names that a dataset can have in addition to the job's columns. A column of the job with that name has priority.
-_ROWS = {"valid": ("bool", ()), "ids": ("int64", (2,)), "sources": ("int64", (2,))}
+_ROWS = {"valid": ("bool", ()), "ids": ("int64", (2,)), "sources": ("int64", (2,)), "datasets": ("int32", ())}
 
 
 class _Part(NamedTuple):

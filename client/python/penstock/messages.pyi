@@ -143,6 +143,21 @@ class Batch(Message):
         last: Optional[Literal["DROP", "PAD", "PARTIAL"]] = ...,
     ) -> None: ...
 
+class Blend(Message):
+    """Combines the rows of all data sets, each of which has a name and a weight. Shares are exact, not drawn: in each aligned run of 64 rows, or a multiple of 64, each data set is less than 2 rows from its share. A data set gives its passes one after another, through all epochs.
+
+        epoch_rows: rows of an epoch; 0: as `epoch` says
+        epoch: the end of an epoch
+    """
+    epoch_rows: int
+    epoch: Literal["LONGEST", "SHORTEST"]
+    def __init__(
+        self,
+        *,
+        epoch_rows: Optional[int] = ...,
+        epoch: Optional[Literal["LONGEST", "SHORTEST"]] = ...,
+    ) -> None: ...
+
 class Boxes(Message):
     """A ragged column float32 [4]: xmin, ymin, xmax, ymax in pixels of the finished image. Its source features need no entry in `features`.
 
@@ -314,9 +329,10 @@ class Dataset(Message):
     """Fields:
 
         files: globs: relative to a data root, or absolute inside one
-        weight: reserved for a mix of data sets, which is not supported; leave it out
+        weight: with `blend`: its share of the rows, relative to the other weights
         source: the kind of all files; a file of another kind is rejected
         select: steps that select records, applied in turn; none: all records
+        name: Identifies the data set in a blend; letters, digits, '-', '_', '.'; at most 128. The order and the random numbers of its rows depend on its name and `order`, not on the other data sets.
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
@@ -324,6 +340,7 @@ class Dataset(Message):
     format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]
     source: Literal["AUTO", "TFRECORD", "TAR"]
     select: List[Select]
+    name: str
     def __init__(
         self,
         *,
@@ -333,6 +350,7 @@ class Dataset(Message):
         format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]] = ...,
         source: Optional[Literal["AUTO", "TFRECORD", "TAR"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
+        name: Optional[str] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):
@@ -575,12 +593,13 @@ class JobSpec(Message):
     """Fields:
 
         name: letters, digits, '-', '_', '.'; at most 128
-        dataset: exactly one
+        dataset: one, or several with `blend`
         ops: applied in this order
         weight: share of the workers' CPU relative to other jobs; 0 means 1
         annotations: boxes and masks that move with the image
         mix: mixes rows on the client: mixup, cutmix
         idle_expiry_seconds: The coordinator cancels the job when no reader has had it open for this long, at least 60; 0 means never.
+        blend: combines several data sets
     """
     name: str
     dataset: List[Dataset]
@@ -596,6 +615,7 @@ class JobSpec(Message):
     mix: Mix
     caps: Caps
     idle_expiry_seconds: int
+    blend: Blend
     def __init__(
         self,
         *,
@@ -613,6 +633,7 @@ class JobSpec(Message):
         mix: Optional[Union[Mix, Mapping[str, Any]]] = ...,
         caps: Optional[Union[Caps, Mapping[str, Any]]] = ...,
         idle_expiry_seconds: Optional[int] = ...,
+        blend: Optional[Union[Blend, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class JpegDistortion(Message):

@@ -113,7 +113,7 @@ std::optional<RangeRead> ReadAhead::RangeLook::Next() {
       if (next_.epoch >= known_.requested.furthest.epoch) break;
       next_ = {next_.epoch + 1, 0};
     }
-    std::optional<plan::EpochPlan>& plan = ahead_.plan_;
+    std::optional<plan::EpochOrder>& plan = ahead_.plan_;
     if (!plan.has_value() || plan->epoch() != next_.epoch) plan = job_.PlanOf(next_.epoch);
     if (next_ >= ahead_.shuffled_upto_) {
       if (next_ > horizon_.begin) break;
@@ -176,8 +176,8 @@ std::optional<RangeRead> ReadAhead::RangeLook::RangeAround(uint64_t record, cons
   const sources::RecordRef ref = job_.reader().snapshot().ToShard(record);
   const std::shared_ptr<const sources::ShardIndex> index = records_.IndexOf(ref.shard);
   if (index == nullptr) return std::nullopt;
-  const plan::EpochPlan& plan = *ahead_.plan_;
-  const uint16_t repeat = plan.RepeatAt(next_.position);
+  const plan::EpochOrder& plan = *ahead_.plan_;
+  const uint64_t pass = plan.PassAt(next_.position);
   RangeRead range;
   range.shard = ref.shard;
   range.shard_first = record - ref.record;
@@ -186,7 +186,9 @@ std::optional<RangeRead> ReadAhead::RangeLook::RangeAround(uint64_t record, cons
   std::vector<std::pair<uint64_t, uint64_t>> also;  // record, position
   const auto wanted = [&](uint64_t number) {
     const uint64_t other = range.shard_first + number;
-    const Place place{next_.epoch, plan.PositionOf(other, repeat)};
+    const std::optional<uint64_t> position = plan.PositionOf(other, pass);
+    if (!position.has_value()) return false;
+    const Place place{next_.epoch, *position};
     if (place <= next_ || place > along || !Wants(place, other)) return false;
     also.emplace_back(number, place.position);
     return true;

@@ -159,10 +159,10 @@ class ReadAhead {
   // Used during a Turn.
   LookPace reads_pace_, ranges_pace_;
   std::shared_ptr<const ExpectedRows> expected_;  // the description that `next_` follows
-  std::optional<plan::EpochPlan> plan_;           // plan for the epoch of `next_`
+  std::optional<plan::EpochOrder> plan_;          // plan for the epoch of `next_`
   Place next_;                                    // next position to examine for ranges
   bool returned_ = false;                         // the range at `next_` was returned
-  Place shuffled_upto_;                           // EpochPlan::ShuffledUpTo of `next_`
+  Place shuffled_upto_;                           // EpochOrder::ShuffledUpTo of `next_`
   Nanos waits_since_ = 0;                         // start of the wait for a shard to open; 0: none
   Nanos no_waits_until_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "server/coordinator/state/files_changed.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -32,22 +33,32 @@ class Group {
 
 }  // namespace
 
-std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::RepeatedPtrField<v1::Shard>& now) {
+std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::RepeatedPtrField<v1::Shard>& now,
+                         const google::protobuf::RepeatedField<uint32_t>& set_files) {
   const auto& before = then.shards();
   const auto place = [](const v1::Shard& file) { return std::pair(file.root(), file.path()); };
   Group added, gone, resized;
-  for (int i = 0, j = 0; i < before.size() || j < now.size();) {
-    if (j == now.size() || (i < before.size() && place(before[i]) < place(now[j]))) {
-      gone.Add(Name(before[i++]));
-    } else if (i == before.size() || place(now[j]) < place(before[i])) {
-      added.Add(Name(now[j++]));
-    } else {
-      if (before[i].size() != now[j].size()) {
-        resized.Add(absl::StrCat(Name(now[j]), ": ", before[i].size(), " bytes, ", now[j].size(), " now"));
+  int i = 0, j = 0;
+  const auto compare = [&](int end_i, int end_j) {
+    while (i < end_i || j < end_j) {
+      if (j == end_j || (i < end_i && place(before[i]) < place(now[j]))) {
+        gone.Add(Name(before[i++]));
+      } else if (i == end_i || place(now[j]) < place(before[i])) {
+        added.Add(Name(now[j++]));
+      } else {
+        if (before[i].size() != now[j].size()) {
+          resized.Add(absl::StrCat(Name(now[j]), ": ", before[i].size(), " bytes, ", now[j].size(), " now"));
+        }
+        ++i, ++j;
       }
-      ++i, ++j;
     }
+  };
+  const int sets = std::min(then.set_shards_size(), set_files.size());
+  for (int set = 0; set < sets; ++set) {
+    compare(std::min(before.size(), i + static_cast<int>(then.set_shards(set))),
+            std::min(now.size(), j + static_cast<int>(set_files[set])));
   }
+  compare(before.size(), now.size());
   std::vector<std::string> parts;
   added.AddTo("new", &parts);
   gone.AddTo("gone", &parts);

@@ -44,6 +44,8 @@ struct JobEntry {
   bool progress_to_tell = false;  // shards_indexed or decisions have grown since the last update of watchers
   std::string shortage;           // the last shortage of a worker; "" after a task of the job is done
 
+  uint64_t epoch_rows = 0;  // positions of an epoch; set when all shards are indexed
+
   // When READY.
   std::optional<KeyWeights> weights;
   std::optional<plan::View> view;  // none until a worker is able to serve the job

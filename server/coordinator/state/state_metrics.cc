@@ -17,8 +17,7 @@ constexpr double kMostBehind = 1e15;  // steps
 
 std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
                                                     const std::vector<const SessionEntry*>& sessions) const {
-  const uint64_t repeats = std::max<uint64_t>(entry.job.spec().order().repeats(), 1);
-  const auto epoch_rows = static_cast<double>(entry.frozen.records() * repeats);
+  const auto epoch_rows = static_cast<double>(entry.epoch_rows);
   const auto rows_of = [epoch_rows](const SessionEntry& session) {
     return static_cast<double>(session.last.epoch()) * epoch_rows + static_cast<double>(session.last.position());
   };

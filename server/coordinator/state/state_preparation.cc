@@ -1,5 +1,6 @@
 // Prepares a submitted job by tasks for workers.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
-#include "pipeline/plan/state.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
@@ -115,7 +115,7 @@ absl::StatusOr<v1::ReportTaskReply> CoordinatorState::ReportTask(Nanos now, cons
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
       } else {
-        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "", out);
+        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files(), request.set_files()), "", out);
       }
       if (!status.ok()) FailJob(&entry, std::string(status.message()), out);
     }
@@ -167,8 +167,17 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
                                                    bytes, " bytes; at most ", options_.max_snapshot_bytes,
                                                    " are possible: make fewer, larger shards"));
   }
+  const size_t sets = plan::HasNamedSets(entry->job.spec()) ? static_cast<size_t>(entry->job.spec().dataset_size()) : 0;
+  if (static_cast<size_t>(report.set_files_size()) != sets) {
+    return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()), " reports the files of ",
+                                            report.set_files_size(), " data sets, not ", sets, ": upgrade it"));
+  }
+  std::set<uint64_t> borders;  // first files of the data sets
+  uint64_t in_sets = 0;
+  for (const uint32_t files : report.set_files()) borders.insert(in_sets += files);
   for (int i = 1; i < report.files_size(); ++i) {
     const v1::Shard &a = report.files(i - 1), &b = report.files(i);
+    if (borders.contains(static_cast<uint64_t>(i))) continue;
     if (std::pair(a.root(), a.path()) >= std::pair(b.root(), b.path())) {
       return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()),
                                               " reports files out of order: ", FileName(a), " before ", FileName(b)));
@@ -186,6 +195,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
                                             steps.size(), ": upgrade it"));
   }
   if (report.has_selection()) *job.mutable_snapshot()->mutable_selection() = report.selection();
+  *job.mutable_snapshot()->mutable_set_shards() = report.set_files();
   job.set_pipeline_fingerprint(report.pipeline_fingerprint());
   job.set_shards_total(static_cast<uint32_t>(entry->shards.size()));
   for (size_t i = 0; i < entry->shards.size(); ++i) {
@@ -230,6 +240,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));
+  const uint64_t positions = entry->epoch_rows;
   if (entry->weights->key_space() == 0 && job.snapshot().has_selection()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "dataset[0].select: keeps none of the ", entry->frozen.whole_records(), " records in the ",
@@ -240,7 +251,6 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
   // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
-  const uint64_t positions = entry->frozen.records() * plan::PlanOptionsOf(job.spec().order()).repeats;
   const absl::Status steps =
       plan::Steps::Create(positions, job.spec().batch().size(), plan::LastBatchOf(job.spec().batch().last()), 1)
           .status();
@@ -268,10 +278,18 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     shards.push_back(server::SnapshotShardOf(shard));
     return true;
   });
-  PS_ASSIGN_OR_RETURN(const sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards)));
-  const plan::PlanOptions plan = plan::PlanOptionsOf(job.spec().order());
+  const auto& set_shards = job.snapshot().set_shards();
+  PS_ASSIGN_OR_RETURN(const sources::Snapshot snapshot,
+                      sources::Snapshot::Create(std::move(shards), {set_shards.begin(), set_shards.end()}));
+  PS_ASSIGN_OR_RETURN(const auto order, plan::DataOrderOf(job.spec(), records, snapshot.set_shards()));
+  entry->epoch_rows = order->num_positions();
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
-  job.set_order_fingerprint(plan::OrderFingerprint(snapshot.Fingerprint(), plan));
+  job.set_order_fingerprint(order->Fingerprint(snapshot.Fingerprint()));
+  // A record that is read twice as often counts twice.
+  for (size_t shard = 0; shard < bytes.size() && order->sets() > 1; ++shard) {
+    const double passes = order->PassesPerEpoch(order->SetOf(shard));
+    bytes[shard] = static_cast<uint64_t>(passes * static_cast<double>(bytes[shard]));
+  }
   const bool by_ranks = job.spec().assignment().policy() == v1::BY_RANK;
   if (by_ranks && snapshot.total_records() > 0) {
     entry->weights = KeyWeights::Uniform(plan::kRankKeySpace);

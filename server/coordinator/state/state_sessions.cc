@@ -49,8 +49,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
     return absl::InvalidArgumentError(absl::StrCat("rank ", request.rank(), " of world size ", request.world_size(),
                                                    ": ranks are 0 to world size - 1"));
   }
-  const plan::PlanOptions plan = plan::PlanOptionsOf(job.spec().order());
-  const uint64_t positions = found->second.frozen.records() * plan.repeats;
+  const uint64_t positions = found->second.epoch_rows;
   const uint64_t batch = request.batch_size() != 0 ? request.batch_size() : job.spec().batch().size();
   PS_RETURN_IF_ERROR(
       plan::Steps::Create(positions, batch, plan::LastBatchOf(job.spec().batch().last()), request.world_size())

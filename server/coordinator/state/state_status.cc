@@ -75,7 +75,6 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_policy(job.spec().assignment().policy());
     status->set_bad_records(entry.quarantine.size());
     for (v1::ReasonCount& count : entry.quarantine.Reasons()) *status->add_bad_reasons() = std::move(count);
-    const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
     const std::vector<const SessionEntry*> sessions = sessions_.OfJob(name);
     const std::vector<uint64_t> behind = StepsBehind(entry, sessions);
     for (size_t i = 0; i < sessions.size(); ++i) {
@@ -86,7 +85,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
       out->set_world_size(session->open.world_size());
       out->set_epoch(session->last.epoch());
       out->set_position(session->last.position());
-      out->set_epoch_positions(records * repeats);
+      out->set_epoch_positions(entry.epoch_rows);
       out->set_rows_per_second(session->last.rows_per_second());
       out->set_wait_fraction(session->last.wait_fraction());
       out->set_seconds_since_report(Milliseconds(now - session->last_report) / 1000);

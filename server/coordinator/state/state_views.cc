@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "net/view_proto.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
@@ -27,7 +28,9 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
 }  // namespace
 
 bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& entry) const {
-  return plan::DatasetOf(entry.job.spec()).select().empty() || worker.info.protocols().newest() >= kSelectProtocol;
+  const v1::JobSpec& job = entry.job.spec();
+  const bool simple = plan::DatasetOf(job).select().empty() && !plan::HasNamedSets(job);
+  return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 
 bool CoordinatorState::CanServe(const WorkerEntry& worker, const JobEntry& entry) const {

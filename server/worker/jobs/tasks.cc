@@ -17,7 +17,7 @@
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
-#include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/selection/job_selection.h"
 #include "server/common/log_fields.h"
 #include "server/worker/jobs/purge.h"
@@ -71,24 +71,37 @@ absl::StatusOr<std::vector<sources::DatasetFile>> FilesOf(const v1::Dataset& dat
   return sources::ExpandGlobs(tools.storage, {dataset.files().begin(), dataset.files().end()}, tools.roots);
 }
 
+// Adds the number of a data set's files to the report if the job's data sets have names.
+void AddSet(const v1::JobSpec& spec, size_t files, v1::ReportTaskRequest* report) {
+  if (plan::HasNamedSets(spec)) report->add_set_files(static_cast<uint32_t>(files));
+}
+
 // No file at all is also an answer: all files are gone.
 absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  const absl::StatusOr<std::vector<sources::DatasetFile>> files = FilesOf(plan::DatasetOf(task.spec()), tools);
-  if (absl::IsNotFound(files.status())) return absl::OkStatus();
-  PS_RETURN_IF_ERROR(files.status());
-  return FillFiles(*files, tools, report);
+  for (const v1::Dataset& dataset : task.spec().dataset()) {
+    absl::StatusOr<std::vector<sources::DatasetFile>> files = FilesOf(dataset, tools);
+    if (absl::IsNotFound(files.status())) files = std::vector<sources::DatasetFile>();
+    PS_RETURN_IF_ERROR(files.status());
+    AddSet(task.spec(), files->size(), report);
+    PS_RETURN_IF_ERROR(FillFiles(*files, tools, report));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
-  absl::StatusOr<std::vector<sources::DatasetFile>> files = std::vector<sources::DatasetFile>();
-  if (const v1::Dataset& dataset = plan::DatasetOf(spec); dataset.files_size() > 0) {
-    files = FilesOf(dataset, tools);
-    if (!files.ok()) {
-      if (mistakes.empty()) return files.status();
-      mistakes.push_back(absl::StrCat("dataset[0].files: ", files.status().message()));
+  std::vector<sources::DatasetFile> files;
+  for (int set = 0; set < spec.dataset_size(); ++set) {
+    if (spec.dataset(set).files().empty()) continue;  // a mistake already
+    const absl::StatusOr<std::vector<sources::DatasetFile>> found = FilesOf(spec.dataset(set), tools);
+    if (!found.ok()) {
+      if (mistakes.empty()) return found.status();
+      mistakes.push_back(absl::StrCat("dataset[", set, "].files: ", found.status().message()));
+      continue;
     }
+    AddSet(spec, found->size(), report);
+    files.insert(files.end(), found->begin(), found->end());
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   PS_ASSIGN_OR_RETURN(const auto pipeline, augment::Pipeline::Create(spec));
@@ -101,10 +114,10 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(*pipeline));
   std::vector<std::string> paths;
-  for (const sources::DatasetFile& file : *files) paths.push_back(file.path);
+  for (const sources::DatasetFile& file : files) paths.push_back(file.path);
   PS_ASSIGN_OR_RETURN(std::optional<v1::Selection> selection, selection::MakeSelection(tools.storage, spec, paths));
   if (selection.has_value()) *report->mutable_selection() = *std::move(selection);
-  return FillFiles(*files, tools, report);
+  return FillFiles(files, tools, report);
 }
 
 absl::Status Index(const std::string& job, const v1::IndexShard& task, const TaskTools& tools,

@@ -56,15 +56,14 @@ uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
   return order > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(order);
 }
 
-const plan::EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
+const plan::EpochOrder& SessionCore::PlanOf(uint64_t epoch) {
   if (!plan_ || plan_->epoch() != epoch) plan_ = parameters_.plan_of(epoch);
   return *plan_;
 }
 
 absl::Status SessionCore::UseView(const v1::View& proto) {
   PS_ASSIGN_OR_RETURN(const plan::View view, net::FromProto(proto));
-  const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
-  const uint64_t expected = view.policy == plan::AssignPolicy::kByRank ? plan::kRankKeySpace : records;
+  const uint64_t expected = view.policy == plan::AssignPolicy::kByRank ? plan::kRankKeySpace : parameters_.records;
   if (view.key_space != expected) {
     return absl::InvalidArgumentError(
         absl::StrCat("view ", view.term, ".", view.n, " is over ", view.key_space, " keys, this job has ", expected));
@@ -177,7 +176,7 @@ std::vector<loader::RowRequest> SessionCore::NextRows(size_t max_rows, size_t ma
       continue;
     }
     const plan::SlotRange slice = steps_.Slice(step, parameters_.rank);
-    const plan::EpochPlan& plan = PlanOf(grant.epoch);
+    const plan::EpochOrder& plan = PlanOf(grant.epoch);
     const uint64_t order = OrderOf(grant.epoch, step.begin);
     uint64_t slot = std::max(slice.begin, grant.next_slot);
     for (; slot < slice.end && rows.size() < max_rows && looked < max_looked; ++slot, ++looked) {

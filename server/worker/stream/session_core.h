@@ -17,7 +17,7 @@
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/read_ahead/expected_rows.h"
 #include "pipeline/loader/row_request.h"
-#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/data_order.h"
 #include "pipeline/plan/owned_keys.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
@@ -41,10 +41,11 @@ struct SessionParameters {
   uint32_t rank = 0;
   uint32_t world_size = 1;
   uint32_t step_rows = 0;  // rows of the global step
+  uint64_t records = 0;    // records of the snapshot
   uint64_t positions = 0;  // positions of an epoch
   plan::LastBatch last = plan::LastBatch::kDrop;
   std::string worker_id;  // the worker that owes the rows
-  std::function<plan::EpochPlan(uint64_t epoch)> plan_of;
+  std::function<plan::EpochOrder(uint64_t epoch)> plan_of;
 };
 
 // Rows have their numbers on the wire: a position or, in a padded last step, a number at or after the epoch's end. The
@@ -113,7 +114,7 @@ class SessionCore {
   // Number of rows of an epoch, including padding.
   uint64_t RowsEnd() const;
   uint64_t OrderOf(uint64_t epoch, uint64_t row);
-  const plan::EpochPlan& PlanOf(uint64_t epoch);
+  const plan::EpochOrder& PlanOf(uint64_t epoch);
 
   SessionParameters parameters_;
   plan::Steps steps_;
@@ -125,7 +126,7 @@ class SessionCore {
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;
-  std::optional<plan::EpochPlan> plan_;  // the last used plan
+  std::optional<plan::EpochOrder> plan_;  // the last used plan
 };
 
 }  // namespace penstock::worker

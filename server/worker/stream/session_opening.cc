@@ -30,11 +30,12 @@ absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& wo
                         absl::StrCat("worker ", worker_id));
 }
 
-absl::Status CheckKnowsSelection(const v1::Open& open, bool selects) {
-  if (!selects || open.protocols().newest() >= kSelectProtocol) return absl::OkStatus();
+absl::Status CheckKnowsData(const v1::Open& open, bool selects, bool named) {
+  if ((!selects && !named) || open.protocols().newest() >= kDataProtocol) return absl::OkStatus();
   const Release release{open.version(), net::ProtocolsOf(open.protocols())};
-  return absl::FailedPreconditionError(absl::StrCat("job '", open.job(), "' selects records, which this client, ",
-                                                    release.ToString(), ", does not know: upgrade it"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("job '", open.job(), "' ", selects ? "selects records" : "names its data sets",
+                   ", which this client, ", release.ToString(), ", does not know: upgrade it"));
 }
 
 absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {
@@ -49,7 +50,8 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   parameters.rank = open.rank();
   parameters.world_size = open.world_size();
   parameters.step_rows = open.step_rows();
-  parameters.positions = job->PlanOf(0).num_positions();
+  parameters.records = job->num_records();
+  parameters.positions = job->positions();
   parameters.last = plan::LastBatchOf(job->spec().batch().last());
   parameters.worker_id = worker_id;
   parameters.plan_of = [job = std::move(job)](uint64_t epoch) { return job->PlanOf(epoch); };

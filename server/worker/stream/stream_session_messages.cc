@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "net/session_label.h"
+#include "pipeline/plan/job_order.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/stream_session.h"
 #include "transport/frame.h"
@@ -110,7 +111,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   if (shared_->tickets != nullptr) PS_RETURN_IF_ERROR(shared_->tickets->CheckAdmitted(peer_));
   PS_RETURN_IF_ERROR(peer_.MayAccess(open.job()));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
-  PS_RETURN_IF_ERROR(CheckKnowsSelection(open, job->reader().selects()));
+  PS_RETURN_IF_ERROR(CheckKnowsData(open, job->reader().selects(), plan::HasNamedSets(job->spec())));
   PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
   PS_ASSIGN_OR_RETURN(SessionCore core,
                       SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
@@ -126,7 +127,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   loader::LoaderSessionOptions options;
   decided_ = std::make_shared<loader::DecidedRecords>(job->decided());
   options.decided = decided_;
-  records_ = job->offsets()->num_records();
+  records_ = job->num_records();
   options.largest_step_rows = core.slice_rows();
   options.counts_all = true;
   options.end_epoch = open.end_epoch();

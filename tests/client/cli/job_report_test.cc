@@ -40,7 +40,22 @@ TEST(JobReport, WarnsOfManyDroppedRowsAndSuggestsABatchSize) {
   EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 60), ElementsAre(HasSubstr("`penstock submit` refuses that")));
   EXPECT_THAT(WarningsOf(Job("batch { size: 32 }"), 100), IsEmpty()) << "4 of 100 rows are few";
   EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 0), IsEmpty()) << "the number of records is unknown";
-  EXPECT_EQ(EpochRows(Job("order { repeats: 3 }"), 20), 60u);
+}
+
+TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
+  v1::Job job;
+  *job.mutable_spec() = Job("order { repeats: 3 }");
+  job.mutable_snapshot()->add_shards()->set_records(20);
+  EXPECT_EQ((*OrderOf(job))->num_positions(), 60u);
+  EXPECT_EQ(ShareLines(**OrderOf(job)), "");
+  *job.mutable_spec() =
+      Job("dataset { name: 'web' weight: 7 } dataset { name: 'code' weight: 1 } blend { epoch_rows: 160 }");
+  EXPECT_EQ(OrderOf(job).status().code(), absl::StatusCode::kInvalidArgument) << "the coordinator is older";
+  job.mutable_snapshot()->add_shards()->set_records(30);
+  for (int set = 0; set < 2; ++set) job.mutable_snapshot()->add_set_shards(1);
+  EXPECT_EQ(ShareLines(**OrderOf(job)),
+            "  dataset web: 57344 of 65536 rows, 7 passes in an epoch\n"
+            "  dataset code: 8192 of 65536 rows, 0.667 passes in an epoch\n");
 }
 
 TEST(JobReport, DescribesMixedLabelsAsTrainersReceiveThem) {

@@ -30,12 +30,12 @@ TEST(MixPartners, AreTheMirroredRowsOfTheGroupInEachEpoch) {
   const uint64_t seed = job->plan_options().seed;
   for (const uint64_t first_epoch : {0, 5}) {
     for (uint64_t record = 0; record < 7; ++record) {
-      const auto partners = MixPartners(*job, {seed, first_epoch, 0, record}, 4);
+      const auto partners = MixPartners(*job, {record, seed, first_epoch, 0, record}, 4);
       ASSERT_TRUE(partners.ok()) << partners.status();
       ASSERT_EQ(partners->size(), 4u);
       for (uint64_t e = 0; e < 4; ++e) {
-        const plan::EpochPlan plan = job->PlanOf(first_epoch + e);
-        const uint64_t position = plan.PositionOf(record);
+        const plan::EpochOrder plan = job->PlanOf(first_epoch + e);
+        const uint64_t position = *plan.PositionOf(record, 0);
         const auto& partner = (*partners)[e];
         // The middle of a group, and the row that the epoch leaves over.
         if (position % 3 == 1 || position == 6) {
@@ -49,7 +49,7 @@ TEST(MixPartners, AreTheMirroredRowsOfTheGroupInEachEpoch) {
         EXPECT_EQ(partner->bytes, bytes);
         EXPECT_EQ(partner->key.record_id, other);
         EXPECT_EQ(partner->key.epoch, first_epoch + e);
-        const auto back = MixPartners(*job, {seed, first_epoch + e, 0, other}, 1);
+        const auto back = MixPartners(*job, {other, seed, first_epoch + e, 0, other}, 1);
         ASSERT_TRUE(back.ok() && (*back)[0].has_value());
         EXPECT_EQ((*back)[0]->key.record_id, record);
         EXPECT_EQ((*back)[0]->draw.lambda, partner->draw.lambda) << "one draw for the group";

@@ -31,8 +31,7 @@ class ByHand {
       : hosts(std::move(hosts_of_workers)) {
     TrackerOptions options;
     options.window_steps = 2;
-    options.offsets = *plan::ShardOffsets::Create({step * steps});
-    options.plan.shuffle = plan::Shuffle::kNone;
+    options.order = *plan::DataOrder::Create({step * steps}, {.shuffle = plan::Shuffle::kNone}, std::nullopt);
     tracker.emplace(*plan::Steps::Create(step * steps, step, plan::LastBatch::kDrop, 1), options);
     SetView(workers, 1);
   }

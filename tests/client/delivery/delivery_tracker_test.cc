@@ -176,8 +176,7 @@ TEST(Delivery, ARejectionIsReportedIfNoOtherWorkerServes) {
 TEST(Delivery, AFailureIsReportedWithItsStep) {
   TrackerOptions options;
   options.window_steps = 4;
-  options.offsets = *plan::ShardOffsets::Create({16});
-  options.plan.shuffle = plan::Shuffle::kNone;
+  options.order = *plan::DataOrder::Create({16}, {.shuffle = plan::Shuffle::kNone}, std::nullopt);
   DeliveryTracker tracker(*plan::Steps::Create(16, 4, plan::LastBatch::kDrop, 1), options);
   auto view = std::make_shared<plan::View>();
   view->key_space = 16;

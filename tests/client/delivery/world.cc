@@ -10,16 +10,12 @@ namespace {
 
 std::string WorkerName(int worker) { return absl::StrCat("w", worker); }
 
-std::shared_ptr<const plan::ShardOffsets> OffsetsOf(uint64_t records) {
-  return *plan::ShardOffsets::Create({records / 3, records - records / 3});
-}
-
-plan::PlanOptions PlanOf() {
+std::shared_ptr<const plan::DataOrder> OrderOf(uint64_t records) {
   plan::PlanOptions plan;
   plan.seed = 5;
   plan.chunk_records = 4;
   plan.window_chunks = 8;
-  return plan;
+  return *plan::DataOrder::Create({records / 3, records - records / 3}, plan, std::nullopt);
 }
 
 TrackerOptions OptionsOf(const WorldOptions& options) {
@@ -27,8 +23,7 @@ TrackerOptions OptionsOf(const WorldOptions& options) {
   tracker.rank = options.rank;
   tracker.epochs = options.epochs;
   tracker.window_steps = options.window;
-  tracker.offsets = OffsetsOf(options.records);
-  tracker.plan = PlanOf();
+  tracker.order = OrderOf(options.records);
   return tracker;
 }
 
@@ -37,8 +32,7 @@ TrackerOptions OptionsOf(const WorldOptions& options) {
 World::World(const WorldOptions& options)
     : options_(options),
       random_(options.seed),
-      offsets_(OffsetsOf(options.records)),
-      plan_(PlanOf()),
+      order_(OrderOf(options.records)),
       steps_(*plan::Steps::Create(options.records, options.batch, options.last, options.world_size)),
       tracker_(steps_, OptionsOf(options)),
       dead_(options.workers),
@@ -166,7 +160,7 @@ void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
     tracker_.Failed(slot, number, absl::UnavailableError("disk"), now_);
     return;
   }
-  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets_, plan_, epoch);
+  const plan::EpochOrder plan = order_->Epoch(epoch);
   const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(step.span, step.slice.begin + slot.row));
   if (stream.decided.count(record) == 0) {
     if (IsDamaged(stream.worker, record)) {
@@ -228,7 +222,7 @@ void World::GrantRows(uint64_t number, const SendGrant& grant) {
   Stream& stream = streams_[number];
   if (stream.views.count({grant.view_term, grant.view_number}) == 0) Wrong("a grant under a view that was not sent");
   const plan::View& view = *views_.at({grant.view_term, grant.view_number});
-  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets_, plan_, grant.epoch);
+  const plan::EpochOrder plan = order_->Epoch(grant.epoch);
   if (grant.begin >= grant.end) Wrong("an empty grant");
   for (uint64_t begin = grant.begin; begin < grant.end; begin += options_.batch) {
     const plan::StepSpan span = steps_.StepAt({grant.epoch, begin});

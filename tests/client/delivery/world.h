@@ -103,8 +103,7 @@ class World {
 
   const WorldOptions options_;
   std::mt19937_64 random_;
-  std::shared_ptr<const plan::ShardOffsets> offsets_;
-  plan::PlanOptions plan_;
+  std::shared_ptr<const plan::DataOrder> order_;
   plan::Steps steps_;
   DeliveryTracker tracker_;
   std::priority_queue<Event> events_;

@@ -76,7 +76,8 @@ std::shared_ptr<const plan::ShardOffsets> FakeJob::offsets() const {
 uint64_t FakeJob::order_fingerprint() const { return plan::OrderFingerprint(77, plan_options()); }
 
 uint64_t FakeJob::RecordOf(uint64_t epoch, uint64_t row) const {
-  const plan::EpochPlan plan = *plan::EpochPlan::Create(offsets(), plan_options(), epoch);
+  const auto order = *plan::DataOrder::Create({records / 4, 0, records - records / 4}, plan_options(), std::nullopt);
+  const plan::EpochOrder plan = order->Epoch(epoch);
   return plan.RecordAt(row < records ? row : (row - records) % records);
 }
 

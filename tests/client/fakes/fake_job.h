@@ -12,7 +12,7 @@
 #include "net/channel.h"
 #include "penstock/batch.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/data_order.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 

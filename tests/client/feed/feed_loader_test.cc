@@ -36,6 +36,7 @@ class HeldReader final : public Reader {
   uint64_t batch_size() const override { return 1; }
   std::string_view last_batch() const override { return "DROP"; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  const std::vector<std::string>& datasets() const override { return datasets_; }
   ReaderStats Stats() const override { return {}; }
   void Cancel() override {}
 
@@ -43,6 +44,7 @@ class HeldReader final : public Reader {
   const std::function<absl::Status()> next_;
   const std::string job_ = "held";
   const std::vector<ColumnInfo> columns_;
+  const std::vector<std::string> datasets_;
 };
 
 class FeedLoaderTest : public ::testing::Test {

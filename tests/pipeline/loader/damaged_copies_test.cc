@@ -286,7 +286,7 @@ TEST_F(DamagedCopiesTest, ADecisionAppliesToIntactCopiesAndCachedRows) {
 TEST_F(DamagedCopiesTest, ASubstituteWithADamagedCopyIsNotSkipped) {
   Make(v1::SUBSTITUTE);
   (void)Job();
-  const uint64_t stand_in = SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[0];
+  const uint64_t stand_in = SubstitutesOf(*snapshot_, SampleKey{set_.job.order().seed(), 0, 0, 7}, 7)[0];
   support::BreakRecord(set_.files[0], stand_in);
   const auto job = Job(DamageVerdict::kGiven);
   job->decided()->Add(std::vector<uint64_t>{7});
@@ -296,7 +296,7 @@ TEST_F(DamagedCopiesTest, ASubstituteWithADamagedCopyIsNotSkipped) {
   job->decided()->Add(std::vector<uint64_t>{stand_in});
   rows = Rows(job);
   EXPECT_TRUE(rows[7].substituted);
-  EXPECT_EQ(rows[7].source_record, SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[1]);
+  EXPECT_EQ(rows[7].source_record, SubstitutesOf(*snapshot_, SampleKey{set_.job.order().seed(), 0, 0, 7}, 7)[1]);
 }
 
 TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {

@@ -21,7 +21,8 @@ inline support::PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& ste
   for (size_t i = 0; i < step.rows->size(); ++i) {
     const RowResult& loaded = step.rows->row(i);
     support::PlainRow row;
-    row.id = job.offsets()->Locate(loaded.record_id);
+    const plan::SetLocation at = job.order().Locate(loaded.record_id);
+    row.id = {at.shard, at.record};
     row.source = loaded.source_record;
     row.masked = loaded.masked;
     row.substituted = loaded.substituted;

@@ -133,7 +133,7 @@ TEST(LoaderPolicy, MaskGivesAnEmptyRow) {
 
 TEST(LoaderPolicy, SubstituteTakesTheFirstGoodSubstituteAndKeepsIdAndDraws) {
   MemoryJob job = MakeMemoryJob(20, 20, kLoadedRowBytes, v1::SUBSTITUTE);
-  const std::vector<uint64_t> candidates = SubstitutesOf(job.dataset->snapshot(), 0, 7);
+  const std::vector<uint64_t> candidates = SubstitutesOf(job.dataset->snapshot(), SampleKey{0, 0, 0, 7}, 7);
   ASSERT_EQ(candidates.size(), 8u);
   const uint64_t second = candidates[1];
   job.pipeline->on_make = [&candidates](uint64_t record) {
@@ -166,18 +166,19 @@ TEST(LoaderPolicy, SubstituteMasksWhenNoSubstituteIsGood) {
 TEST(LoaderPolicy, SubstitutesAreOtherRecordsOfTheSameShardEachOnce) {
   const MemoryDataset dataset(3, 30, 10);
   for (uint64_t record = 0; record < 90; ++record) {
-    const std::vector<uint64_t> found = SubstitutesOf(dataset.snapshot(), 17, record);
+    const std::vector<uint64_t> found = SubstitutesOf(dataset.snapshot(), SampleKey{17, 0, 0, record}, record);
     ASSERT_EQ(found.size(), 8u);
     EXPECT_EQ(std::set<uint64_t>(found.begin(), found.end()).size(), 8u);
     for (const uint64_t other : found) {
       EXPECT_NE(other, record);
       EXPECT_EQ(other / 30, record / 30);
     }
-    EXPECT_EQ(found, SubstitutesOf(dataset.snapshot(), 17, record));
+    EXPECT_EQ(found, SubstitutesOf(dataset.snapshot(), SampleKey{17, 0, 0, record}, record));
   }
-  EXPECT_NE(SubstitutesOf(dataset.snapshot(), 17, 3), SubstitutesOf(dataset.snapshot(), 18, 3));
-  EXPECT_EQ(SubstitutesOf(MemoryDataset(1, 3, 10).snapshot(), 1, 1).size(), 2u);
-  EXPECT_TRUE(SubstitutesOf(MemoryDataset(1, 1, 10).snapshot(), 1, 0).empty());
+  EXPECT_NE(SubstitutesOf(dataset.snapshot(), SampleKey{17, 0, 0, 3}, 3),
+            SubstitutesOf(dataset.snapshot(), SampleKey{18, 0, 0, 3}, 3));
+  EXPECT_EQ(SubstitutesOf(MemoryDataset(1, 3, 10).snapshot(), SampleKey{1, 0, 0, 1}, 1).size(), 2u);
+  EXPECT_TRUE(SubstitutesOf(MemoryDataset(1, 1, 10).snapshot(), SampleKey{1, 0, 0, 0}, 0).empty());
 }
 
 TEST(LoaderPolicy, StorageErrorsAreRetriedAndNeverMaskedOrSubstituted) {

@@ -178,7 +178,7 @@ TEST_F(ReadAheadTest, RangesHaveEachExpectedRecordOnceExceptThoseNeededSoon) {
     Ask(0, 300);
     records_.here.clear();
     const std::vector<RangeRead> ranges = LookOften();
-    const plan::EpochPlan plan = job_->PlanOf(0);
+    const plan::EpochOrder plan = job_->PlanOf(0);
     const std::set<uint64_t> read = RecordsOf(ranges);
     for (uint64_t position = 0; position < kSoon; ++position) {
       EXPECT_FALSE(read.contains(plan.RecordAt(position))) << position;
@@ -190,7 +190,7 @@ TEST_F(ReadAheadTest, RangesHaveEachExpectedRecordOnceExceptThoseNeededSoon) {
       EXPECT_EQ(range.records.wanted, range.wanted.size());
       AheadPlace last;
       for (const uint64_t number : range.wanted) {
-        last = std::max(last, AheadPlace{0, plan.PositionOf(range.shard_first + number)});
+        last = std::max(last, AheadPlace{0, *plan.PositionOf(range.shard_first + number, 0)});
       }
       EXPECT_EQ(range.end, last);
     }

@@ -1,6 +1,6 @@
-// tests/golden/plan.txt pins the plan of kPlanVersion. A release with another answer would give running jobs another
-// order, so the file never changes within a version. For a new version or new cases, write the file again from the
-// repository's root, and check the difference:
+// tests/golden/plan.txt pins the plan of kPlanVersion, and plan-2.txt that of kBlendPlanVersion. A release with another
+// answer would give running jobs another order, so the files never change within a version. For a new version or new
+// cases, write the files again from the repository's root, and check the difference:
 //   PENSTOCK_WRITE_GOLDEN=1 build/release/tests/pipeline/plan/plan_golden_test
 #include <gtest/gtest.h>
 
@@ -13,13 +13,14 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "pipeline/plan/data_order.h"
 #include "pipeline/plan/state.h"
 #include "tests/pipeline/plan/plan_testing.h"
 
 namespace penstock::plan {
 namespace {
 
-constexpr char kPath[] = "tests/golden/plan.txt";
+constexpr char kPath[] = "tests/golden/plan.txt", kBlendPath[] = "tests/golden/plan-2.txt";
 
 struct Case {
   std::vector<uint64_t> counts;
@@ -85,15 +86,76 @@ std::string Render() {
   return text;
 }
 
-TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) {
-  const std::string text = Render();
-  if (std::getenv("PENSTOCK_WRITE_GOLDEN") != nullptr) {
-    ASSERT_TRUE(WriteFileAtomically(kPath, text).ok());
+struct BlendCase {
+  std::vector<uint64_t> counts;
+  PlanOptions options;
+  BlendOptions blend;
+};
+
+std::vector<BlendCase> BlendCases() {
+  std::vector<BlendCase> cases;
+  const std::vector<BlendCase> data = {
+      {{7}, {}, {.sets = {{"alone", 1}}}},
+      {{7, 3}, {}, {.sets = {{"alone", 2}}, .epoch_rows = 4}},
+      {{30, 0, 17, 200, 5}, {}, {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}}},
+      {{30, 0, 17, 200, 5}, {}, {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}, .end = EpochEnd::kShortest}},
+      {{1'281'167, 40'000, 25'537}, {}, {.sets = {{"web", 1, 0.7}, {"code", 2, 0.3}}, .epoch_rows = 1'000'000}},
+      {{uint64_t{1} << 40, 11}, {}, {.sets = {{"large", 1, 1e5}, {"tiny", 1, 0.5}}}},
+  };
+  for (BlendCase c : data) {
+    for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
+      c.options = {.seed = 17, .shuffle = shuffle, .chunk_records = 8, .window_chunks = 16};
+      cases.push_back(c);
+    }
   }
-  const auto golden = ReadWholeFile(kPath);
+  return cases;
+}
+
+std::string RenderBlends() {
+  std::string text = absl::StrCat(
+      "# Written by plan_golden_test; see there. For each plan: epoch, position -> data set, shard:record, pass.\n"
+      "plan version ",
+      kBlendPlanVersion, "\n");
+  for (const BlendCase& c : BlendCases()) {
+    const auto order = *DataOrder::Create(c.counts, c.options, c.blend);
+    const char* const shuffles[] = {"NONE", "CHUNKED", "FULL"};
+    absl::StrAppend(&text, "\ncounts ", absl::StrJoin(c.counts, ","), " ",
+                    shuffles[static_cast<int>(c.options.shuffle)], " rows ", order->num_positions(), " shares");
+    for (uint32_t set = 0; set < order->sets(); ++set) {
+      absl::StrAppend(&text, " ", order->set_name(set), "=", order->share(set));
+    }
+    absl::StrAppend(&text, " of ", order->rows_per(),
+                    "\norder fingerprint with snapshot 1: ", absl::Hex(order->Fingerprint(1), absl::kZeroPad16), "\n");
+    const uint64_t n = order->num_positions();
+    for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
+      std::vector<uint64_t> positions = {0, 1, 2, 3, 62, 63, 64, 65, n - 1};
+      for (uint64_t k = 0; k < 6; ++k) positions.push_back(HashWords({n, k}) % n);
+      std::sort(positions.begin(), positions.end());
+      positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+      for (const uint64_t position : positions) {
+        if (position >= n) continue;
+        const PlannedRow row = order->Epoch(epoch).RowAt(position);
+        const SetLocation at = order->Locate(row.record);
+        absl::StrAppend(&text, epoch, ", ", position, " -> ", at.set, ", ", at.shard, ":", at.record, ", ", row.epoch,
+                        ", seed ", absl::Hex(row.seed), "\n");
+      }
+    }
+  }
+  return text;
+}
+
+void ExpectGolden(const char* path, const std::string& text) {
+  if (std::getenv("PENSTOCK_WRITE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+  }
+  const auto golden = ReadWholeFile(path);
   ASSERT_TRUE(golden.ok()) << golden.status() << "; run the test from the repository's root";
   EXPECT_EQ(text, *golden);
 }
+
+TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) { ExpectGolden(kPath, Render()); }
+
+TEST(PlanGolden, TheSameBlendGivesTheSamePlanInEveryRelease) { ExpectGolden(kBlendPath, RenderBlends()); }
 
 }  // namespace
 }  // namespace penstock::plan

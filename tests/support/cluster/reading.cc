@@ -64,6 +64,7 @@ ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
       step.sources.emplace_back(batch->sources()[row].shard, batch->sources()[row].record);
       step.valid.push_back(batch->valid()[row]);
     }
+    step.datasets.assign(batch->datasets().begin(), batch->datasets().end());
     step.digest = step_digest.Hex();
     result.steps.push_back(std::move(step));
     result.state = reader.SaveState();

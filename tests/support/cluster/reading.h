@@ -20,6 +20,7 @@ struct ReadStep {
   uint64_t epoch = 0;
   std::vector<std::pair<int64_t, int64_t>> ids;
   std::vector<std::pair<int64_t, int64_t>> sources;
+  std::vector<int32_t> datasets;  // empty if data sets have no names
   std::vector<uint8_t> valid;
   std::string digest;  // digest of this step's rows only
 };

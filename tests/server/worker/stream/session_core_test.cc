@@ -20,7 +20,7 @@ SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, 
   parameters.rank = rank;
   parameters.world_size = world;
   parameters.step_rows = step_rows;
-  parameters.positions = kRecords;
+  parameters.records = parameters.positions = kRecords;
   parameters.last = last;
   parameters.worker_id = worker;
   parameters.plan_of = [](uint64_t epoch) {
@@ -28,7 +28,7 @@ SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, 
     options.seed = 3;
     options.chunk_records = 4;
     options.window_chunks = 4;
-    return *plan::EpochPlan::Create(*plan::ShardOffsets::Create({50, 53}), options, epoch);
+    return (*plan::DataOrder::Create({50, 53}, options, std::nullopt))->Epoch(epoch);
   };
   return parameters;
 }
@@ -100,7 +100,7 @@ TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
       EXPECT_FALSE(core.TakeExpected().has_value());  // the view is the same
       std::set<uint64_t> owed, foreseen;
       for (const loader::RowRequest& row : All(&core)) owed.insert(row.position);
-      const plan::EpochPlan plan = Parameters(0, world, kStep, plan::LastBatch::kDrop, worker).plan_of(2);
+      const plan::EpochOrder plan = Parameters(0, world, kStep, plan::LastBatch::kDrop, worker).plan_of(2);
       for (uint64_t position = 36; position < 96; ++position) {
         if (expected->Covers(2, position, plan.RecordAt(position))) foreseen.insert(position);
       }

@@ -55,14 +55,14 @@ TEST(SessionOpening, AnOlderClientMayNotReadAJobThatSelectsRecords) {
   open.set_version("0.3.0");
   open.mutable_protocols()->set_oldest(1);
   open.mutable_protocols()->set_newest(1);
-  EXPECT_TRUE(CheckKnowsSelection(open, false).ok());
-  const absl::Status rejected = CheckKnowsSelection(open, true);
+  EXPECT_TRUE(CheckKnowsData(open, false, false).ok());
+  const absl::Status rejected = CheckKnowsData(open, true, false);
   EXPECT_TRUE(absl::IsFailedPrecondition(rejected));
   EXPECT_EQ(
       rejected.message(),
       "job 'train' selects records, which this client, penstock 0.3.0 with protocol 1, does not know: upgrade it");
   open.mutable_protocols()->set_newest(2);
-  EXPECT_TRUE(CheckKnowsSelection(open, true).ok());
+  EXPECT_TRUE(CheckKnowsData(open, true, false).ok());
 }
 
 }  // namespace

@@ -1,0 +1,208 @@
+#include "pipeline/plan/data_order.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "pipeline/plan/permutation.h"
+#include "pipeline/plan/state.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr uint64_t kMaxPositions = Permutation::kMaxSize;
+
+// The use of a seed. It is part of the hash. Fixed by the plan's version.
+constexpr uint64_t kSetDomain = 0x626c656e642d7331;    // "blend-s1"
+constexpr uint64_t kBlendDomain = 0x626c656e642d6231;  // "blend-b1"
+
+// Returns ceil(records * rows / share).
+unsigned __int128 RowsForPass(uint64_t records, uint64_t share, uint64_t rows) {
+  return (static_cast<unsigned __int128>(records) * rows + share - 1) / share;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::vector<uint64_t>& counts,
+                                                                   const PlanOptions& options,
+                                                                   const std::optional<BlendOptions>& blend) {
+  std::shared_ptr<DataOrder> order(new DataOrder());
+  order->options_ = options;
+  PS_ASSIGN_OR_RETURN(order->offsets_, ShardOffsets::Create(counts));
+  PS_RETURN_IF_ERROR(EpochPlan::Create(order->offsets_, options, 0).status());
+  if (blend.has_value()) {
+    PS_RETURN_IF_ERROR(order->MakeBlend(counts, *blend));
+  } else {
+    order->sets_.push_back({"", 0, 0, order->offsets_, options});
+    order->num_positions_ = order->num_records() * options.repeats;
+  }
+  return order;
+}
+
+absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend) {
+  std::vector<double> weights;
+  uint64_t shard = 0;
+  for (const NamedSet& named : blend.sets) {
+    if (named.shards > counts.size() - shard) {
+      return absl::InvalidArgumentError(absl::StrCat("the data sets have more than ", counts.size(), " shards"));
+    }
+    const auto first = counts.begin() + static_cast<ptrdiff_t>(shard);
+    Set set{named.name, shard, offsets_->begin(shard), nullptr, options_};
+    PS_ASSIGN_OR_RETURN(set.offsets, ShardOffsets::Create({first, first + static_cast<ptrdiff_t>(named.shards)}));
+    if (set.offsets->num_records() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("dataset[", sets_.size(), "] '", named.name, "' has no records"));
+    }
+    set.options.repeats = 1;
+    set.options.seed = HashWords({kSetDomain, options_.seed, Hash64(named.name)});
+    sets_.push_back(std::move(set));
+    weights.push_back(named.weight);
+    shard += named.shards;
+  }
+  if (shard != counts.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data sets have ", shard, " shards, and the snapshot has ", counts.size()));
+  }
+  const bool shuffled = options_.shuffle != Shuffle::kNone;
+  PS_ASSIGN_OR_RETURN(blend_, Blend::Create(weights, shuffled ? std::optional(HashWords({kBlendDomain, options_.seed}))
+                                                              : std::nullopt));
+  unsigned __int128 rows = blend.epoch_rows;
+  for (uint32_t set = 0; set < sets() && blend.epoch_rows == 0; ++set) {
+    const auto pass = RowsForPass(sets_[set].offsets->num_records(), share(set), rows_per());
+    if (rows == 0 || (blend.end == EpochEnd::kLongest ? pass > rows : pass < rows)) rows = pass;
+  }
+  if (blend.epoch_rows == 0) rows *= options_.repeats;
+  if (rows > kMaxPositions) return absl::InvalidArgumentError("an epoch of the blend has more than 2^62 rows");
+  num_positions_ = static_cast<uint64_t>(rows);
+  return absl::OkStatus();
+}
+
+EpochPlan DataOrder::PassOf(const Set& set, uint64_t pass) const {
+  absl::StatusOr<EpochPlan> plan = EpochPlan::Create(set.offsets, set.options, pass);
+  PS_CHECK(plan.ok());  // the checks do not depend on the pass
+  return *std::move(plan);
+}
+
+EpochOrder DataOrder::Epoch(uint64_t epoch) const { return EpochOrder(shared_from_this(), epoch); }
+
+double DataOrder::PassesPerEpoch(uint32_t set) const {
+  const double rows =
+      static_cast<double>(num_positions_) * static_cast<double>(share(set)) / static_cast<double>(rows_per());
+  return rows / static_cast<double>(std::max<uint64_t>(1, sets_[set].offsets->num_records()));
+}
+
+uint32_t DataOrder::SetOf(uint64_t shard) const {
+  const auto after = std::upper_bound(sets_.begin(), sets_.end(), shard,
+                                      [](uint64_t s, const Set& set) { return s < set.first_shard; });
+  return static_cast<uint32_t>(after - sets_.begin() - 1);
+}
+
+uint32_t DataOrder::SetOfRecord(uint64_t record) const {
+  const auto after = std::upper_bound(sets_.begin(), sets_.end(), record,
+                                      [](uint64_t r, const Set& set) { return r < set.first_record; });
+  return static_cast<uint32_t>(after - sets_.begin() - 1);
+}
+
+SetLocation DataOrder::Locate(uint64_t record) const {
+  const uint32_t set = SetOfRecord(record);
+  const Location at = sets_[set].offsets->Locate(record - sets_[set].first_record);
+  return {set, at.shard, at.record};
+}
+
+PlannedRow DataOrder::RowOf(uint64_t record, uint64_t pass) const {
+  const Set& set = sets_[SetOfRecord(record)];
+  return {record, set.options.seed, pass, 0, record - set.first_record};
+}
+
+Cursor DataOrder::PlaceOf(const PlannedRow& row, uint64_t passes) const {
+  const uint32_t set = SetOfRecord(row.record);
+  const EpochPlan pass = PassOf(sets_[set], row.epoch + passes);
+  const uint64_t position = pass.PositionOf(row.number, row.repeat);
+  if (!blend_.has_value()) return {row.epoch + passes, position};
+  const uint64_t place = blend_->PlaceOf({set, (row.epoch + passes) * sets_[set].offsets->num_records() + position});
+  return {place / num_positions_, place % num_positions_};
+}
+
+uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
+  if (!blend_.has_value()) return OrderFingerprint(snapshot_fingerprint, options_);
+  PlanOptions options = options_;
+  options.repeats = 1;  // a part of the number of positions
+  penstock::Fingerprint print;
+  print.Add(OrderFingerprint(snapshot_fingerprint, options, kBlendPlanVersion)).Add(num_positions_).Add(rows_per());
+  for (uint32_t set = 0; set < sets(); ++set) {
+    print.Add(std::string_view(sets_[set].name)).Add(sets_[set].first_shard).Add(share(set));
+  }
+  return print.value();
+}
+
+EpochOrder::EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch)
+    : order_(std::move(order)), epoch_(epoch) {
+  auto passes = std::make_shared<std::vector<FirstPass>>();
+  if (!order_->blend_.has_value()) {
+    passes->push_back({0, order_->PassOf(order_->sets_[0], epoch)});
+  } else {
+    first_place_ = epoch * order_->num_positions();
+    for (uint32_t set = 0; set < order_->sets(); ++set) {
+      const DataOrder::Set& of = order_->sets_[set];
+      const uint64_t pass = order_->blend_->RowsBefore(set, first_place_) / of.offsets->num_records();
+      passes->push_back({pass, order_->PassOf(of, pass)});
+    }
+  }
+  passes_ = std::move(passes);
+}
+
+EpochOrder::SetRow EpochOrder::SetRowAt(uint64_t position) const {
+  PS_CHECK(position < num_positions());
+  const Blend::Row row = order_->blend_->At(first_place_ + position);
+  const uint64_t records = order_->sets_[row.set].offsets->num_records();
+  return {row.set, row.number / records, row.number % records};
+}
+
+uint64_t EpochOrder::RecordAt(uint64_t position) const {
+  if (!order_->blend_.has_value()) return (*passes_)[0].plan.RecordAt(position);
+  const SetRow row = SetRowAt(position);
+  return order_->sets_[row.set].first_record +
+         WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
+}
+
+PlannedRow EpochOrder::RowAt(uint64_t position) const {
+  if (!order_->blend_.has_value()) {
+    const EpochPlan& plan = (*passes_)[0].plan;
+    const uint64_t record = plan.RecordAt(position);
+    return {record, order_->options_.seed, epoch_, plan.RepeatAt(position), record};
+  }
+  const SetRow row = SetRowAt(position);
+  const DataOrder::Set& set = order_->sets_[row.set];
+  const uint64_t number =
+      WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
+  return {set.first_record + number, set.options.seed, row.pass, 0, number};
+}
+
+uint64_t EpochOrder::PassAt(uint64_t position) const {
+  return order_->blend_.has_value() ? SetRowAt(position).pass : (*passes_)[0].plan.RepeatAt(position);
+}
+
+std::optional<uint64_t> EpochOrder::PositionOf(uint64_t record, uint64_t pass) const {
+  if (!order_->blend_.has_value()) return (*passes_)[0].plan.PositionOf(record, static_cast<uint16_t>(pass));
+  const uint32_t set = order_->SetOfRecord(record);
+  const DataOrder::Set& of = order_->sets_[set];
+  const uint64_t at =
+      WithPass(set, pass, [&](const EpochPlan& plan) { return plan.PositionOf(record - of.first_record); });
+  const uint64_t position = order_->blend_->PlaceOf({set, pass * of.offsets->num_records() + at}) - first_place_;
+  if (position >= num_positions()) return std::nullopt;
+  return position;
+}
+
+uint64_t EpochOrder::ShuffledUpTo(uint64_t position) const {
+  if (!order_->blend_.has_value()) return (*passes_)[0].plan.ShuffledUpTo(position);
+  const SetRow row = SetRowAt(position);
+  const uint64_t end =
+      WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.ShuffledUpTo(row.position); });
+  const uint64_t records = order_->sets_[row.set].offsets->num_records();
+  const uint64_t last = order_->blend_->PlaceOf({row.set, row.pass * records + end - 1}) - first_place_;
+  return std::min(std::max(last, position) + 1, num_positions());
+}
+
+}  // namespace penstock::plan

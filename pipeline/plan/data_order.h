@@ -1,0 +1,183 @@
+// The order of a job's records in all epochs. A job of one data set without a name has plan version 1: each epoch
+// shuffles its records (epoch_plan.h). The data sets of other jobs have names, and their plan has version 2:
+//   1. Each data set is shuffled by a seed of its own, made of the job's seed and its name. Its pass p has the order of
+//      epoch p in epoch_plan.h.
+//   2. A blend (blend.h) of all rows, through all epochs, decides which data set gives a row. A data set gives its
+//      passes one after another, so the end of an epoch interrupts no pass.
+// So the rows of a data set, and their random numbers, are those of a job of this data set alone.
+#ifndef PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
+#define PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pipeline/plan/blend.h"
+#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/shard_offsets.h"
+#include "pipeline/plan/steps.h"
+
+namespace penstock::plan {
+
+constexpr uint32_t kBlendPlanVersion = 2;
+
+// A data set with a name. Its shards follow those of the data set before it.
+struct NamedSet {
+  std::string name;
+  uint64_t shards = 0;
+  double weight = 1;
+};
+
+// The end of an epoch if BlendOptions::epoch_rows is 0: the row at which the share of a data set makes a pass.
+enum class EpochEnd : uint8_t {
+  kLongest = 0,   // the data set that takes the most rows for a pass
+  kShortest = 1,  // the one that takes the fewest
+};
+
+struct BlendOptions {
+  std::vector<NamedSet> sets;
+  uint64_t epoch_rows = 0;  // rows of an epoch
+  EpochEnd end = EpochEnd::kLongest;
+};
+
+// A record, by the data set (0 if there are no names), the shard in the set, and the number in the shard.
+struct SetLocation {
+  uint32_t set = 0;
+  uint64_t shard = 0;
+  uint64_t record = 0;
+  bool operator==(const SetLocation&) const = default;
+};
+
+// A row of the plan: its record, and the key of its random numbers.
+struct PlannedRow {
+  uint64_t record = 0;  // number in the snapshot
+  uint64_t seed = 0;
+  uint64_t epoch = 0;   // version 2: pass of the data set
+  uint16_t repeat = 0;  // version 2: 0
+  uint64_t number = 0;  // number of the record in its data set
+};
+
+class EpochOrder;
+
+// Immutable, thread-safe.
+class DataOrder : public std::enable_shared_from_this<DataOrder> {
+ public:
+  // Creates the order of a snapshot whose shards have `counts` records. Without `blend` it has plan version 1. Returns
+  // the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no records.
+  static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
+                                                                 const PlanOptions& options,
+                                                                 const std::optional<BlendOptions>& blend);
+
+  uint32_t version() const { return blend_.has_value() ? kBlendPlanVersion : kPlanVersion; }
+  const PlanOptions& options() const { return options_; }
+  // Returns the sums of all shards' counts.
+  const ShardOffsets& offsets() const { return *offsets_; }
+  uint64_t num_records() const { return offsets_->num_records(); }
+  // Returns the number of positions of each epoch.
+  uint64_t num_positions() const { return num_positions_; }
+  // Returns the order of an epoch.
+  EpochOrder Epoch(uint64_t epoch) const;
+
+  // Returns the number of data sets, at least 1, and the name of one, which is empty for version 1.
+  uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
+  const std::string& set_name(uint32_t set) const { return sets_[set].name; }
+  // Returns the rows of a data set in `rows_per()` rows. set < sets().
+  uint64_t share(uint32_t set) const { return blend_.has_value() ? blend_->count(set) : 1; }
+  uint64_t rows_per() const { return blend_.has_value() ? blend_->block_rows() : 1; }
+  // Returns how often an epoch reads a record of the data set, on average.
+  double PassesPerEpoch(uint32_t set) const;
+  // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
+  uint32_t SetOf(uint64_t shard) const;
+  uint32_t SetOfRecord(uint64_t record) const;
+
+  // Returns the location of a record. record < num_records(). O(log shards).
+  SetLocation Locate(uint64_t record) const;
+  // Returns the row that the record is in pass `pass` of its data set: of version 1, in epoch `pass`.
+  PlannedRow RowOf(uint64_t record, uint64_t pass) const;
+  // Returns where the record of `row` is `passes` passes later: of version 1, `passes` epochs later.
+  Cursor PlaceOf(const PlannedRow& row, uint64_t passes) const;
+  // Returns a fingerprint of the order. Two jobs with the same fingerprint have the same row at every position of every
+  // epoch.
+  uint64_t Fingerprint(uint64_t snapshot_fingerprint) const;
+
+ private:
+  friend class EpochOrder;
+
+  struct Set {
+    std::string name;
+    uint64_t first_shard = 0;
+    uint64_t first_record = 0;
+    std::shared_ptr<const ShardOffsets> offsets;  // offsets of its shards alone
+    PlanOptions options;
+  };
+
+  DataOrder() = default;
+
+  absl::Status MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend);
+  // Returns the order of a pass of a data set.
+  EpochPlan PassOf(const Set& set, uint64_t pass) const;
+
+  PlanOptions options_;
+  std::shared_ptr<const ShardOffsets> offsets_;
+  std::vector<Set> sets_;
+  std::optional<Blend> blend_;  // nullopt: version 1
+  uint64_t num_positions_ = 0;
+};
+
+// The order of one epoch. Immutable, thread-safe, cheap to copy. Uses O(data sets) memory besides the DataOrder.
+class EpochOrder {
+ public:
+  uint64_t epoch() const { return epoch_; }
+  uint64_t num_positions() const { return order_->num_positions(); }
+
+  // Return the record or the row at a position. position < num_positions(). O(1).
+  uint64_t RecordAt(uint64_t position) const;
+  PlannedRow RowAt(uint64_t position) const;
+  // Returns the location of the record at a position.
+  SetLocation LocationAt(uint64_t position) const { return order_->Locate(RecordAt(position)); }
+
+  // Returns the pass of the data set that a position belongs to: of version 1, its repeat.
+  uint64_t PassAt(uint64_t position) const;
+  // Returns the position of a record in a pass of its data set, or nullopt if it is in another epoch. O(1).
+  std::optional<uint64_t> PositionOf(uint64_t record, uint64_t pass) const;
+  // Returns the end of the positions among which the plan shuffled the record at `position`: see EpochPlan.
+  uint64_t ShuffledUpTo(uint64_t position) const;
+
+ private:
+  friend class DataOrder;
+
+  // A row of the blend: a position in a pass of a data set.
+  struct SetRow {
+    uint32_t set = 0;
+    uint64_t pass = 0;
+    uint64_t position = 0;
+  };
+  // The pass of a data set at the epoch's begin, and its order.
+  struct FirstPass {
+    uint64_t pass = 0;
+    EpochPlan plan;
+  };
+
+  EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch);
+
+  SetRow SetRowAt(uint64_t position) const;
+  // Calls fn(plan) with the order of the pass.
+  template <typename Fn>
+  auto WithPass(uint32_t set, uint64_t pass, const Fn& fn) const {
+    const FirstPass& first = (*passes_)[set];
+    return pass == first.pass ? fn(first.plan) : fn(order_->PassOf(order_->sets_[set], pass));
+  }
+
+  std::shared_ptr<const DataOrder> order_;
+  uint64_t epoch_;
+  uint64_t first_place_ = 0;  // place of position 0 in the blend
+  // Of version 1, the one order; otherwise that of each data set.
+  std::shared_ptr<const std::vector<FirstPass>> passes_;
+};
+
+}  // namespace penstock::plan
+
+#endif  // PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_

@@ -1,0 +1,46 @@
+// A job that blends data sets, on real processes: a worker that is killed, one that drains, and a coordinator that
+// restarts.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock::faults {
+namespace {
+
+TEST(BlendedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 6, .records_per_shard = 40}, folder.path());
+  dataset.job.clear_dataset();
+  for (const int set : {0, 1, 2}) {
+    v1::Dataset* const added = dataset.job.add_dataset();
+    added->set_name(std::string(1, static_cast<char>('a' + set)));
+    added->set_weight(set + 0.5);
+    for (size_t file = static_cast<size_t>(set); file < 6; file += 2) added->add_files(dataset.files[file]);
+  }
+  dataset.job.mutable_blend()->set_epoch_rows(320);  // several passes of the small data sets
+  dataset.job.mutable_batch()->set_size(16);
+  const std::string expected = support::PlainDigest(dataset, dataset.job, 2);
+  support::ProcessCluster cluster({.workers = 3}, dataset.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset.job).ok()) << cluster.Logs();
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset.job.name(), 3)) << cluster.Logs();
+  support::ReadPlan plan;
+  plan.options.job = dataset.job.name();
+  plan.options.epochs = 2;
+  plan.options.prefetch_steps = 2;
+  plan.timeout = absl::Seconds(90);
+  plan.after_step = [&](uint64_t steps) {
+    if (steps == 3) cluster.worker(1).process->Signal(SIGKILL);
+    if (steps == 10) cluster.RestartCoordinator();
+    if (steps == 20) cluster.RestartWorker(1);
+    EXPECT_TRUE(steps != 25 || cluster.control().Drain(cluster.worker(0).id).ok());
+  };
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  EXPECT_EQ(result.steps.size(), 40u);
+  EXPECT_EQ(result.digest, expected);
+}
+
+}  // namespace
+}  // namespace penstock::faults

@@ -1,0 +1,122 @@
+// The shares of a blend are exact in every run of rows, and each row of a data set has one place.
+#include "pipeline/plan/blend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+
+namespace penstock::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<double> RandomWeights(std::mt19937_64* random) {
+  const size_t sets = std::uniform_int_distribution<size_t>(1, 40)(*random);
+  std::vector<double> weights;
+  for (size_t i = 0; i < sets; ++i) weights.push_back(std::exp(std::normal_distribution<double>(0, 2)(*random)));
+  return weights;
+}
+
+TEST(Blend, CountsAddUpToABlockAndAreWithinOneRowOfTheirShare) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 50; ++i) {
+    const std::vector<double> weights = RandomWeights(&random);
+    const auto blend = Blend::Create(weights, 3);
+    ASSERT_TRUE(blend.ok()) << blend.status();
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    uint64_t sum = 0;
+    for (size_t set = 0; set < weights.size(); ++set) {
+      sum += blend->count(set);
+      const double exact = weights[set] / total * static_cast<double>(blend->block_rows());
+      EXPECT_LT(std::abs(static_cast<double>(blend->count(set)) - exact), 1) << absl::StrJoin(weights, " ");
+    }
+    EXPECT_EQ(sum, blend->block_rows());
+  }
+}
+
+// An aligned run has a multiple of 64 rows and begins at a multiple of 64.
+TEST(Blend, EachSetIsLessThanTwoRowsFromItsShareInEveryAlignedRun) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<double> weights = RandomWeights(&random);
+    const auto blend = Blend::Create(weights, i % 2 == 0 ? std::optional<uint64_t>(i) : std::nullopt);
+    ASSERT_TRUE(blend.ok()) << blend.status();
+    const uint64_t first = blend->block_rows() - 4096;  // the border of two blocks is inside
+    std::vector<uint64_t> rows(weights.size(), 0);
+    std::vector<double> lowest(weights.size(), 0), highest(weights.size(), 0);
+    for (uint64_t place = first; place < first + 8192; ++place) {
+      ++rows[blend->At(place).set];
+      if ((place + 1) % Blend::kRun != 0) continue;
+      for (size_t set = 0; set < weights.size(); ++set) {
+        const double share = static_cast<double>(blend->count(set)) / static_cast<double>(blend->block_rows());
+        const double off = static_cast<double>(rows[set]) - share * static_cast<double>(place + 1 - first);
+        lowest[set] = std::min(lowest[set], off);
+        highest[set] = std::max(highest[set], off);
+      }
+    }
+    // The run from one border to another is off by the difference of the borders.
+    for (size_t set = 0; set < weights.size(); ++set) EXPECT_LT(highest[set] - lowest[set], 2) << set;
+  }
+}
+
+TEST(Blend, TheRowsOfASetAreNumberedInTheirOrder) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 6; ++i) {
+    const auto blend = Blend::Create(RandomWeights(&random), 7 + i);
+    ASSERT_TRUE(blend.ok());
+    std::vector<uint64_t> next(blend->sets());
+    const uint64_t first = 3 * blend->block_rows() - 1000;
+    for (size_t set = 0; set < next.size(); ++set) next[set] = blend->RowsBefore(set, first);
+    for (uint64_t place = first; place < first + 3000; ++place) {
+      const Blend::Row row = blend->At(place);
+      ASSERT_EQ(row.number, next[row.set]++) << place;
+      ASSERT_EQ(blend->PlaceOf(row), place);
+    }
+    for (size_t set = 0; set < next.size(); ++set) EXPECT_EQ(blend->RowsBefore(set, first + 3000), next[set]);
+  }
+}
+
+TEST(Blend, RunsAreShuffledOnlyWithASeed) {
+  const std::vector<double> weights = {1, 1};
+  const auto plain = Blend::Create(weights, std::nullopt), one = Blend::Create(weights, 1),
+             two = Blend::Create(weights, 2);
+  uint64_t differs = 0, from_plain = 0;
+  for (uint64_t place = 0; place < 640; ++place) {
+    EXPECT_EQ(plain->At(place).set, place % 2) << "the sets alternate";
+    differs += one->At(place).set != two->At(place).set;
+    from_plain += one->At(place).set != plain->At(place).set;
+  }
+  EXPECT_GT(differs, 200u);
+  EXPECT_GT(from_plain, 200u);
+}
+
+TEST(Blend, ASmallShareHasALargerBlock) {
+  const auto blend = Blend::Create(std::vector<double>{1, 3e-6}, 1);
+  ASSERT_TRUE(blend.ok()) << blend.status();
+  EXPECT_EQ(blend->block_rows(), uint64_t{1} << 19);
+  EXPECT_GE(blend->count(1), 1u);
+}
+
+TEST(Blend, RejectsWeightsWithoutAShare) {
+  const auto error = [](const std::vector<double>& weights) {
+    return std::string(Blend::Create(weights, 1).status().message());
+  };
+  EXPECT_THAT(error({}), HasSubstr("0 data sets"));
+  EXPECT_THAT(error({1, 0}), HasSubstr("dataset[1].weight is 0"));
+  EXPECT_THAT(error({-1}), HasSubstr("dataset[0].weight is -1"));
+  EXPECT_THAT(error({1, std::nan("")}), HasSubstr("dataset[1].weight"));
+  EXPECT_THAT(error({1, INFINITY}), HasSubstr("dataset[1].weight"));
+  EXPECT_THAT(error({1e308, 1e308}), HasSubstr("too large"));
+  EXPECT_THAT(error({1, 1e-9}), HasSubstr("dataset[1].weight: a share of 1e-09"));
+  EXPECT_THAT(error(std::vector<double>(1025, 1)), HasSubstr("1025 data sets"));
+}
+
+}  // namespace
+}  // namespace penstock::plan

@@ -1,0 +1,183 @@
+// A data set in a blend has the rows, and the order, of a job of that data set alone.
+#include "pipeline/plan/data_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "pipeline/plan/state.h"
+
+namespace penstock::plan {
+namespace {
+
+using ::testing::HasSubstr;
+using OrderPtr = std::shared_ptr<const DataOrder>;
+
+const std::vector<uint64_t> kCounts = {30, 0, 17, 200, 5};  // 47 records, 200, 5
+
+BlendOptions Three() { return {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}}; }
+
+OrderPtr Make(const std::vector<uint64_t>& counts, const PlanOptions& options, const BlendOptions& blend) {
+  const auto order = DataOrder::Create(counts, options, blend);
+  EXPECT_TRUE(order.ok()) << order.status();
+  return *order;
+}
+
+std::vector<PlanOptions> AllShuffles() {
+  return {{.seed = 3, .chunk_records = 4, .window_chunks = 3},
+          {.seed = 3, .shuffle = Shuffle::kFull},
+          {.seed = 3, .shuffle = Shuffle::kNone}};
+}
+
+TEST(DataOrder, WithoutNamesEachEpochIsThatOfVersion1) {
+  for (PlanOptions options : AllShuffles()) {
+    options.repeats = 2;
+    const auto order = DataOrder::Create(kCounts, options, std::nullopt);
+    ASSERT_TRUE(order.ok());
+    const EpochPlan plan = *EpochPlan::Create(*ShardOffsets::Create(kCounts), options, 4);
+    const EpochOrder epoch = (*order)->Epoch(4);
+    ASSERT_EQ(epoch.num_positions(), plan.num_positions());
+    for (uint64_t p = 0; p < plan.num_positions(); ++p) {
+      const PlannedRow row = epoch.RowAt(p);
+      ASSERT_EQ(row.record, plan.RecordAt(p));
+      ASSERT_EQ(row.number, row.record);
+      ASSERT_EQ(row.epoch, 4u);
+      ASSERT_EQ(row.repeat, plan.RepeatAt(p));
+      ASSERT_EQ(epoch.PositionOf(row.record, epoch.PassAt(p)), p);
+      ASSERT_EQ(epoch.ShuffledUpTo(p), plan.ShuffledUpTo(p));
+    }
+    EXPECT_EQ((*order)->Fingerprint(1), OrderFingerprint(1, options));
+  }
+}
+
+TEST(DataOrder, ASetInABlendHasTheRowsOfAJobOfThatSetAlone) {
+  for (const PlanOptions& options : AllShuffles()) {
+    const OrderPtr blend = Make(kCounts, options, Three());
+    const OrderPtr alone[] = {Make({30, 0, 17}, options, {.sets = {{"a", 3}}}),
+                              Make({200}, options, {.sets = {{"b", 1, 9}}}), Make({5}, options, {.sets = {{"c", 1}}})};
+    const uint64_t first_record[] = {0, 47, 247};
+    uint64_t next[] = {0, 0, 0};
+    for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      for (uint64_t p = 0; p < blend->num_positions(); ++p) {
+        const PlannedRow row = blend->Epoch(epoch).RowAt(p);
+        const uint32_t set = blend->SetOfRecord(row.record);
+        const uint64_t rows = alone[set]->num_positions(), number = next[set]++;
+        const PlannedRow same = alone[set]->Epoch(number / rows).RowAt(number % rows);
+        ASSERT_EQ(row.record - first_record[set], same.record) << epoch << " " << p;
+        ASSERT_EQ(row.seed, same.seed);
+        ASSERT_EQ(row.epoch, same.epoch);
+        ASSERT_EQ(row.epoch, number / rows) << "a pass has each record once";
+        ASSERT_EQ(row.repeat, 0);
+        ASSERT_EQ(row.number, same.number);
+      }
+    }
+  }
+}
+
+TEST(DataOrder, PositionsAndPlacesAreTheInverse) {
+  const OrderPtr order = Make(kCounts, {.seed = 9, .chunk_records = 4, .window_chunks = 3}, Three());
+  for (const uint64_t number : {0, 1, 7}) {
+    const EpochOrder epoch = order->Epoch(number);
+    for (uint64_t p = 0; p < epoch.num_positions(); ++p) {
+      const PlannedRow row = epoch.RowAt(p);
+      ASSERT_EQ(epoch.PositionOf(row.record, epoch.PassAt(p)), p);
+      ASSERT_EQ(order->PlaceOf(row, 0), (Cursor{number, p}));
+      ASSERT_GT(epoch.ShuffledUpTo(p), p);
+      ASSERT_LE(epoch.ShuffledUpTo(p), epoch.num_positions());
+      const Cursor later = order->PlaceOf(row, 3);
+      const PlannedRow again = order->Epoch(later.epoch).RowAt(later.position);
+      ASSERT_EQ(again.record, row.record);
+      ASSERT_EQ(again.epoch, row.epoch + 3);
+    }
+    EXPECT_EQ(epoch.PositionOf(0, 1'000'000), std::nullopt) << "this pass is in a later epoch";
+  }
+}
+
+TEST(DataOrder, AnEpochEndsWithThePassOfTheLongestOrShortestSetOrAfterItsRows) {
+  BlendOptions blend = Three();  // shares 5/8, 2/8, 1/8: passes of 75.2, 800 and 40 rows
+  EXPECT_EQ(Make(kCounts, {}, blend)->num_positions(), 800u);
+  blend.end = EpochEnd::kShortest;
+  EXPECT_EQ(Make(kCounts, {}, blend)->num_positions(), 40u);
+  EXPECT_EQ(Make(kCounts, {.repeats = 3}, blend)->num_positions(), 120u);
+  blend.epoch_rows = 123;
+  EXPECT_EQ(Make(kCounts, {}, blend)->num_positions(), 123u);
+  EXPECT_EQ(Make({7}, {}, {.sets = {{"alone", 1}}})->num_positions(), 7u);
+}
+
+TEST(DataOrder, AWeightOrASetMoreChangesNothingInTheOthers) {
+  const PlanOptions options = {.seed = 4, .chunk_records = 4, .window_chunks = 3};
+  BlendOptions more = Three();
+  more.sets.push_back({"d", 1, 2.5});
+  more.sets[1].weight = 11;
+  std::vector<uint64_t> counts = kCounts;
+  counts.push_back(64);
+  const auto rows_of = [](const OrderPtr& order, uint32_t set) {
+    std::vector<uint64_t> rows;
+    for (uint64_t epoch = 0; rows.size() < 90; ++epoch) {
+      for (uint64_t p = 0; p < order->num_positions() && rows.size() < 90; ++p) {
+        const PlannedRow row = order->Epoch(epoch).RowAt(p);
+        if (order->SetOfRecord(row.record) == set) rows.push_back(row.number);
+      }
+    }
+    return rows;
+  };
+  const OrderPtr before = Make(kCounts, options, Three()), after = Make(counts, options, more);
+  for (const uint32_t set : {0u, 1u, 2u}) EXPECT_EQ(rows_of(before, set), rows_of(after, set)) << set;
+}
+
+TEST(DataOrder, EachPropertyOfTheOrderChangesItsFingerprint) {
+  const auto print = [](const PlanOptions& options, const BlendOptions& blend, uint64_t snapshot = 1) {
+    return Make(kCounts, options, blend)->Fingerprint(snapshot);
+  };
+  const uint64_t base = print({.seed = 1}, Three());
+  BlendOptions other = Three();
+  other.sets[0].weight = 10;
+  EXPECT_NE(print({.seed = 1}, other), base) << "weight";
+  for (NamedSet& set : other.sets) set.weight *= 2;
+  other.sets[0].weight = 10;
+  EXPECT_EQ(print({.seed = 1}, other), base) << "the same shares";
+  other = Three();
+  other.sets[2].name = "C";
+  EXPECT_NE(print({.seed = 1}, other), base) << "name";
+  other = Three();
+  other.epoch_rows = 100;
+  EXPECT_NE(print({.seed = 1}, other), base) << "epoch_rows";
+  other = Three();
+  other.end = EpochEnd::kShortest;
+  EXPECT_NE(print({.seed = 1}, other), base) << "epoch";
+  other = Three();
+  other.sets[0].shards = 2;
+  other.sets[1].shards = 2;
+  EXPECT_NE(print({.seed = 1}, other), base) << "shards of a set";
+  EXPECT_NE(print({.seed = 2}, Three()), base) << "seed";
+  EXPECT_NE(print({.seed = 1, .shuffle = Shuffle::kFull}, Three()), base) << "shuffle";
+  EXPECT_NE(print({.seed = 1, .repeats = 2}, Three()), base) << "repeats";
+  EXPECT_NE(print({.seed = 1}, Three(), 2), base) << "snapshot";
+}
+
+TEST(DataOrder, RejectsSetsThatDoNotFit) {
+  const auto error = [](const std::vector<uint64_t>& counts, const BlendOptions& blend) {
+    return std::string(DataOrder::Create(counts, {}, blend).status().message());
+  };
+  EXPECT_THAT(error(kCounts, {.sets = {{"a", 1}, {"none", 1}, {"c", 3}}}),
+              HasSubstr("dataset[1] 'none' has no records"));
+  EXPECT_THAT(error(kCounts, {.sets = {{"a", 3}}}), HasSubstr("3 shards, and the snapshot has 5"));
+  EXPECT_THAT(error(kCounts, {.sets = {{"a", 9}}}), HasSubstr("more than 5 shards"));
+  EXPECT_THAT(error(kCounts, {.sets = {{"a", 5}}, .epoch_rows = UINT64_MAX}), HasSubstr("more than 2^62 rows"));
+}
+
+TEST(DataOrder, LocatesRecordsInTheirSet) {
+  const OrderPtr order = Make(kCounts, {}, Three());
+  EXPECT_EQ(order->Locate(46), (SetLocation{0, 2, 16}));
+  EXPECT_EQ(order->Locate(47), (SetLocation{1, 0, 0}));
+  EXPECT_EQ(order->Locate(251), (SetLocation{2, 0, 4}));
+  EXPECT_EQ(order->SetOf(2), 0u);
+  EXPECT_EQ(order->SetOf(3), 1u);
+}
+
+}  // namespace
+}  // namespace penstock::plan
