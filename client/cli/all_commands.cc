@@ -29,7 +29,7 @@ std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
 }  // namespace
 
 std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
-  return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
+  return ListOf(NewImport(storage), NewConvert(), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
                 NewSelect(storage), NewSubmit(storage), NewRead(storage), NewStatus(), NewDescribe(), NewExplain(),
                 NewTop(), NewTrace(), NewSupport(), NewJobs(), NewWorkers(), NewShards(), NewQuarantine(), NewDrain(),
                 NewRevoke(), NewCancel(), NewDelete(), NewPause(), NewResume(), NewHealth(), NewDoctor(), NewToken(),

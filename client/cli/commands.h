@@ -22,6 +22,7 @@ std::unique_ptr<Command> NewCache();
 std::unique_ptr<Command> NewCheckConfig(storage::Storage* storage);
 std::unique_ptr<Command> NewImport(storage::Storage* storage);
 std::unique_ptr<Command> NewBake(storage::Storage* storage);
+std::unique_ptr<Command> NewConvert();
 std::unique_ptr<Command> NewPack(storage::Storage* storage);
 std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();

@@ -150,8 +150,9 @@ absl::Status ShardFolder::Save(ShardState state) {
   return absl::OkStatus();
 }
 
-absl::Status ShardFolder::Commit(FinishedShard shard, std::vector<std::string> skipped) {
+absl::Status ShardFolder::Commit(FinishedShard shard, std::vector<std::string> skipped, std::string note) {
   ShardState state = state_;
+  state.note = std::move(note);
   state.shards.push_back(std::move(shard));
   for (std::string& message : skipped) state.skipped.push_back(std::move(message));
   return Save(std::move(state));

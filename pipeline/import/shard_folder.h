@@ -38,8 +38,8 @@ class ShardFolder {
   // Returns Unavailable if another run has claimed the folder, or another error of the storage. Call this before a
   // shard gets its name, because the other run may use the same name.
   absl::Status StillOurs() const;
-  // Records that the shard exists under its name, and which items were left out of it.
-  absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
+  // Records that the shard exists under its name, which items were left out of it, and the owner's note.
+  absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped, std::string note = "");
   // Records that the run is complete. `skipped` are items left out after the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
   // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. In a

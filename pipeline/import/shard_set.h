@@ -62,9 +62,6 @@ absl::Status CheckShardOptions(const ShardSetOptions& options);
 absl::StatusOr<ShardSetResult> WriteShards(storage::Storage* storage, const RecordSource& source,
                                            const ShardSetOptions& options);
 
-// Returns "data-00012.tfrecord", for example.
-std::string ShardName(const std::string& prefix, uint64_t number);
-
 }  // namespace penstock::imports
 
 #endif  // PENSTOCK_PIPELINE_IMPORT_SHARD_SET_H_

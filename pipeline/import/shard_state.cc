@@ -61,6 +61,7 @@ std::string ShardState::Serialize() const {
                     " ", absl::StrJoin(shard.treated, " "), "\n");
   }
   for (const std::string& message : skipped) absl::StrAppend(&out, "skipped ", absl::CEscape(message), "\n");
+  if (!note.empty()) absl::StrAppend(&out, "note ", absl::CEscape(note), "\n");
   if (complete) absl::StrAppend(&out, "complete\n");
   if (!run.empty()) absl::StrAppend(&out, "run ", run, "\n");
   absl::StrAppend(&out, "end ", absl::Hex(Hash64(out), absl::kZeroPad16), "\n");
@@ -95,6 +96,8 @@ absl::StatusOr<ShardState> ParseShardState(std::string_view text) {
       std::string message;
       if (!absl::CUnescape(fact.second, &message)) return Damaged(line);
       state.skipped.push_back(std::move(message));
+    } else if (fact.first == "note") {
+      if (!absl::CUnescape(fact.second, &state.note)) return Damaged(line);
     } else if (fact.first == "run") {
       state.run = std::string(fact.second);
     } else if (lines[i] == "complete") {

@@ -36,6 +36,8 @@ struct ShardState {
   std::vector<FinishedShard> shards;  // in order, without gaps
   std::vector<std::string> skipped;   // one message for each bad item that is in no shard
   bool complete = false;              // no item is left to process
+  // Text of the run's owner about the records of the finished shards, or "".
+  std::string note;
   // In a bucket, the id of the run that wrote the state; otherwise "". Buckets have no locks: a run recognizes its own
   // state by the tag of the bytes. So states of different runs must have different bytes.
   std::string run;

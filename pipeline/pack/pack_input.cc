@@ -42,8 +42,8 @@ absl::StatusOr<PackFrame> PackInput::Next() {
   if (!more)
     return absl::CancelledError(absl::StrCat("the input ends after ", frames_, " frames, without an end frame"));
   const uint32_t length = U32(buffer_.data() + begin_), type = U32(buffer_.data() + begin_ + 4);
-  if (type < 1 || type > 4) {
-    return absl::InvalidArgumentError(absl::StrCat("frame ", frames_, " is of type ", type, "; types are 1 to 4"));
+  if (type < 1 || type > 5) {
+    return absl::InvalidArgumentError(absl::StrCat("frame ", frames_, " is of type ", type, "; types are 1 to 5"));
   }
   if (length > kMaxFrameBytes) {
     return absl::InvalidArgumentError(

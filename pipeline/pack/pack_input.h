@@ -19,6 +19,7 @@ struct PackFrame {
     kFeatures = 2,  // features from which an Example is made (packed_features.h)
     kEnd = 3,       // end of the input; the body lists the expected parts, u32 each
     kGiveUp = 4,    // discard everything received; Next() returns Cancelled in its place
+    kCast = 5,      // type of a column in the job: u8 penstock.v1.DataType, then the key of the feature
   };
   Type type = Type::kEnd;
   std::string_view body;

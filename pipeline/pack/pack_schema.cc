@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -86,6 +87,12 @@ absl::Status PackSchema::AddExample(std::string_view record) {
   return absl::OkStatus();
 }
 
+absl::Status PackSchema::AddRecord(const std::vector<std::pair<std::string_view, PackedValue>>& values) {
+  for (const auto& [key, value] : values) PS_RETURN_IF_ERROR(Add(key, value));
+  EndRecord();
+  return absl::OkStatus();
+}
+
 absl::Status PackSchema::Merge(const PackSchema& other) {
   for (const auto& [key, field] : other.fields_) PS_RETURN_IF_ERROR(Combine(key, field));
   records_ += other.records_;
@@ -153,7 +160,7 @@ std::string PackSchema::Line(const std::string& key, const Field& field, const s
   const bool whole = Whole(field);
   if (IsArray(field.kind)) {
     std::vector<int64_t> shape = field.kind.inner_shape;
-    if (whole) shape.insert(shape.begin(), static_cast<int64_t>(field.most));
+    if (whole && !field.kind.single) shape.insert(shape.begin(), static_cast<int64_t>(field.most));
     return imports::RawFeatureText(key, column, field.kind.array, shape, !whole) + "\n";
   }
   const bool scalar = whole && field.kind.single;
@@ -163,7 +170,8 @@ std::string PackSchema::Line(const std::string& key, const Field& field, const s
       whole && !scalar ? absl::StrCat(" shape: ", field.most) : "", whole ? "" : " variable_length: true", " }\n");
 }
 
-std::string PackSchema::JobText(const std::string& name, const std::string& files) const {
+std::string PackSchema::JobText(const std::string& name, const std::string& files, const std::string& command,
+                                const std::map<std::string, batch::DType>& casts) const {
   std::string image, label;
   for (const auto& [key, field] : fields_) {
     const bool scalar = Whole(field) && field.kind.single;
@@ -174,10 +182,17 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
   // A name that another feature uses stays with that feature.
   if (image.empty() || fields_.count("label") > 0) label.clear();
   const std::string image_column = fields_.count("image") > 0 ? image : "image";
-  std::string text = imports::JobTextHead("pack", name, files);
+  std::string text = imports::JobTextHead(command, name, files);
+  std::string conversions;
   for (const auto& [key, field] : fields_) {
-    absl::StrAppend(&text, Line(key, field, key == image ? image_column : key == label ? "label" : ""));
+    const std::string column = key == image ? image_column : key == label ? "label" : "";
+    absl::StrAppend(&text, Line(key, field, column));
+    const auto cast = casts.find(key);
+    if (cast == casts.end() || !Whole(field)) continue;
+    absl::StrAppend(&conversions, "ops { column: \"", absl::CEscape(column.empty() ? key : column),
+                    "\" cast { to: ", absl::AsciiStrToUpper(std::string(batch::DTypeName(cast->second))), " } }\n");
   }
+  if (!conversions.empty()) absl::StrAppend(&text, "\n", conversions);
   if (!image.empty()) {
     const std::string column = image_column == "image" ? "" : absl::StrCat("column: \"", absl::CEscape(image), "\" ");
     absl::StrAppend(&text, "\n", imports::ImageRecipeText(column));

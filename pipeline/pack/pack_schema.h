@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,7 +22,7 @@ struct PackedValue {
   batch::DType array = batch::DType::kString;  // element type of an array in a byte string; kString: plain values
   std::vector<int64_t> inner_shape;            // for an array, without its first axis
   // A single value. Python distinguishes it from a list with one element. An Example cannot: each of its lists with one
-  // element is a single value.
+  // element is a single value. A single array has no axes.
   bool single = false;
   uint64_t count = 0;            // number of values; for an array, its first axis
   std::string_view first_bytes;  // for BYTES that are not an array
@@ -34,6 +35,8 @@ class PackSchema {
   // key, and for an array with an inner axis of 0.
   absl::Status Add(std::string_view key, const PackedValue& value);
   void EndRecord() { ++records_; }
+  // Adds a record with these features. Returns errors like Add.
+  absl::Status AddRecord(const std::vector<std::pair<std::string_view, PackedValue>>& values);
   // Adds a record. Returns InvalidArgument if it is not an Example, and errors like Add.
   absl::Status AddExample(std::string_view record);
 
@@ -50,7 +53,11 @@ class PackSchema {
   // that is a single image in every record becomes the column `image`. It keeps its own name if another feature is
   // named `image`. The job has a training recipe for this column. If there is an image, the first single integer named
   // like a label becomes the column `label`, unless a feature has this name. The batch size fits the number of records.
-  std::string JobText(const std::string& name, const std::string& files) const;
+  //
+  // `command` is the command that the head of the file names. `casts` has the type of a key's column where this is not
+  // the type of the feature; the job converts such a column if it is not ragged.
+  std::string JobText(const std::string& name, const std::string& files, const std::string& command = "pack",
+                      const std::map<std::string, batch::DType>& casts = {}) const;
 
  private:
   friend absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text);

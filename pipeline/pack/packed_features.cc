@@ -82,11 +82,13 @@ absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, records
     return absl::InvalidArgumentError(
         absl::StrCat("'", std::string(key), "' is an array of type ", type, ", which is none"));
   }
-  if (axes < 1 || axes > kMaxAxes) {
+  if (axes > kMaxAxes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", std::string(key), "' is an array of ", axes, " axes; 1 to ", kMaxAxes));
+        absl::StrCat("'", std::string(key), "' is an array of ", axes, " axes; at most ", kMaxAxes));
   }
   value->array = static_cast<batch::DType>(type);
+  value->single = axes == 0;
+  value->count = 1;
   unsigned __int128 bytes = batch::DTypeSize(value->array);
   for (int i = 0; i < axes; ++i) {
     const uint64_t extent = in->Number<uint64_t>();
@@ -106,7 +108,8 @@ absl::Status Array(std::string_view key, Cursor* in, PackedValue* value, records
 
 }  // namespace
 
-absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* schema) {
+absl::StatusOr<std::string> ExampleOf(std::string_view features, PackedValues* values) {
+  values->clear();
   Cursor in(features);
   records::ExampleBuilder example;
   std::set<std::string_view> keys;
@@ -122,11 +125,17 @@ absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* sch
     PackedValue value;
     PS_RETURN_IF_ERROR(kind == kArray ? Array(key, &in, &value, &example) : Values(key, kind, &in, &value, &example));
     if (!in.ok()) break;
-    PS_RETURN_IF_ERROR(schema->Add(key, value));
+    values->emplace_back(key, std::move(value));
   }
   if (!in.ok()) return absl::InvalidArgumentError("the features end too early");
-  schema->EndRecord();
   return example.Serialize();
+}
+
+absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* schema) {
+  PackedValues values;
+  PS_ASSIGN_OR_RETURN(std::string example, ExampleOf(features, &values));
+  PS_RETURN_IF_ERROR(schema->AddRecord(values));
+  return example;
 }
 
 }  // namespace penstock::pack

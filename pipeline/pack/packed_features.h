@@ -5,22 +5,32 @@
 //     1 BYTES   u32 length, the bytes
 //     2 FLOAT   f32
 //     3 INT64   i64
-//   kind 4, an array: u8 type (penstock.v1.DataType), u8 number of axes, u64 for each, and its elements in C order
+//   kind 4, an array: u8 type (penstock.v1.DataType), u8 number of axes (0: a scalar), u64 for each, and its elements
+//     in C order
 // All numbers are little-endian.
 #ifndef PENSTOCK_PIPELINE_PACK_PACKED_FEATURES_H_
 #define PENSTOCK_PIPELINE_PACK_PACKED_FEATURES_H_
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/pack/pack_schema.h"
 
 namespace penstock::pack {
 
-// Returns the serialized tf.train.Example of the features. An array becomes one byte string with little-endian
-// elements. Adds the record to the schema. Returns InvalidArgument for bytes that are not features, for a duplicate
-// key, and for features that the schema rejects. After an error, the schema may have some of the features.
+// Keys and kinds of a record's features. The texts are parts of the features' bytes.
+using PackedValues = std::vector<std::pair<std::string_view, PackedValue>>;
+
+// Returns the serialized tf.train.Example of the features, and replaces *values with their kinds. An array becomes one
+// byte string with little-endian elements. Returns InvalidArgument for bytes that are not features, and for a duplicate
+// key.
+absl::StatusOr<std::string> ExampleOf(std::string_view features, PackedValues* values);
+
+// Does the same, and adds the record to the schema. Returns InvalidArgument also for features that the schema rejects.
+// After an error, the schema may have some of the features.
 absl::StatusOr<std::string> ExampleOf(std::string_view features, PackSchema* schema);
 
 }  // namespace penstock::pack

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
+#include "client/cli/resumable_pack.h"
 #include "client/cli/shard_output.h"
 #include "client/cli/stop_signals.h"
 #include "pipeline/import/job_text.h"
@@ -54,6 +55,9 @@ absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* r
       PS_RETURN_IF_ERROR(spool->Finish(schema));
       return expected;
     }
+    if (frame.type == pack::PackFrame::Type::kCast) {
+      return absl::InvalidArgumentError("a frame of type 5 belongs to a run with --resume");
+    }
     if (frame.type == pack::PackFrame::Type::kRecord) {
       PS_RETURN_IF_ERROR(schema.AddExample(frame.body));
       PS_RETURN_IF_ERROR(spool->Write(frame.body));
@@ -87,10 +91,16 @@ class Pack final : public Command {
            "               u32 length and bytes; f32; i64\n"
            "             kind 4 (array): u8 type (as penstock.v1.DataType), u8 axes, u64 for each, the elements\n"
            "  type 3   the end; the body lists the required parts, u32 each\n"
-           "  type 4   cancelled: no shards are written\n\n"
+           "  type 4   cancelled: no shards are written\n"
+           "  type 5   with --resume: u8 type, then a key; the job converts that column to the type\n\n"
            "Several processes: this command prints {\"staging\": FOLDER} when it starts. Each other process gives its\n"
            "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
-           "The shards hold the records of this command's own input first, then those of the parts in their order.";
+           "The shards hold the records of this command's own input first, then those of the parts in their order.\n\n"
+           "With --resume each shard appears when it is complete, and the same command continues a killed run. It "
+           "prints\n"
+           "{\"records\", \"shards\", \"complete\"} of earlier runs when it starts. Its input, frames of type 2, "
+           "begins after\n"
+           "these records. Python's penstock.convert runs this.";
   }
   void AddFlags(config::Flags* flags) override {
     flags->AddString(
@@ -105,6 +115,9 @@ class Pack final : public Command {
     flags->AddUint("threads", &threads_, "N", "records read again at once (default: the CPUs of this container)");
     flags->AddString("staging", &staging_, "FOLDER", "write one part of the run that printed this folder");
     flags->AddString("part", &part_, "N", "number of this part; it replaces an earlier part N");
+    flags->AddString("resume", &resume_, "TEXT",
+                     "write shards as they fill, and continue a run whose source has the same lines NAME=VALUE");
+    flags->AddSwitch("replay", &replay_, "with --resume: the input repeats finished records, which are compared");
     options_.seed = 17;
   }
 
@@ -120,6 +133,17 @@ class Pack final : public Command {
     options_.threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(out_, OutputFolder(*storage_, out_));
     PS_RETURN_IF_ERROR(imports::CheckShardOptions(options_));
+    if (!resume_.empty()) {
+      if (options_.shuffle) return UsageError("--resume and --order shuffled: one of the two");
+      pack::PackInput input(ReadInput);
+      return RunResumablePack(storage_,
+                              {.folder = out_,
+                               .prefix = options_.prefix,
+                               .shard_bytes = options_.shard_bytes,
+                               .arguments = resume_,
+                               .replay = replay_},
+                              &input);
+    }
     return RunMain();
   }
 
@@ -228,7 +252,8 @@ class Pack final : public Command {
   }
 
   storage::Storage* const storage_;
-  std::string out_, order_, staging_, part_;
+  std::string out_, order_, staging_, part_, resume_;
+  bool replay_ = false;
   uint64_t threads_ = 0;
   imports::ShardSetOptions options_;
 };

@@ -9,6 +9,8 @@ This process loads only Python code. A child process makes the batches, in memor
 
 from . import messages, ops
 from ._batch import Batch, Ragged, Strings
+from ._convert import Conversion, convert
+from ._convert_source import ConvertedColumn
 from ._errors import ConfigurationError, DataError, FeederDied, MachineError, PenstockError, TimeoutError
 from ._expressions import col
 from ._feeder import shutdown
@@ -25,6 +27,8 @@ __all__ = [
     "Batch",
     "Column",
     "ConfigurationError",
+    "Conversion",
+    "ConvertedColumn",
     "DataError",
     "Feature",
     "FeederDied",
@@ -42,6 +46,7 @@ __all__ = [
     "TimeoutError",
     "cancel",
     "col",
+    "convert",
     "find_place",
     "find_program",
     "init",

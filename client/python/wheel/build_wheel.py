@@ -36,7 +36,7 @@ License: Apache-2.0
 Project-URL: Homepage, {url}
 Requires-Python: >=3.9
 Requires-Dist: numpy
-Classifier: Operating System :: POSIX :: Linux
+{extras}Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Typing :: Typed
 Description-Content-Type: text/markdown
@@ -50,6 +50,9 @@ Root-Is-Purelib: false
 Tag: py3-none-{platform}
 """
 
+# Packages that `penstock convert` needs for a format: pip install penstock[parquet].
+EXTRAS = {"parquet": "pyarrow"}
+
 # Installed as a command. It finds the package without importing it: the program starts at once, and without NumPy.
 COMMAND = """\
 #!python
@@ -57,6 +60,10 @@ import importlib.util
 import os
 import sys
 
+if ["{name}", *sys.argv[1:2]] == ["penstock", "convert"]:
+    from penstock._convert_command import main
+
+    sys.exit(main(sys.argv[2:]))
 spec = importlib.util.find_spec("penstock")
 if spec is None or not spec.submodule_search_locations:
     sys.exit("{name}: the package penstock is not installed beside this command; pip install penstock")
@@ -118,7 +125,9 @@ def documents() -> Dict[str, Content]:
 
 def metadata(version: str) -> str:
     description = (HERE / "DESCRIPTION.md").read_text()
-    return METADATA.format(version=version, url=PROJECT_URL, description=description)
+    extras = "".join(f'Provides-Extra: {name}\nRequires-Dist: {package}; extra == "{name}"\n'
+                     for name, package in EXTRAS.items())
+    return METADATA.format(version=version, url=PROJECT_URL, description=description, extras=extras)
 
 
 def record_line(name: str, data: bytes) -> str:

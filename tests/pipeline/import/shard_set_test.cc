@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/import/shard_cutter.h"
 #include "pipeline/import/shard_folder.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
@@ -304,6 +305,7 @@ TEST(ShardState, SurvivesSerialization) {
   state.arguments = {{"source", "/a b/\n\"c\""}, {"quality", ""}};
   state.shards = {{"data-00000.tfrecord", 7, 6, 999, {1, 2, 3}}, {"data-00001.tfrecord", 1, 1, 9, {}}};
   state.skipped = {"file x: bad\nvery"};
+  state.note = "two\nlines";
   for (const bool complete : {false, true}) {
     state.complete = complete;
     const auto read = ParseShardState(state.Serialize());

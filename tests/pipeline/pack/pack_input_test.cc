@@ -54,7 +54,7 @@ TEST(PackInput, AGiveUpFrameCancelsTheInput) {
 }
 
 TEST(PackInput, RejectsInvalidFrames) {
-  EXPECT_THAT(std::string(InputOf(FrameText(5, "")).Next().status().message()), HasSubstr("type 5"));
+  EXPECT_THAT(std::string(InputOf(FrameText(6, "")).Next().status().message()), HasSubstr("type 6"));
   PackInput large = InputOf(Raw(PackInput::kMaxFrameBytes + 1) + Raw(uint32_t{1}));
   EXPECT_THAT(std::string(large.Next().status().message()), HasSubstr("1073741825 bytes"));
 }

@@ -38,6 +38,28 @@ TEST(PackSchema, ArraysKeepTheirTypeAndShape) {
               HasSubstr("key: \"x\" type: BYTES decode_raw: FLOAT32 shape: [3] variable_length: true }"));
 }
 
+TEST(PackSchema, AnArrayWithoutAxesIsAScalar) {
+  PackSchema schema;
+  for (int i = 0; i < 3; ++i) Add(ArrayText("x", 10, {}, std::string(8, 'x')), &schema);
+  EXPECT_THAT(JobOf(schema), HasSubstr("key: \"x\" type: BYTES decode_raw: FLOAT64 }"));
+  Add(NumbersText<int64_t>("y", {1}, true), &schema);
+  EXPECT_THAT(JobOf(schema), HasSubstr("key: \"x\" type: BYTES decode_raw: FLOAT64 variable_length: true }"));
+}
+
+TEST(PackSchema, TheJobConvertsColumnsToTheirTypes) {
+  PackSchema schema;
+  for (int i = 0; i < 3; ++i) {
+    Add(NumbersText<int64_t>("x", {i}, true) + (i == 0 ? NumbersText<int64_t>("y", {i}, true) : ""), &schema);
+  }
+  const std::string text =
+      schema.JobText("name", "/x", "convert", {{"x", batch::DType::kInt32}, {"y", batch::DType::kInt32}});
+  EXPECT_THAT(text, HasSubstr("Written by `penstock convert`"));
+  EXPECT_THAT(text, HasSubstr("ops { column: \"x\" cast { to: INT32 } }"));
+  EXPECT_THAT(text, Not(HasSubstr("column: \"y\""))) << "a ragged column keeps its type";
+  v1::JobSpec job;
+  EXPECT_TRUE(config::CheckJobText(text, augment::CheckPipeline, &job).empty()) << text;
+}
+
 TEST(PackSchema, ASingleValueIsAScalarAndAListIsAVector) {
   PackSchema schema;
   Add(NumbersText<int64_t>("one", {1}, true) + NumbersText<int64_t>("list", {1}) + NumbersText<float>("two", {1, 2}) +

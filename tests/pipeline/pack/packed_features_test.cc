@@ -61,7 +61,7 @@ TEST(PackedFeatures, RejectsInvalidFeatures) {
   EXPECT_THAT(Refusal(BytesText("k", {"a"}) + BytesText("k", {"a"})), HasSubstr("'k' is there twice"));
   EXPECT_THAT(Refusal(BytesText("k", {"a", "b"}, true)), HasSubstr("one value and has 2"));
   EXPECT_THAT(Refusal(ArrayText("k", 12, {1}, "a")), HasSubstr("of type 12"));
-  EXPECT_THAT(Refusal(ArrayText("k", 1, {}, "a")), HasSubstr("0 axes"));
+  EXPECT_THAT(Refusal(ArrayText("k", 1, std::vector<uint64_t>(99, 1), "a")), HasSubstr("99 axes"));
   EXPECT_THAT(Refusal(ArrayText("k", 10, {1u << 31, 1u << 31, 1u << 31}, "")), HasSubstr("too many bytes"));
   EXPECT_THAT(Refusal(ArrayText("k", 1, {3, 0}, "")), HasSubstr("only the first axis may be 0"));
   EXPECT_THAT(Refusal(BytesText("", {"a"})), HasSubstr("without a name"));

@@ -1,0 +1,48 @@
+"""Finds the files of a source of `convert`, and their kind. Needs no library."""
+
+from __future__ import annotations
+
+import glob as globs
+import os
+from typing import List, Optional
+
+from ._errors import ConfigurationError
+
+#: Names of table files, for folders.
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows")
+
+
+def table_files(source: str) -> List[str]:
+    """Returns the files of a path, a folder or a glob, in the order of their names. Hidden files are left out."""
+    if os.path.isdir(source):
+        found = [
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(source)
+            for name in names
+            if name.endswith(SUFFIXES) and not name.startswith((".", "_"))
+        ]
+        if not found:
+            raise ConfigurationError(f"{source} has no file that ends in {', '.join(SUFFIXES)}")
+        return sorted(found)
+    if os.path.exists(source):
+        return [source]
+    found = [path for path in globs.glob(source, recursive=True) if os.path.isfile(path)]
+    if not found:
+        raise ConfigurationError(f"there is no file {source}, and no file matches it as a glob")
+    return sorted(found)
+
+
+def kind_of(path: str) -> Optional[str]:
+    """Returns the kind of a table file ("parquet", "file" or "stream"), by its content, or None."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"ARROW1"):
+        return "file"
+    if start.startswith(b"FEA1"):
+        raise ConfigurationError(f"{path} is a Feather file of version 1; write it again with version 2 (pyarrow.feather)")
+    return "stream" if start.startswith(b"\xff\xff\xff\xff") else None
