@@ -8,9 +8,10 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Union
 from ._arguments import path_text
 from ._convert_child import ShardProgram
 from ._convert_progress import Progress
-from ._convert_readers import BrokenOutput, Readers
+from ._convert_readers import BrokenOutput, Readers, write_all
 from ._convert_source import ConvertedColumn, Source, needed
 from ._cpus import available_cpus
+from ._datasets import rows_of
 from ._errors import ConfigurationError
 from ._sizes import parse_size
 from ._source_files import kind_of, table_files
@@ -37,7 +38,7 @@ class Conversion(NamedTuple):
 
 @public
 def convert(
-    source: Union[str, os.PathLike[str]],
+    source: Any,
     out: Union[str, os.PathLike[str]],
     *,
     drop: Sequence[str] = (),
@@ -52,9 +53,12 @@ def convert(
         result = penstock.convert("table.parquet", "shards")
         loader = penstock.Loader(result.job)
 
-    `source` is a Parquet, Arrow IPC or Feather file, a folder of them, or a glob. `drop` leaves columns out. `processes`
-    read at the same time (0: one for each CPU); the shards do not depend on their number. With `dry_run`, nothing is
-    written, and the result has the columns.
+    `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob. It may also be a data set
+    in Python, whose rows are dicts: one with a length and an index, or an iterable, which a continued run reads again from
+    the beginning.
+
+    `drop` leaves columns out. `processes` read at the same time (0: one for each CPU, and this process alone for a data set
+    in Python); the shards do not depend on their number. With `dry_run`, nothing is written, and the result has the columns.
 
     If the process is killed, the same call continues after the last finished shard. Raises ConfigurationError for a
     column that a record cannot hold, and for a folder with shards of another source or other arguments.
@@ -65,6 +69,8 @@ def convert(
 
 def open_source(source: Any, drop: List[str]) -> Source:
     """Returns the source for an argument of convert()."""
+    if not isinstance(source, (str, os.PathLike)):
+        return rows_of(source, drop)
     name = path_text("source", source)
     if "://" in name:
         raise ConfigurationError(f"{name} is a URL; copy the files to a disk, or mount the storage, and give their path")
@@ -94,49 +100,75 @@ def run(
     if not isinstance(processes, int) or processes < 0:
         raise ConfigurationError(f"processes={processes!r}: a whole number from 0 on is expected")
     folder = path_text("out", out)
-    if source.rows == 0:
+    if source.rows == 0 and not source.is_replayed:
         raise ConfigurationError(f"{source.name} has no rows")
     if dry_run:
         return Conversion(source.columns, "", "", 0, source.rows, 0, 0, {})
     if "://" not in folder:
         folder = os.path.abspath(os.path.expanduser(folder))
-    program = ShardProgram(folder, prefix, size, source.arguments(), replay=False)
+    program = ShardProgram(folder, prefix, size, source.arguments(), source.is_replayed)
     try:
-        missing = _send(source, program, processes or available_cpus())
-        casts = {column.name: column.cast for column in source.columns if column.cast}
+        sent = _send(source, program, processes or (1 if source.is_local else available_cpus()))
+        casts = {column.name: column.cast for column in sent.columns.values() if column.cast}
         made = program.finish(program.cast(casts))
     finally:
         program.end()
     return Conversion(
-        source.columns,
+        list(sent.columns.values()),
         made["files"],
         made["job"],
         made["shards"],
         made["records"],
         made["bytes"],
         made["resumed_shards"],
-        missing,
+        sent.missing,
     )
 
 
-def _send(source: Source, program: ShardProgram, processes: int) -> Dict[str, int]:
-    """Sends the records that earlier runs have not finished. Returns how many rows lack a value, by column."""
-    missing: Dict[str, int] = {}
-    left = [] if program.complete else [piece for piece in source.pieces if piece.begin + piece.rows > program.finished]
+class _Sent:
+    """What the rows that this run sent have in common."""
+
+    def __init__(self, source: Source) -> None:
+        self.columns = {column.name: column for column in source.columns}
+        self.missing: Dict[str, int] = {}
+
+    def add(self, missing: Dict[str, int], columns: Dict[str, ConvertedColumn]) -> None:
+        for name, rows in missing.items():
+            self.missing[name] = self.missing.get(name, 0) + rows
+        for name, column in columns.items():
+            known = self.columns.setdefault(name, column)
+            if known != column:
+                raise ConfigurationError(f"column {name!r} is {column.source} in some rows, and {known.source} in others")
+
+
+def _send(source: Source, program: ShardProgram, processes: int) -> _Sent:
+    """Sends the records that earlier runs have not finished, or all records of a source that is replayed."""
+    sent = _Sent(source)
+    progress = Progress(0 if source.is_replayed else program.finished, source.rows)
+    try:
+        if source.is_replayed:
+            for piece in source.replay():
+                write_all(program.input, piece.data)
+                progress.add(piece.rows)
+                sent.add(piece.missing, piece.columns)
+        elif not program.complete:
+            _deliver(source, program, processes, progress, sent)
+    except BrokenOutput:
+        raise program.failure() from None
+    finally:
+        progress.end()
+    return sent
+
+
+def _deliver(source: Source, program: ShardProgram, processes: int, progress: Progress, sent: _Sent) -> None:
+    left = [piece for piece in source.pieces if piece.begin + piece.rows > program.finished]
     if not left:
-        return missing
-    progress = Progress(program.finished, source.rows)
+        return
     readers = Readers(source, left, program.finished - left[0].begin, processes, program.input)
     try:
         for _ in left:
             piece = readers.deliver()
             progress.add(piece.rows)
-            for name, rows in piece.missing.items():
-                missing[name] = missing.get(name, 0) + rows
-    except BrokenOutput:
-        readers.end()
-        raise program.failure() from None
+            sent.add(piece.missing, piece.columns)
     finally:
         readers.end()
-        progress.end()
-    return missing

@@ -14,7 +14,7 @@ import traceback
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from ._convert_source import Piece, Source
+from ._convert_source import ConvertedColumn, Piece, Source
 from ._errors import MachineError
 
 _PR_SET_PDEATHSIG = 1
@@ -26,8 +26,8 @@ class Delivered(NamedTuple):
     """A piece whose records are written."""
 
     rows: int
-    bytes: int
     missing: Dict[str, int]
+    columns: Dict[str, ConvertedColumn]
 
 
 class BrokenOutput(Exception):
@@ -92,7 +92,7 @@ class Readers:
         if not self._readers:
             piece = self._source.frames(self._pieces[number], self._skip if number == 0 else 0)
             write_all(self._out, piece.data)
-            return Delivered(piece.rows, len(piece.data), piece.missing)
+            return Delivered(piece.rows, piece.missing, piece.columns)
         process, connection = self._readers[number % len(self._readers)]
         try:
             connection.send("go")
@@ -132,7 +132,7 @@ def _read(source: Source, pieces: List[Piece], skip: int, out: int, connection: 
         except Exception as error:
             answer = _sendable(error)
         else:
-            answer = Delivered(piece.rows, len(piece.data), piece.missing)
+            answer = Delivered(piece.rows, piece.missing, piece.columns)
         connection.recv()
         if isinstance(answer, Delivered):
             try:

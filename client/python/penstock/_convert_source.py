@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from ._errors import ConfigurationError
 
@@ -52,6 +52,7 @@ class Frames(NamedTuple):
     data: bytes
     rows: int
     missing: Dict[str, int]  # by column, rows without a value
+    columns: Dict[str, ConvertedColumn]  # columns that the rows so far have, if only the rows define them
 
 
 class Source:
@@ -61,6 +62,8 @@ class Source:
     name: str
     columns: List[ConvertedColumn]
     pieces: List[Piece]
+    #: True if the rows come one after the other: a run that continues reads all of them again, from replay().
+    is_replayed = False
     #: True if only the process that made the source, or a fork of it, can read it.
     is_local = False
 
@@ -74,6 +77,10 @@ class Source:
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         """Returns the frames of a piece's rows, without its first `skip` rows."""
+        raise NotImplementedError
+
+    def replay(self) -> Iterator[Frames]:
+        """Yields all rows in order."""
         raise NotImplementedError
 
 

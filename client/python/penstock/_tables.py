@@ -108,7 +108,7 @@ class Tables(Source):
                     break
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file.path}, rows {piece.begin} to {piece.begin + piece.rows}: {error}") from None
-        return Frames(out[0] if len(out) == 1 else b"".join(out), piece.rows - skip, missing)
+        return Frames(out[0] if len(out) == 1 else b"".join(out), piece.rows - skip, missing, {})
 
     def _encoded(self, file: _File, row: int, batch: Any, missing: Dict[str, int]) -> bytes:
         fixed: List[Fixed] = []

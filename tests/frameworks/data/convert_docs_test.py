@@ -45,7 +45,8 @@ def test_the_commands_of_the_page_run(place):
 
 
 def test_the_python_of_the_page_runs(place):
-    (block,) = PAGE.of("python")
-    lines = place.run(block).splitlines()
+    tables, datasets = PAGE.of("python")
+    lines = place.run(tables).splitlines()
     assert len(lines) == 25
     assert all("(4, 4)" in line for line in lines)
+    assert place.run(datasets) == "(4, 8, 2)\n"
