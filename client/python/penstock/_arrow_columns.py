@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ._convert_source import DATA_TYPES, ConvertedColumn, refusal
 from ._errors import ConfigurationError
-from ._frames import Fixed, Variable, key_bytes, list_of_bytes
+from ._frames import Fixed, Variable, frames, key_bytes, list_of_bytes
 
 _BYTES, _FLOAT, _INT64, _ARRAY = b"\x01", b"\x02", b"\x03", b"\x04"
 _ONE = b"\x01\x01\x00\x00\x00"  # a single value: u8 1, u32 1
@@ -80,6 +80,31 @@ def values_of(batch: Any, path: Tuple[str, ...]) -> Any:
     return array
 
 
+def encoded_batch(columns: List[ArrowColumn], batch: Any, place: str, row: int, missing: Dict[str, int]) -> bytes:
+    """Returns the frames of a batch, and counts its missing values. `place` and `row` name the batch in errors."""
+    fixed: List[Fixed] = []
+    variable: List[Variable] = []
+    for column in columns:
+        if column.encode is None:
+            continue
+        name = column.column.name
+        array = values_of(batch, column.path)
+        if array.null_count:
+            missing[name] = missing.get(name, 0) + array.null_count
+        try:
+            value = column.encode(array)
+        except NullInList as null:
+            raise ConfigurationError(
+                f"{place}, row {row + null.row}: column {name!r} has a list with a null in it, which a record's list cannot "
+                "have; leave the column out with drop (--drop)"
+            ) from None
+        if isinstance(value, Fixed):
+            fixed.append(value)
+        else:
+            variable.append(value)
+    return frames(batch.num_rows, fixed, variable)
+
+
 def _add(path: Tuple[str, ...], kind: Any, drop: List[str], out: List[ArrowColumn], refused: List[str]) -> None:
     name = ".".join(path)
     if name in drop:
@@ -119,6 +144,8 @@ def _plain(kind: Any) -> Tuple[Any, Optional[Callable[[Any], Any]]]:
         for extent in reversed(kind.shape):
             tensor = pa.list_(tensor, extent)
         return tensor, lambda array: _nested(array.storage, kind.shape)
+    if isinstance(kind, pa.ExtensionType) and hasattr(kind, "shape") and hasattr(kind, "value_type"):
+        return _array_of_datasets(kind)
     if isinstance(kind, pa.BaseExtensionType):
         storage, simplify = _plain(kind.storage_type)
         return storage, lambda array: simplify(array.storage) if simplify else array.storage
@@ -132,6 +159,18 @@ def _plain(kind: Any) -> Tuple[Any, Optional[Callable[[Any], Any]]]:
     if pa.types.is_struct(kind):
         raise _No("a struct inside of another type")
     return kind, None
+
+
+def _array_of_datasets(kind: Any) -> Tuple[Any, Callable[[Any], Any]]:
+    """Returns the same as _plain for Array2D and similar types of Hugging Face's datasets, which are lists of lists."""
+    if None in kind.shape[1:]:
+        raise _No("an array whose axes after the first one vary")
+    inner = kind.storage_type
+    for _ in kind.shape:
+        inner = inner.value_type
+    for extent in reversed(kind.shape):
+        inner = pa.list_(inner) if extent is None else pa.list_(inner, extent)
+    return inner, lambda array: array.storage.cast(inner)
 
 
 def _nested(storage: Any, shape: List[int]) -> Any:

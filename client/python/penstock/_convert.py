@@ -9,12 +9,11 @@ from ._arguments import path_text
 from ._convert_child import ShardProgram
 from ._convert_progress import Progress
 from ._convert_readers import BrokenOutput, Readers, write_all
-from ._convert_source import ConvertedColumn, Source, needed
+from ._convert_source import ConvertedColumn, Source
 from ._cpus import available_cpus
-from ._datasets import rows_of
 from ._errors import ConfigurationError
 from ._sizes import parse_size
-from ._source_files import kind_of, table_files
+from ._sources import open_source
 from ._tracebacks import public
 
 
@@ -42,6 +41,7 @@ def convert(
     out: Union[str, os.PathLike[str]],
     *,
     drop: Sequence[str] = (),
+    split: str = "",
     processes: int = 0,
     prefix: str = "data",
     shard_bytes: Union[int, str] = "128MiB",
@@ -53,37 +53,19 @@ def convert(
         result = penstock.convert("table.parquet", "shards")
         loader = penstock.Loader(result.job)
 
-    `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob. It may also be a data set
-    in Python, whose rows are dicts: one with a length and an index, or an iterable, which a continued run reads again from
-    the beginning.
+    `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob; of an HDF5 file, of an LMDB,
+    or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. It may also be a data set in Python, whose
+    rows are dicts: one with a length and an index, or an iterable, which a continued run reads again from the beginning.
 
-    `drop` leaves columns out. `processes` read at the same time (0: one for each CPU, and this process alone for a data set
-    in Python); the shards do not depend on their number. With `dry_run`, nothing is written, and the result has the columns.
+    `drop` leaves columns out. `split` names a part of a data set of Hugging Face. `processes` read at the same time (0: one
+    for each CPU, and this process alone for a data set in Python); the shards do not depend on their number. With `dry_run`,
+    nothing is written, and the result has the columns.
 
     If the process is killed, the same call continues after the last finished shard. Raises ConfigurationError for a
     column that a record cannot hold, and for a folder with shards of another source or other arguments.
     """
-    found = open_source(source, list(drop))
+    found = open_source(source, list(drop), split)
     return run(found, out, processes=processes, prefix=prefix, shard_bytes=shard_bytes, dry_run=dry_run)
-
-
-def open_source(source: Any, drop: List[str]) -> Source:
-    """Returns the source for an argument of convert()."""
-    if not isinstance(source, (str, os.PathLike)):
-        return rows_of(source, drop)
-    name = path_text("source", source)
-    if "://" in name:
-        raise ConfigurationError(f"{name} is a URL; copy the files to a disk, or mount the storage, and give their path")
-    paths = table_files(name)
-    if kind_of(paths[0]) is None:
-        raise ConfigurationError(f"{paths[0]} is neither a Parquet file nor an Arrow or Feather file")
-    try:
-        from ._tables import Tables  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        raise needed("pyarrow", "parquet", paths[0]) from None
-    return Tables(name, paths, drop)
 
 
 def run(

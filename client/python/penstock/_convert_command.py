@@ -8,11 +8,12 @@ import os
 import sys
 from typing import Any, List, NoReturn
 
-from ._convert import Conversion, open_source, run
+from ._convert import Conversion, run
 from ._convert_source import ConvertedColumn
 from ._errors import PenstockError
 from ._program import find_program
 from ._sizes import parse_size
+from ._sources import open_source
 
 _FAILED, _USAGE = 1, 2
 
@@ -31,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--out")
     out.add_argument("--dry-run", action="store_true")
     out.add_argument("--drop", action="append", default=[])
+    out.add_argument("--split", default="")
     out.add_argument("--processes", type=int, default=0)
     out.add_argument("--prefix", default="data")
     out.add_argument("--shard-bytes", default="128MiB")
@@ -67,7 +69,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _convert(flags: Any) -> None:
-    source = open_source(flags.source, flags.drop)
+    source = open_source(flags.source, flags.drop, flags.split)
     if not flags.json:
         print(table(source.columns), flush=True)
     result = run(

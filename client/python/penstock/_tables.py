@@ -8,10 +8,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pyarrow as pa
 
-from ._arrow_columns import ArrowColumn, NullInList, arrow_columns, column_names, values_of
+from ._arrow_columns import arrow_columns, column_names, encoded_batch
 from ._convert_source import Frames, Piece, Source, check_drop
 from ._errors import ConfigurationError, DataError
-from ._frames import Fixed, Variable, frames
 from ._source_files import kind_of
 from ._table_files import open_table
 
@@ -103,37 +102,10 @@ class Tables(Source):
             for at, batch in self._open[1].batches(part, begin, names):
                 low, high = max(begin, at), min(end, at + batch.num_rows)
                 if low < high:
-                    out.append(self._encoded(file, piece.begin + low - first, batch.slice(low - at, high - low), missing))
+                    rows = batch.slice(low - at, high - low)
+                    out.append(encoded_batch(self._columns, rows, file.path, piece.begin + low - first, missing))
                 if at + batch.num_rows >= end:
                     break
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file.path}, rows {piece.begin} to {piece.begin + piece.rows}: {error}") from None
         return Frames(out[0] if len(out) == 1 else b"".join(out), piece.rows - skip, missing, {})
-
-    def _encoded(self, file: _File, row: int, batch: Any, missing: Dict[str, int]) -> bytes:
-        fixed: List[Fixed] = []
-        variable: List[Variable] = []
-        for column in self._columns:
-            if column.encode is None:
-                continue
-            array = values_of(batch, column.path)
-            if array.null_count:
-                name = column.column.name
-                missing[name] = missing.get(name, 0) + array.null_count
-            value = self._value(file, row, column, array)
-            if isinstance(value, Fixed):
-                fixed.append(value)
-            else:
-                variable.append(value)
-        return frames(batch.num_rows, fixed, variable)
-
-    @staticmethod
-    def _value(file: _File, row: int, column: ArrowColumn, array: Any) -> Any:
-        assert column.encode is not None
-        try:
-            return column.encode(array)
-        except NullInList as null:
-            raise ConfigurationError(
-                f"{file.path}, row {row + null.row}: column {column.column.name!r} has a list with a null in it, which a "
-                "record's list cannot have; leave the column out with drop (--drop)"
-            ) from None
