@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/foreign_data.h"
 
 namespace penstock {
 
@@ -35,6 +36,9 @@ std::string WhyNoUrl(std::string_view path, const std::vector<std::string>& sche
   if (!std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) { return std::isalnum(c) || c == '+'; }))
     return "";
   if (std::find(schemes.begin(), schemes.end(), scheme) != schemes.end()) return "";
+  if (IsConvertibleUrl(path)) {
+    return absl::StrCat("\"", UrlForShow(path), "\" is a data set of Hugging Face; ", ConvertHint(path));
+  }
   const std::string url = absl::StrCat("\"", UrlForShow(path), "\" is a URL; ");
   if (scheme == "file") {
     if (path.substr(colon + 3, 1) == "/") return "";

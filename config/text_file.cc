@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/foreign_data.h"
 #include "base/near_name.h"
 #include "config/renamed.h"
 
@@ -336,6 +337,10 @@ std::string Explain(const std::optional<UnknownWord>& unknown, const Around& aro
 
 // Returns what a text is that cannot be a textproto, or "" if it may be one.
 std::string WhatElseTextIs(std::string_view text) {
+  if (const std::string_view kind = ConvertibleKind(text); !kind.empty()) {
+    return absl::StrCat("this is ", std::string(kind), ", and a job or configuration file is expected; ",
+                        ConvertHint("FILE"), ", and a job for them");
+  }
   if (text.find('\0') != std::string_view::npos)
     return "this is no text; a job or configuration file is expected (`penstock init GLOB` writes a job for shards)";
   const size_t first = text.find_first_not_of(" \t\r\n");

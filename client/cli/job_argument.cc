@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/foreign_data.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
 #include "client/cli/first_records.h"
@@ -118,6 +119,9 @@ uint64_t CountRecords(const sources::IndexStore& store, const std::vector<source
 }  // namespace
 
 absl::Status NoJobFile(const std::string& path) {
+  if (IsConvertibleUrl(path)) {
+    return absl::NotFoundError(absl::StrCat("a job file is expected, not ", path, "; ", ConvertHint(path)));
+  }
   if (path.find_first_of("*?[") != std::string::npos) {
     return absl::NotFoundError(absl::StrCat("a job file is expected, not the glob '", path, "'; `penstock init '", path,
                                             "' --out job.textproto` writes one"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/foreign_data.h"
 #include "base/status_mark.h"
 
 namespace penstock::sources {
@@ -10,7 +11,6 @@ namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
-constexpr char kOthers[] = "leave it out, or write its content as TFRecords (penstock.ShardWriter in Python does)";
 constexpr char kTables[] = "docs/import.md#tables shows how to write its rows as shards";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";
 constexpr char kZstd[] =
@@ -29,10 +29,6 @@ constexpr Kind kKinds[] = {
     {8, "WEBP", "a WebP image", kImages},
     {0, "PK\x03\x04", "a zip archive", "unzip it; `penstock import` makes shards of images in folders"},
     {0, "\x93NUMPY", "a NumPy array", kArrays},
-    {0, "PAR1", "a Parquet file", kTables},
-    {0, "\x89HDF\r\n", "an HDF5 file", kOthers},
-    {0, "ARROW1", "an Arrow file", kTables},
-    {0, "\xFF\xFF\xFF\xFF", "an Arrow stream", kTables},  // the format of Hugging Face's data sets
     {0, "\x28\xB5\x2F\xFD", "a Zstandard stream", kZstd},
     {257, "ustar", "a damaged tar archive", kDamagedTar},
 };
@@ -59,16 +55,19 @@ bool IsNpz(std::string_view bytes) {
 
 }  // namespace
 
-std::string WhatElseItIs(std::string_view first_bytes, bool compressed) {
-  const auto text = [compressed](const char* name, const char* way_out) {
-    return absl::StrCat("this is ", name, compressed ? " (compressed)" : "", ", neither a TFRecord nor a tar shard; ",
-                        way_out);
+std::string WhatElseItIs(std::string_view first_bytes, bool compressed, std::string_view path) {
+  const auto text = [compressed](std::string_view name, std::string_view way_out) {
+    return absl::StrCat("this is ", std::string(name), compressed ? " (compressed)" : "",
+                        ", neither a TFRecord nor a tar shard; ", std::string(way_out));
   };
   if (IsNpz(first_bytes)) return text("an .npz file", kArrays);
   for (const Kind& kind : kKinds) {
     if (first_bytes.size() >= kind.offset && first_bytes.substr(kind.offset, kind.bytes.size()) == kind.bytes) {
       return text(kind.name, kind.way_out);
     }
+  }
+  if (const std::string_view kind = ConvertibleKind(first_bytes); !kind.empty()) {
+    return text(kind, compressed ? "decompress it for `penstock convert`" : ConvertHint(path));
   }
   return IsText(first_bytes) ? text("text", kTables) : "";
 }

@@ -15,8 +15,8 @@ inline constexpr size_t kKindBytes = 512;
 
 // Returns "this is a JPEG image, neither a TFRecord nor a tar shard; ..." with the remedy, or "" if the kind is
 // unknown. Call it only for bytes that do not begin a record, because a record may contain any bytes. `compressed`
-// states that the bytes are the decompressed content of the file.
-std::string WhatElseItIs(std::string_view first_bytes, bool compressed);
+// states that the bytes are the decompressed content of the file `path`.
+std::string WhatElseItIs(std::string_view first_bytes, bool compressed, std::string_view path);
 
 // Returns DataLoss for a file that is not a shard.
 absl::Status OtherKindOfFile(std::string_view message);

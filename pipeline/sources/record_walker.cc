@@ -25,11 +25,11 @@ std::string OtherKindOf(const RandomAccessFile& file, Compression compression) {
   char first[kKindBytes];
   if (compression == Compression::kNone) {
     const absl::StatusOr<size_t> got = file.ReadAt(0, kKindBytes, first);
-    return got.ok() ? WhatElseItIs({first, *got}, false) : "";
+    return got.ok() ? WhatElseItIs({first, *got}, false, file.path()) : "";
   }
   const auto stream = InflateStream::Start(&file, compression, nullptr);
   const absl::StatusOr<size_t> got = stream.ok() ? (*stream)->Read(first, kKindBytes) : stream.status();
-  return got.ok() ? WhatElseItIs({first, *got}, true) : "";
+  return got.ok() ? WhatElseItIs({first, *got}, true, file.path()) : "";
 }
 
 // Returns the error of a shard that has another container than its job names.

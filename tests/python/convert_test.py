@@ -97,6 +97,38 @@ def test_a_url_is_refused():
         penstock.convert("s3://bucket/x.parquet", "out")
 
 
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"PAR1", "a Parquet file"),
+        (b"ARROW1", "an Arrow file"),
+        (b"\xff\xff\xff\xff", "an Arrow stream"),
+        (b"\x89HDF\r\n", "an HDF5 file"),
+        (bytes(16) + b"\xde\xc0\xef\xbe", "an LMDB"),
+    ],
+)
+def test_loaders_and_commands_name_the_command_that_converts_a_file(tmp_path, start, kind):
+    source = tmp_path / "x y"
+    source.write_bytes(start + bytes(600))
+    with pytest.raises(ConfigurationError, match=f"this is {kind}, .*`penstock convert FILE --out shards`"):
+        penstock.Loader(str(source))
+    for command_name in ("init", "index", "verify"):
+        done = subprocess.run([str(BIN / "penstock"), command_name, str(source)], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f"this is {kind}, " in done.stdout + done.stderr
+        assert f"`penstock convert '{source}' --out shards` makes shards of it" in done.stdout + done.stderr
+
+
+def test_loaders_and_commands_name_the_command_for_a_data_set_of_the_hub():
+    with pytest.raises(ConfigurationError, match="`penstock convert hf://me/set --out shards` makes shards of it"):
+        penstock.Loader("hf://me/set")
+    for command_name in ("init", "index", "verify"):
+        arguments = [str(BIN / "penstock"), command_name, "hf://me/set"]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        assert done.returncode in (1, 2)
+        assert "`penstock convert hf://me/set --out shards` makes shards of it" in done.stdout + done.stderr
+
+
 def rows_of(frames):
     """Returns the bodies of frames."""
     out, at = [], 0

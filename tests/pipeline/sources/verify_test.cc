@@ -50,9 +50,10 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
         << report.Describe(0);
   }
   EXPECT_NE(Verify("PK\x03\x04" + rest).Describe(0).find("unzip it"), std::string::npos);
-  // The message names the helpful page.
-  for (const std::string& table : {"PAR1" + rest, "ARROW1" + rest, "path,label\n" + rest}) {
-    EXPECT_NE(Verify(table).Describe(0).find("docs/import.md#tables"), std::string::npos);
+  // The message names the helpful page, or the command.
+  EXPECT_NE(Verify("path,label\n" + rest).Describe(0).find("docs/import.md#tables"), std::string::npos);
+  for (const std::string& table : {"PAR1" + rest, "ARROW1" + rest, "\x89HDF\r\n" + rest}) {
+    EXPECT_NE(Verify(table).Describe(0).find("`penstock convert "), std::string::npos);
   }
   EXPECT_NE(Verify("\x28\xB5\x2F\xFD" + rest).Describe(0).find("zstd -dc"), std::string::npos);
   // A file that begins with records is a damaged shard, even if other data follows.

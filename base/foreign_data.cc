@@ -1,0 +1,49 @@
+#include "base/foreign_data.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace penstock {
+namespace {
+
+struct Kind {
+  size_t offset;
+  std::string_view bytes, name;
+};
+
+constexpr Kind kKinds[] = {
+    {0, "PAR1", "a Parquet file"},
+    {0, "ARROW1", "an Arrow file"},
+    {0, "\xFF\xFF\xFF\xFF", "an Arrow stream"},  // the format of Hugging Face's data sets
+    {0, "\x89HDF\r\n", "an HDF5 file"},
+    {16, "\xDE\xC0\xEF\xBE", "an LMDB"},
+};
+
+}  // namespace
+
+std::string_view ConvertibleKind(std::string_view first_bytes) {
+  for (const Kind& kind : kKinds) {
+    if (first_bytes.size() >= kind.offset && first_bytes.substr(kind.offset, kind.bytes.size()) == kind.bytes) {
+      return kind.name;
+    }
+  }
+  return "";
+}
+
+bool IsConvertibleUrl(std::string_view path) { return path.substr(0, 5) == "hf://"; }
+
+std::string ConvertHint(std::string_view source) {
+  const bool plain = std::all_of(source.begin(), source.end(), [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("/._-:@%+=,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  const absl::string_view text(source.data(), source.size());
+  return absl::StrCat("`penstock convert ",
+                      plain ? std::string(source) : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'"),
+                      " --out shards` makes shards of it");
+}
+
+}  // namespace penstock

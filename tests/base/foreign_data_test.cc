@@ -1,0 +1,27 @@
+#include "base/foreign_data.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+TEST(ForeignData, IsRecognizedByItsFirstBytes) {
+  EXPECT_EQ(ConvertibleKind("PAR1 and more"), "a Parquet file");
+  EXPECT_EQ(ConvertibleKind("ARROW1\0\0"), "an Arrow file");
+  EXPECT_EQ(ConvertibleKind("\xFF\xFF\xFF\xFF\x10\x01"), "an Arrow stream");
+  EXPECT_EQ(ConvertibleKind("\x89HDF\r\n\x1A\n"), "an HDF5 file");
+  EXPECT_EQ(ConvertibleKind(std::string(16, '\0') + "\xDE\xC0\xEF\xBE"), "an LMDB");
+  for (const char* other : {"", "PAR", "name: \"x\"", "a longer text without any magic"}) {
+    EXPECT_EQ(ConvertibleKind(other), "") << other;
+  }
+  EXPECT_TRUE(IsConvertibleUrl("hf://a/b"));
+  EXPECT_FALSE(IsConvertibleUrl("s3://a/b"));
+}
+
+TEST(ForeignData, TheCommandCanBePastedIntoAShell) {
+  EXPECT_EQ(ConvertHint("/a/x.parquet"), "`penstock convert /a/x.parquet --out shards` makes shards of it");
+  EXPECT_EQ(ConvertHint("it's"), "`penstock convert 'it'\\''s' --out shards` makes shards of it");
+}
+
+}  // namespace
+}  // namespace penstock
