@@ -36,8 +36,8 @@ std::vector<uint64_t> CountsOf(std::span<const double> weights, double total, ui
 }
 
 // Returns the set of each slot of a block. A set with count c gives its row j in one of the slots from
-// ceil((j n + 1) b / (c n)) to floor((j n + n - 1) b / (c n)). Slots count from 1, b is their number, and n is twice the
-// number of sets minus 2. Tijdeman has proved that the earliest deadline first keeps all rows in their slots.
+// ceil((j n + 1) b / (c n)) to floor((j n + n - 1) b / (c n)). Slots count from 1, b is their number, and n is twice
+// the number of sets minus 2. Tijdeman has proved that the earliest deadline first keeps all rows in their slots.
 std::vector<uint16_t> Arrange(std::span<const uint64_t> counts, uint64_t block) {
   const uint64_t n = std::max<uint64_t>(2, 2 * counts.size() - 2);
   using Due = std::pair<uint64_t, uint32_t>;  // slot, set

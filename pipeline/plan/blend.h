@@ -2,9 +2,9 @@
 //
 // Weights become whole numbers of rows in a block: 65,536 rows, or up to 2^20 if a share is smaller than 1 / 65,536.
 // Each block has these numbers. Inside a block, the sets follow each other by the rule of Tijdeman ("The chairman
-// assignment problem", Discrete Mathematics 32, 1980): of the sets that lag behind their share, the one whose row is due
-// first is next. So after any number of rows, each set is less than one row from its share. Then each run of 64 rows is
-// shuffled. The rows of a set stay in their order.
+// assignment problem", Discrete Mathematics 32, 1980): of the sets that lag behind their share, the one whose row is
+// due first is next. So after any number of rows, each set is less than one row from its share. Then each run of 64
+// rows is shuffled. The rows of a set stay in their order.
 #ifndef PENSTOCK_PIPELINE_PLAN_BLEND_H_
 #define PENSTOCK_PIPELINE_PLAN_BLEND_H_
 

@@ -7,7 +7,7 @@
 namespace penstock::plan {
 
 // Returns the job's first data set, or an empty one if it has none. If the job was checked (config/job_file.h), all of
-// its data sets have this one's compression, source and format, and only a job of one data set selects records. The
+// its data sets have the same compression, source and format, and only a job of one data set selects records. The
 // result refers to `job`.
 inline const v1::Dataset& DatasetOf(const v1::JobSpec& job) {
   return job.dataset_size() == 0 ? v1::Dataset::default_instance() : job.dataset(0);

@@ -146,7 +146,7 @@ class Batch(Message):
 class Blend(Message):
     """Combines the rows of all data sets, each of which has a name and a weight. Shares are exact, not drawn: in each aligned run of 64 rows, or a multiple of 64, each data set is less than 2 rows from its share. A data set gives its passes one after another, through all epochs.
 
-        epoch_rows: rows of an epoch; 0: as `epoch` says
+        epoch_rows: rows of an epoch; 0: `epoch` decides
         epoch: the end of an epoch
     """
     epoch_rows: int
