@@ -34,7 +34,7 @@ struct NamedSet {
 // The end of an epoch if BlendOptions::epoch_rows is 0: the row at which the share of a data set makes a pass.
 enum class EpochEnd : uint8_t {
   kLongest = 0,   // the data set that takes the most rows for a pass
-  kShortest = 1,  // the one that takes the fewest
+  kShortest = 1,  // the data set that takes the fewest
 };
 
 struct BlendOptions {
@@ -87,6 +87,9 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns the rows of a data set in `rows_per()` rows. set < sets().
   uint64_t share(uint32_t set) const { return blend_.has_value() ? blend_->count(set) : 1; }
   uint64_t rows_per() const { return blend_.has_value() ? blend_->block_rows() : 1; }
+  // Returns the number of the data set's first record, and of its records. set < sets().
+  uint64_t first_record(uint32_t set) const { return sets_[set].first_record; }
+  uint64_t records(uint32_t set) const { return sets_[set].offsets->num_records(); }
   // Returns how often an epoch reads a record of the data set, on average.
   double PassesPerEpoch(uint32_t set) const;
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().

@@ -154,5 +154,15 @@ TEST_F(BlendTest, ADataSetWithoutFilesIsNamed) {
   EXPECT_THAT(cluster.control().Submit(job()).ToString(), HasSubstr("nothing-*"));
 }
 
+// The first record of each data set is tried when the job is submitted.
+TEST_F(BlendTest, ADataSetWithoutAFeatureOfTheJobIsNamed) {
+  const support::TestDataset images =
+      support::MakeImageDataset({.shards = 1, .records_per_shard = 4}, folder_.path() + "/images");
+  job().mutable_dataset(2)->clear_files();
+  job().mutable_dataset(2)->add_files("images/data-*");
+  support::InProcessCluster cluster({}, dataset_.roots);
+  EXPECT_THAT(cluster.control().Submit(job()).ToString(), HasSubstr("images/data-00000, record 0 at offset 0: "));
+}
+
 }  // namespace
 }  // namespace penstock::integration

@@ -52,9 +52,9 @@ def test_the_blend_of_the_page_is_read(place):
     (place.folder / "both.textproto").write_text(*page.of("textproto"))
     (text,) = page.of("python")
     rows = place.run(text)
-    assert len(rows.splitlines()) == 10
-    assert rows.count("'web'") == 140
-    assert rows.count("'code'") == 20
+    assert len(rows.splitlines()) == 12
+    assert rows.count("'web'") == 168
+    assert rows.count("'code'") == 24
 
 
 def test_units_that_pages_name_are_those_that_are_installed():

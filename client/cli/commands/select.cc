@@ -79,6 +79,10 @@ class Select final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (examples_ > kMostExamples) return UsageError(absl::StrCat("--examples must be at most ", kMostExamples));
     PS_ASSIGN_OR_RETURN(const v1::JobSpec job, JobOf(arguments));
+    if (job.dataset_size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(arguments[0], ": the job blends several data sets; give the files of one of them instead"));
+    }
     if (filter_.empty() && plan::DatasetOf(job).select().empty()) {
       return UsageError("--filter EXPR is missing, for example --filter \"label < 10\"");
     }

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import multiprocessing
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import traceback
-from multiprocessing.connection import Connection, Pipe
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple
 
 from ._convert_source import ConvertedColumn, Piece, Source
 from ._errors import MachineError
+
+# A program that does not convert must not import multiprocessing, which registers the main module a second time.
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _PR_SET_PDEATHSIG = 1
 # The reader has the path of this process, so that both import the same packages.
@@ -65,7 +67,9 @@ class Readers:
             raise
 
     def _start(self, number: int, count: int) -> Tuple[Any, Connection]:
-        mine, theirs = Pipe()
+        import multiprocessing  # noqa: PLC0415
+
+        mine, theirs = multiprocessing.Pipe()
         work = (self._pieces[number::count], self._skip if number == 0 else 0)
         if self._source.is_local:
             others = [connection for _, connection in self._readers]
@@ -170,6 +174,8 @@ def _forked(
 
 def main(fd: int, out: int, parent: int) -> None:
     """Runs in a reader's process."""
+    from multiprocessing.connection import Connection  # noqa: PLC0415
+
     _end_with(parent)
     connection = Connection(fd)
     with contextlib.suppress(EOFError, OSError):

@@ -69,6 +69,7 @@ class Job(_JobSpec):
         mix: Union[messages.Mix, _Fields, None] = None,
         caps: Union[messages.Caps, _Fields, None] = None,
         idle_expiry_seconds: Optional[int] = None,
+        blend: Union[messages.Blend, _Fields, None] = None,
         **unknown: Any,
     ) -> None:
         if files is not None:
@@ -97,6 +98,7 @@ class Job(_JobSpec):
             "mix": mix,
             "caps": caps,
             "idle_expiry_seconds": idle_expiry_seconds,
+            "blend": blend,
         }
         for field in unknown:
             raise unknown_name("field", field, ["files", *fields], " in a job")

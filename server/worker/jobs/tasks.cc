@@ -187,7 +187,28 @@ absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
   return absl::Status(made.code(), absl::StrCat(load.reader().Describe(record_number), ": ", made.message()));
 }
 
-// Checks the keys of the first records and makes the first row of the data set. A missing feature, or one of another
+// Makes the first row of a data set. A policy covers a few bad records: it is then enough that one of the first makes a
+// row.
+absl::Status ProbeSet(const loader::LoadJob& load, uint32_t set) {
+  const uint64_t tries = load.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
+  const uint64_t first = load.order().first_record(set);
+  absl::Status first_error;
+  for (uint64_t record = first; record < first + std::min(tries, load.order().records(set)); ++record) {
+    const absl::Status made = MakeRowOf(load, record);
+    if (made.ok()) return made;
+    if (first_error.ok()) first_error = made;
+    if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
+  }
+  if (tries == 1 && absl::IsDataLoss(first_error)) {
+    return WithFault(
+        FaultOf(first_error),
+        absl::DataLossError(absl::StrCat(
+            first_error.message(), "; with errors { policy: MASK } or SUBSTITUTE the job continues past bad records")));
+  }
+  return first_error;
+}
+
+// Checks the keys of the first records and makes the first row of each data set. A missing feature, or one of another
 // type, then fails the submission and not a trainer.
 absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
@@ -202,22 +223,8 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   }
   // Check keys before making a row: a misspelled key is the same mistake, whatever the column's shape and the policy.
   if (!job.allow_missing()) PS_RETURN_IF_ERROR(loader::CheckKeys(job.spec(), &load->reader()));
-  // A policy covers a few bad records, so it is enough that one of the first makes a row.
-  const uint64_t tries = job.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
-  absl::Status first_error;
-  for (uint64_t record = 0; record < std::min(tries, load->reader().snapshot().total_records()); ++record) {
-    const absl::Status made = MakeRowOf(*load, record);
-    if (made.ok()) return made;
-    if (first_error.ok()) first_error = made;
-    if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
-  }
-  if (tries == 1 && absl::IsDataLoss(first_error)) {
-    return WithFault(
-        FaultOf(first_error),
-        absl::DataLossError(absl::StrCat(
-            first_error.message(), "; with errors { policy: MASK } or SUBSTITUTE the job continues past bad records")));
-  }
-  return first_error;
+  for (uint32_t set = 0; set < load->order().sets(); ++set) PS_RETURN_IF_ERROR(ProbeSet(*load, set));
+  return absl::OkStatus();
 }
 
 // Returns the state of this worker's copy of the record.
