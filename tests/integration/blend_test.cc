@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -157,6 +158,7 @@ TEST_F(BlendTest, ADataSetWithoutFilesIsNamed) {
 
 // The first record of each data set is tried when the job is submitted.
 TEST_F(BlendTest, ADataSetWithoutAFeatureOfTheJobIsNamed) {
+  std::filesystem::create_directory(folder_.path() + "/images");
   const support::TestDataset images =
       support::MakeImageDataset({.shards = 1, .records_per_shard = 4}, folder_.path() + "/images");
   job().mutable_dataset(2)->clear_files();
