@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/foreign_data.h"
 #include "base/near_name.h"
+#include "base/utf8.h"
 #include "config/renamed.h"
 
 namespace penstock::config {
@@ -349,29 +350,12 @@ std::string WhatElseTextIs(std::string_view text) {
          "braces";
 }
 
-// Checks the rules of RFC 3629: no stray or missing continuation, no overlong forms, no surrogates, nothing above
-// U+10FFFF.
 bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
-    const uint32_t first = byte(i);
-    const size_t length = first < 0x80   ? 1
-                          : first < 0xC2 ? 0
-                          : first < 0xE0 ? 2
-                          : first < 0xF0 ? 3
-                          : first < 0xF5 ? 4
-                                         : 0;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t length = Utf8SequenceLength(text, at);
     if (length == 0) return false;
-    uint32_t point = first & (length == 1 ? 0x7F : 0xFF >> (length + 1));
-    for (size_t k = 1; k < length; ++k) {
-      if ((byte(i + k) & 0xC0) != 0x80) return false;
-      point = point << 6 | (byte(i + k) & 0x3F);
-    }
-    if ((length == 3 && (point < 0x800 || (point >= 0xD800 && point < 0xE000))) ||
-        (length == 4 && (point < 0x10000 || point > 0x10FFFF))) {
-      return false;
-    }
-    i += length;
+    at += length;
   }
   return true;
 }

@@ -33,7 +33,8 @@ void AddColumn(const ColumnView& column, size_t row, batch::BatchDigest* digest)
 
 void DigestOfBatches::Add(const Batch& batch) {
   for (size_t row = 0; row < batch.rows(); ++row) {
-    digest_.BeginRow(batch.ids()[row].shard, batch.ids()[row].record, batch.valid()[row] != 0);
+    digest_.BeginRow(batch.ids()[row].shard, batch.ids()[row].record, batch.valid()[row] != 0,
+                     batch.datasets().empty() ? 0 : batch.datasets()[row]);
     for (const ColumnView& column : batch.columns()) AddColumn(column, row, &digest_);
   }
 }

@@ -23,9 +23,10 @@ BatchDigest::~BatchDigest() = default;
 BatchDigest::BatchDigest(BatchDigest&&) noexcept = default;
 BatchDigest& BatchDigest::operator=(BatchDigest&&) noexcept = default;
 
-void BatchDigest::BeginRow(int64_t shard, int64_t record, bool valid) {
+// A shard's number has 31 bits at most, so the data set's number fits above it, and 0 changes nothing.
+void BatchDigest::BeginRow(int64_t shard, int64_t record, bool valid, int32_t dataset) {
   ++impl_->rows;
-  impl_->AddNumber(shard);
+  impl_->AddNumber(shard | static_cast<int64_t>(dataset) << 32);
   impl_->AddNumber(record);
   impl_->AddNumber(static_cast<uint8_t>(valid ? 1 : 0));
 }
@@ -52,8 +53,8 @@ void BatchDigest::AddRaggedStrings(std::span<const std::string_view> strings) {
   for (const std::string_view text : strings) impl_->Add(text.data(), text.size());
 }
 
-void BatchDigest::AddRow(int64_t shard, int64_t record, bool valid, std::span<const Column> columns) {
-  BeginRow(shard, record, valid);
+void BatchDigest::AddRow(int64_t shard, int64_t record, bool valid, std::span<const Column> columns, int32_t dataset) {
+  BeginRow(shard, record, valid, dataset);
   for (const Column& column : columns) {
     if (column.ragged) {
       AddRagged(column.bytes);

@@ -31,7 +31,8 @@ class BatchDigest {
   BatchDigest(BatchDigest&&) noexcept;
   BatchDigest& operator=(BatchDigest&&) noexcept;
 
-  void BeginRow(int64_t shard, int64_t record, bool valid);
+  // `dataset` is the number of the row's data set; 0 if data sets have no names.
+  void BeginRow(int64_t shard, int64_t record, bool valid, int32_t dataset = 0);
   // Adds a FIXED column's bytes.
   void AddFixed(std::string_view bytes);
   void AddFixed(const void* bytes, size_t size) { AddFixed({static_cast<const char*>(bytes), size}); }
@@ -45,7 +46,7 @@ class BatchDigest {
     bool ragged = false;
   };
   // Adds a whole row.
-  void AddRow(int64_t shard, int64_t record, bool valid, std::span<const Column> columns);
+  void AddRow(int64_t shard, int64_t record, bool valid, std::span<const Column> columns, int32_t dataset = 0);
 
   uint64_t rows() const;
   // Returns 64 lowercase hexadecimal digits for all rows so far. More rows may follow.

@@ -36,7 +36,7 @@ class ShardCutter {
 
   // Finishes the open shard if a record of this size does not fit into it.
   absl::Status MakeRoom(size_t record_bytes);
-  // Appends a record, after MakeRoom().
+  // Makes room for a record, and appends it.
   absl::Status Write(std::string_view record, ImageTreatment treatment = ImageTreatment::kKept);
   // Counts an item that is in no shard. The message joins the folder's state with the next finished shard.
   void Skip(std::string message);

@@ -41,6 +41,8 @@ class PackSchema {
   absl::Status AddExample(std::string_view record);
 
   uint64_t records() const { return records_; }
+  // Returns whether no record has a feature.
+  bool empty() const { return fields_.empty(); }
 
   // Adds the records of `other`. Returns errors like Add.
   absl::Status Merge(const PackSchema& other);

@@ -118,6 +118,7 @@ absl::Status RecordStream::Finish(const std::string& job_name, const std::string
   }
   if (state().complete) return absl::OkStatus();
   if (taken_ == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
+  if (schema_.empty()) return absl::InvalidArgumentError("there is nothing to write: no record has a value");
   PS_RETURN_IF_ERROR(shards_.FinishShard());
   PS_RETURN_IF_ERROR(storage_->Put(folder_->File(job), schema_.JobText(job_name, files, "convert", casts_)).status());
   return folder_->Complete({});

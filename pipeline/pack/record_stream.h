@@ -47,7 +47,8 @@ class RecordStream {
   //   FailedPrecondition  replayed records differ from those of the finished shards
   //   others              from the storage
   absl::Status Take(const PackFrame& frame);
-  // Finishes the last shard, and writes the job file `job` into the folder. InvalidArgument: there are no records.
+  // Finishes the last shard, and writes the job file `job` into the folder. InvalidArgument: there are no
+  // records, or none has a value.
   absl::Status Finish(const std::string& job_name, const std::string& files, const std::string& job);
   // Ends a run that failed: removes the folder's state if no shard is finished. Returns `failed`, or the error of
   // ShardFolder::Abandon().

@@ -99,61 +99,66 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
   std::partial_sum(counts.begin(), counts.end(), blend.begins_.begin() + 1);
   blend.slots_.resize(block);
   std::vector<uint64_t> next(blend.begins_.begin(), blend.begins_.end() - 1);
-  for (uint32_t slot = 0; slot < block; ++slot) blend.slots_[next[blend.set_[slot]]++] = slot;
+  blend.numbers_.reserve(block);
+  for (uint32_t slot = 0; slot < block; ++slot) {
+    const uint16_t set = blend.set_[slot];
+    blend.numbers_.push_back(static_cast<uint32_t>(next[set] - blend.begins_[set]));
+    blend.slots_[next[set]++] = slot;
+  }
   return blend;
 }
 
-// Fisher and Yates, with one hash for each step.
-Blend::Run Blend::OrderOf(uint64_t run) const {
+// Fisher and Yates, from the first place on, with one hash for each step.
+Blend::Run Blend::OrderOf(uint64_t run, uint64_t places) const {
   Run order;
   std::iota(order.begin(), order.end(), uint8_t{0});
   if (!seed_.has_value()) return order;
   uint64_t state = HashWords({kRunDomain, *seed_, run});
-  for (uint64_t i = kRun - 1; i > 0; --i) {
+  for (uint64_t i = 0; i < places; ++i) {
     // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     uint64_t mixed = state += 0x9e3779b97f4a7c15;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
     mixed ^= mixed >> 31;
-    std::swap(order[i], order[((mixed >> 32) * (i + 1)) >> 32]);
+    std::swap(order[i], order[i + (((mixed >> 32) * (kRun - i)) >> 32)]);
   }
   return order;
 }
 
-uint64_t Blend::FirstFrom(size_t set, uint64_t slot) const {
-  const auto begin = slots_.begin() + static_cast<ptrdiff_t>(begins_[set]);
-  const auto end = slots_.begin() + static_cast<ptrdiff_t>(begins_[set + 1]);
-  return static_cast<uint64_t>(std::lower_bound(begin, end, slot) - begin);
+uint64_t Blend::NumberAt(uint16_t set, uint64_t first_slot, uint64_t slot) const {
+  const auto begin = set_.begin() + static_cast<ptrdiff_t>(first_slot);
+  const auto end = set_.begin() + static_cast<ptrdiff_t>(slot);
+  return numbers_[slot] - static_cast<uint64_t>(std::count(begin, end, set));
 }
 
 Blend::Row Blend::At(uint64_t place) const {
-  const uint64_t block = place / block_rows(), run = place / kRun, at = place % kRun;
-  const uint64_t first_slot = place % block_rows() - at;
-  const Run order = OrderOf(run);
-  const uint16_t set = set_[first_slot + order[at]];
-  uint64_t number = block * count(set) + FirstFrom(set, first_slot);
+  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  const Run order = OrderOf(place / kRun, at + 1);
+  const uint64_t slot = first_slot + order[at];
+  const uint16_t set = set_[slot];
+  uint64_t number = place / block_rows() * count(set) + NumberAt(set, first_slot, slot);
   for (uint64_t i = 0; i < at; ++i) number += set_[first_slot + order[i]] == set ? 1 : 0;
   return {set, number};
 }
 
 uint64_t Blend::PlaceOf(const Row& row) const {
-  const uint64_t block = row.number / count(row.set), in_block = row.number % count(row.set);
-  const uint64_t slot = slots_[begins_[row.set] + in_block];
-  const uint64_t first_slot = slot - slot % kRun;
-  const uint64_t first_place = block * block_rows() + first_slot;
-  const Run order = OrderOf(first_place / kRun);
-  uint64_t left = in_block - FirstFrom(row.set, first_slot);
+  const uint64_t in_block = row.number % count(row.set);
+  const uint64_t slot = slots_[begins_[row.set] + in_block], first_slot = slot - slot % kRun;
+  const uint64_t first_place = row.number / count(row.set) * block_rows() + first_slot;
+  const Run order = OrderOf(first_place / kRun, kRun);
+  uint64_t left = in_block - NumberAt(static_cast<uint16_t>(row.set), first_slot, slot);
   uint64_t at = 0;
   while (set_[first_slot + order[at]] != row.set || left-- > 0) ++at;
   return first_place + at;
 }
 
 uint64_t Blend::RowsBefore(size_t set, uint64_t place) const {
-  const uint64_t block = place / block_rows(), at = place % kRun;
-  const uint64_t first_slot = place % block_rows() - at;
-  uint64_t rows = block * count(set) + FirstFrom(set, first_slot);
-  if (at == 0) return rows;
-  const Run order = OrderOf(place / kRun);
+  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  const auto begin = slots_.begin() + static_cast<ptrdiff_t>(begins_[set]);
+  const auto end = slots_.begin() + static_cast<ptrdiff_t>(begins_[set + 1]);
+  uint64_t rows =
+      place / block_rows() * count(set) + static_cast<uint64_t>(std::lower_bound(begin, end, first_slot) - begin);
+  const Run order = OrderOf(place / kRun, at);
   for (uint64_t i = 0; i < at; ++i) rows += set_[first_slot + order[i]] == set ? 1 : 0;
   return rows;
 }

@@ -19,7 +19,7 @@
 
 namespace penstock::plan {
 
-// Immutable, thread-safe. Takes about 10 bytes for each row of a block. The same inputs give the same blend in every
+// Immutable, thread-safe. Takes 10 bytes for each row of a block. The same inputs give the same blend in every
 // release with plan version 2.
 class Blend {
  public:
@@ -57,15 +57,17 @@ class Blend {
 
   Blend() = default;
 
-  // Returns the places of a run's rows before the shuffle, in the order after it.
-  Run OrderOf(uint64_t run) const;
-  // Returns the number, in the block, of the set's first row that is not before `slot`.
-  uint64_t FirstFrom(size_t set, uint64_t slot) const;
+  // Returns the places of a run's rows before the shuffle, in the order after it. Only the first `places` are right.
+  Run OrderOf(uint64_t run, uint64_t places) const;
+  // Returns the number, in the block, of the set's first row from `first_slot` on. `slot`, in the same run, is the
+  // set's.
+  uint64_t NumberAt(uint16_t set, uint64_t first_slot, uint64_t slot) const;
 
   std::optional<uint64_t> seed_;
-  std::vector<uint16_t> set_;     // the set of each slot of a block
-  std::vector<uint64_t> begins_;  // first index of each set in slots_
-  std::vector<uint32_t> slots_;   // the slots of each set, ascending
+  std::vector<uint16_t> set_;      // the set of each slot of a block
+  std::vector<uint32_t> numbers_;  // the number of each slot's row in its set and block
+  std::vector<uint64_t> begins_;   // first index of each set in slots_
+  std::vector<uint32_t> slots_;    // the slots of each set, ascending
 };
 
 }  // namespace penstock::plan

@@ -42,7 +42,8 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
   const size_t named = HasNamedSets(job) ? static_cast<size_t>(job.dataset_size()) : 0;
   if (set_shards.size() != named) {
     return absl::InvalidArgumentError(absl::StrCat("the snapshot of job ", job.name(), " has ", set_shards.size(),
-                                                   " data sets with names, and the job has ", named));
+                                                   " data sets with names, and the job has ", named,
+                                                   "; a coordinator of 0.3.0 makes such a snapshot: upgrade it"));
   }
   if (named == 0) return DataOrder::Create(counts, options, std::nullopt);
   BlendOptions blend;

@@ -286,6 +286,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
     std::string_view content;
     if (!in->ReadVarint(&number) || !in->ReadLengthPrefixed(&content)) return Damaged("a section");
     if (number == kMemberSection) {
+      if (HasChecksums(kind_.container)) return Damaged("its members");
       std::optional<MemberTable> table = MemberTable::Parse(content, lengths);
       if (!table.has_value()) return Damaged("its members");
       members_ = *std::move(table);

@@ -38,13 +38,7 @@ class HungStorageTest : public ::testing::Test {
   HungStorageTest() : dataset_(support::MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
   }
-  support::ReadPlan Plan(uint64_t epochs) const {
-    support::ReadPlan plan;
-    plan.options.job = dataset_.job.name();
-    plan.options.epochs = epochs;
-    plan.options.prefetch_steps = 4;
-    return plan;
-  }
+  support::ReadPlan Plan(uint64_t epochs) const { return support::EpochsOf(dataset_.job, epochs); }
 
   support::TempFolder data_, folder_;
   support::TestDataset dataset_;

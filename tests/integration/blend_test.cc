@@ -42,13 +42,7 @@ class BlendTest : public ::testing::Test {
   }
 
   v1::JobSpec& job() { return dataset_.job; }
-  support::ReadPlan Plan(uint64_t epochs = 2) const {
-    support::ReadPlan plan;
-    plan.options.job = dataset_.job.name();
-    plan.options.epochs = epochs;
-    plan.options.prefetch_steps = 4;
-    return plan;
-  }
+  support::ReadPlan Plan(uint64_t epochs = 2) const { return support::EpochsOf(dataset_.job, epochs); }
   support::ReadResult ReadOn(int workers, uint64_t epochs = 2) {
     support::ClusterOptions options;
     options.workers = workers;

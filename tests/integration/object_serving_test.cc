@@ -68,13 +68,7 @@ class ObjectServingTest : public testing::Test {
     MutexLock lock(&store->mutex);
     store->fault = std::move(fault);
   }
-  support::ReadPlan Plan(uint64_t epochs) const {
-    support::ReadPlan plan;
-    plan.options.job = dataset_.job.name();
-    plan.options.epochs = epochs;
-    plan.options.prefetch_steps = 4;
-    return plan;
-  }
+  support::ReadPlan Plan(uint64_t epochs) const { return support::EpochsOf(dataset_.job, epochs); }
 
   static inline Store* store = nullptr;
   support::TempFolder folder_;

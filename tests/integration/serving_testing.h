@@ -18,13 +18,7 @@ class ServingTest : public ::testing::Test {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.mutable_batch()->set_last(v1::PAD);
   }
-  support::ReadPlan Plan(uint64_t epochs = 2) const {
-    support::ReadPlan plan;
-    plan.options.job = dataset_.job.name();
-    plan.options.epochs = epochs;
-    plan.options.prefetch_steps = 4;
-    return plan;
-  }
+  support::ReadPlan Plan(uint64_t epochs = 2) const { return support::EpochsOf(dataset_.job, epochs); }
 
   support::TempFolder folder_;
   support::TestDataset dataset_;

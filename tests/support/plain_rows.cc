@@ -48,9 +48,8 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const loader::LoadJob& j
 absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochOrder& plan, uint64_t position) {
   const plan::PlannedRow planned = plan.RowAt(position);
   const SampleKey key = loader::SampleKeyOf(planned);
-  const plan::SetLocation at = plan.LocationAt(position);
   PlainRow row;
-  row.id = {at.shard, at.record};
+  row.id = plan.LocationAt(position);
   std::vector<uint64_t> sources = {planned.record};
   if (job.spec().errors().policy() == v1::SUBSTITUTE) {
     const auto others = loader::SubstitutesOf(job.reader().snapshot(), key, planned.record);
@@ -111,7 +110,8 @@ std::string DigestOf(const std::vector<PlainStep>& steps) {
     for (const PlainRow& row : step.rows) {
       std::vector<batch::BatchDigest::Column> columns;
       for (const PlainRow::Column& column : row.columns) columns.push_back({column.bytes, column.ragged});
-      digest.AddRow(static_cast<int64_t>(row.id.shard), static_cast<int64_t>(row.id.record), row.valid, columns);
+      digest.AddRow(static_cast<int64_t>(row.id.shard), static_cast<int64_t>(row.id.record), row.valid, columns,
+                    static_cast<int32_t>(row.id.set));
     }
   }
   return digest.Hex();

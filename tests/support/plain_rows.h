@@ -24,9 +24,9 @@ struct PlainRow {
     bool ragged = false;
     bool operator==(const Column&) const = default;
   };
-  plan::Location id;    // record that the plan has for the slot
-  uint64_t source = 0;  // number of the record with the content
-  bool valid = true;    // neither padding nor masked
+  plan::SetLocation id;  // record that the plan has for the slot
+  uint64_t source = 0;   // number of the record with the content
+  bool valid = true;     // neither padding nor masked
   bool masked = false, substituted = false;
   std::vector<Column> columns;  // in schema order
   bool operator==(const PlainRow&) const = default;

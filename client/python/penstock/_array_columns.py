@@ -7,8 +7,9 @@ from typing import Any, Callable, List, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._convert_source import DATA_TYPES, ConvertedColumn
+from ._convert_source import ConvertedColumn
 from ._frames import Fixed, Variable, key_bytes
+from ._packing import DATA_TYPES
 
 _BYTES, _FLOAT, _INT64, _ARRAY = b"\x01", b"\x02", b"\x03", b"\x04"
 _ONE = struct.pack("<BI", 1, 1)

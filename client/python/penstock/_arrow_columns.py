@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._convert_source import DATA_TYPES, ConvertedColumn, refusal
+from ._convert_source import ConvertedColumn, refusal
 from ._errors import ConfigurationError
 from ._frames import Fixed, Variable, frames, key_bytes, list_of_bytes
+from ._packing import DATA_TYPES
 
 _BYTES, _FLOAT, _INT64, _ARRAY = b"\x01", b"\x02", b"\x03", b"\x04"
 _ONE = b"\x01\x01\x00\x00\x00"  # a single value: u8 1, u32 1

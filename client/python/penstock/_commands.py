@@ -42,6 +42,23 @@ def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
     return MachineError("\n".join([f"penstock {command} {how}", *lines[-5:]]))
 
 
+def start_pack(errors: IO[bytes], *arguments: str) -> subprocess.Popen[bytes]:
+    """Starts `penstock pack`, which reads records from a pipe. It writes its errors to `errors`."""
+    try:
+        # The program has its own session, because Ctrl-C is for this process, which then ends the program.
+        return subprocess.Popen(
+            [find_program(), "pack", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=quiet_environment(),
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise MachineError(f"penstock pack could not be started: {error}") from None
+
+
 def answer_of(command: str, text: bytes) -> Dict[str, Any]:
     """Returns the JSON object that a command printed. Raises MachineError for other output."""
     try:

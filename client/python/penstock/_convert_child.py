@@ -7,10 +7,9 @@ import subprocess
 import time
 from typing import IO, Any, Dict, List, Optional
 
-from ._commands import answer_of, failure_of, quiet_environment, stderr_file
-from ._errors import MachineError, PenstockError
+from ._commands import answer_of, failure_of, start_pack, stderr_file
+from ._errors import PenstockError
 from ._packing import END, frame
-from ._program import find_program
 
 _CAST = 5
 _PATIENCE = 10.0  # s in which the program of a killed run may still end
@@ -22,7 +21,7 @@ class ShardProgram:
     def __init__(self, out: str, prefix: str, shard_bytes: int, arguments: Dict[str, str], replay: bool) -> None:
         """Starts the program. Raises its error, for example if the folder has shards of another source."""
         lines = "\n".join(f"{name}={' '.join(value.splitlines())}" for name, value in arguments.items())
-        self._command = ["pack", f"--out={out}", f"--prefix={prefix}", f"--shard-size={shard_bytes}", f"--resume={lines}"]
+        self._command = [f"--out={out}", f"--prefix={prefix}", f"--shard-size={shard_bytes}", f"--resume={lines}"]
         self._command += ["--replay"] if replay else []
         self._process: subprocess.Popen[bytes]
         self._errors: IO[bytes]
@@ -43,19 +42,7 @@ class ShardProgram:
 
     def _start(self) -> Optional[bytes]:
         self._errors = stderr_file()
-        try:
-            # The program has its own session, because Ctrl-C is for this process, which then ends the program.
-            self._process = subprocess.Popen(
-                [find_program(), *self._command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=quiet_environment(),
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise MachineError(f"penstock pack could not be started: {error}") from None
+        self._process = start_pack(self._errors, *self._command)
         assert self._process.stdout is not None
         return self._process.stdout.readline() or None
 

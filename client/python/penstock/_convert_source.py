@@ -6,20 +6,6 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from ._errors import ConfigurationError
 
-#: penstock.v1.DataType of the types that decode_raw reads.
-DATA_TYPES = {
-    "uint8": 1,
-    "int8": 2,
-    "uint16": 3,
-    "int16": 4,
-    "int32": 5,
-    "int64": 6,
-    "float16": 7,
-    "bfloat16": 8,
-    "float32": 9,
-    "float64": 10,
-    "bool": 11,
-}
 #: Bytes of the records that a reader encodes at a time, approximately.
 PIECE_BYTES = 16 << 20
 

@@ -30,7 +30,7 @@ class Loader(LoaderBase):
             batch["image"], batch["label"]
 
     job                  a job file or a penstock.Job, which this process's feeder reads; or the name of a served job
-    columns              names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each
+    columns              columns by name ("valid", "ids", "sources", "datasets" too): a batch is a tuple of them. One name: each
                          batch is that column. Default: each batch is a `Batch` of all columns
     coordinator          "HOST:PORT" of the coordinator that serves the job. Default: PENSTOCK_COORDINATOR, if `job` is no file
     tls_ca               use TLS: a PEM file of the authorities that sign the certificates of coordinator and workers. "system":

@@ -11,8 +11,8 @@ from ._errors import ConfigurationError
 
 RECORD, FEATURES, END, GIVE_UP = 1, 2, 3, 4
 _BYTES, _FLOAT, _INT64, _ARRAY = 1, 2, 3, 4
-# penstock.v1.DataType
-_ARRAY_TYPES = {
+#: penstock.v1.DataType of the types that decode_raw reads.
+DATA_TYPES = {
     "uint8": 1,
     "int8": 2,
     "uint16": 3,
@@ -110,10 +110,10 @@ def _values(key: str, values: List[_Scalar], single: bool) -> Iterable[bytes]:
 
 
 def _array(key: str, array: Any) -> Iterable[bytes]:
-    kind = _ARRAY_TYPES.get(array.dtype.name)
+    kind = DATA_TYPES.get(array.dtype.name)
     if kind is None:
         raise ConfigurationError(
-            f"'{key}' is an array of {array.dtype}; shards hold {', '.join(_ARRAY_TYPES)}: convert it with astype()"
+            f"'{key}' is an array of {array.dtype}; shards hold {', '.join(DATA_TYPES)}: convert it with astype()"
         )
     if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and not np.little_endian):
         array = array.astype(array.dtype.newbyteorder("<"))

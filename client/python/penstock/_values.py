@@ -7,9 +7,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._convert_source import DATA_TYPES, ConvertedColumn
+from ._convert_source import ConvertedColumn
 from ._errors import ConfigurationError
 from ._frames import key_bytes
+from ._packing import DATA_TYPES
 
 _BYTES, _FLOAT, _INT64, _ARRAY = 1, 2, 3, 4
 _TEXT = (str, bytes, bytearray, memoryview)

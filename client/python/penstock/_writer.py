@@ -11,10 +11,9 @@ import threading
 from typing import IO, Any, Dict, List, Mapping, NamedTuple, Optional, Type, TypeVar, Union
 
 from ._arguments import path_text
-from ._commands import answer_of, failure_of, quiet_environment, stderr_file
-from ._errors import ConfigurationError, MachineError
+from ._commands import answer_of, failure_of, start_pack, stderr_file
+from ._errors import ConfigurationError
 from ._packing import END, FEATURES, GIVE_UP, RECORD, features_body, frame
-from ._program import find_program
 from ._sizes import parse_size
 from ._tracebacks import public
 
@@ -53,19 +52,7 @@ class _Packer:
     def _start(self, *arguments: str) -> None:
         self._errors = stderr_file()
         self._pid = os.getpid()
-        try:
-            # The program has its own session, because Ctrl-C is for this process, which then abandons the program.
-            self._process = subprocess.Popen(
-                [find_program(), "pack", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=quiet_environment(),
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise MachineError(f"penstock pack could not be started: {error}") from None
+        self._process = start_pack(self._errors, *arguments)
 
     @public
     def write(self, features: Mapping[str, Any]) -> None:

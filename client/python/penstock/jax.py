@@ -69,8 +69,8 @@ class Loader(AheadLoader[Any]):
 
     sharding    the sharding of all columns over their rows, or {column: sharding}. Default: JAX's default device. The sharding
                 determines the default rank and world size: processes whose devices hold the same rows are one rank
-    columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each batch is that
-                column. Default: each batch is a dict of all columns
+    columns     columns by name ("valid", "ids", "sources", "datasets" too): a batch is a tuple of them. One name: each
+                batch is that column. Default: each batch is a dict of all columns
     ahead       the number of batches whose transfer starts before they are due
 
     On the CPU, an array is a view of the arena if a device's part of it begins at a multiple of 64 bytes. The batch's memory

@@ -29,7 +29,7 @@ __all__ = ["Batch", "Loader", "Normalize", "Ragged"]
 class Loader(AheadLoader[Any]):
     """Does what penstock.Loader does, with tensors. It has these arguments in addition to those of penstock.Loader:
 
-    columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of their tensors. One name: each
+    columns     columns by name ("valid", "ids", "sources", "datasets" too): a batch is a tuple of their tensors. One name: each
                 batch is that column's tensor. Default: each batch is a dict of all columns (`Batch`)
     pin_memory  copies tensors into page-locked memory of PyTorch: `.to(device, non_blocking=True)` then copies while the CPU
                 continues. Otherwise tensors are views of the arena, and `non_blocking` has no effect

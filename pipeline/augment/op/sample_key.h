@@ -11,6 +11,8 @@ namespace penstock {
 
 // All values, besides the op's path, that the random draws of a sample depend on.
 struct SampleKey {
+  // With names of data sets, these are the seed of the data set, its pass, 0, and the number of the record in the data
+  // set (plan/data_order.h).
   uint64_t seed = 0;  // order.seed
   uint64_t epoch = 0;
   uint16_t repeat = 0;     // pass over the records in the epoch: position / number of records

@@ -151,13 +151,18 @@ def test_every_value_of_a_random_table_is_in_the_shards(tmp_path, seed):
     if kind == "feather" and any("view" in str(field.type) for field in table.schema):
         kind = "arrow"
     write(table, tmp_path / "x", kind, dice.choice([1, 3, 1000]))
-    result = penstock.convert(tmp_path / "x", tmp_path / "out", processes=1, shard_bytes=dice.choice([100, 1 << 20]))
+    arguments = {"processes": 1, "shard_bytes": dice.choice([100, 1 << 20])}
+    if not any(expected):
+        with pytest.raises(penstock.PenstockError, match="no record has a value"):
+            penstock.convert(tmp_path / "x", tmp_path / "out", **arguments)
+        return
+    result = penstock.convert(tmp_path / "x", tmp_path / "out", **arguments)
     assert result.records == len(expected)
     assert same([example(record) for record in records(tmp_path / "out")], [dict_in_order(row, result) for row in expected])
     missing = {c.name: sum(c.name not in row for row in expected) for c in result.columns}
     assert result.missing == {name: count for name, count in missing.items() if count}
     done = subprocess.run([str(BIN / "penstock"), "check-config", result.job], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 or not any(expected), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def dict_in_order(row, result):
@@ -386,7 +391,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
         penstock.convert(tmp_path / "x.parquet", "/proc/nothing")
 
 
-def test_a_full_disk_is_an_error_and_the_finished_shards_stay(tmp_path):
+def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     rows = blobs(tmp_path / "in", files=1)
     command = " ".join(convert_command(tmp_path / "in", "--out", tmp_path / "out", "--processes 2 --shard-bytes 1MiB"))
     done = subprocess.run(["bash", "-c", f"ulimit -f 700; {command}"], capture_output=True, text=True, check=False)
@@ -396,6 +401,29 @@ def test_a_full_disk_is_an_error_and_the_finished_shards_stay(tmp_path):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(records(tmp_path / "out")) == rows
+
+
+def test_shards_that_were_finished_before_a_failure_stay(tmp_path):
+    blobs_ = [bytes([number]) * 50_000 for number in range(20)]
+    pq.write_table(pa.table({"blob": [*blobs_, b"large" * 300_000]}), tmp_path / "x.parquet")
+    command = " ".join(convert_command(tmp_path / "x.parquet", "--out", tmp_path / "out", "--shard-bytes 200KiB"))
+    done = subprocess.run(["bash", "-c", f"ulimit -f 700; {command}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "data-00005" in done.stderr
+    finished = {path.name: path.read_bytes() for path in sorted((tmp_path / "out").glob("data-*"))}
+    assert [*finished] == [f"data-{number:05}.tfrecord" for number in range(5)]
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "5 of the shards are from an earlier run" in done.stdout
+    for name, content in finished.items():
+        assert (tmp_path / "out" / name).read_bytes() == content
+
+
+def test_a_table_of_null_values_only_is_an_error(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([None, None], pa.int64())}), tmp_path / "x.parquet")
+    with pytest.raises(penstock.PenstockError, match="no record has a value"):
+        penstock.convert(tmp_path / "x.parquet", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_dry_run_prints_the_columns_and_writes_nothing(tmp_path):

@@ -21,8 +21,7 @@ inline support::PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& ste
   for (size_t i = 0; i < step.rows->size(); ++i) {
     const RowResult& loaded = step.rows->row(i);
     support::PlainRow row;
-    const plan::SetLocation at = job.order().Locate(loaded.record_id);
-    row.id = {at.shard, at.record};
+    row.id = job.order().Locate(loaded.record_id);
     row.source = loaded.source_record;
     row.masked = loaded.masked;
     row.substituted = loaded.substituted;

@@ -184,7 +184,7 @@ TEST(LocalSteps, ABrokenRecordFollowsTheJobsPolicy) {
     for (const support::PlainStep& step : *result) {
       for (const support::PlainRow& row : step.rows) {
         ++rows;
-        const bool broken = row.id == plan::Location{1, 4};
+        const bool broken = row.id == plan::SetLocation{0, 1, 4};
         found += broken;
         EXPECT_EQ(row.substituted, broken && policy == v1::SUBSTITUTE);
         EXPECT_EQ(row.masked, broken && policy == v1::MASK);

@@ -91,6 +91,15 @@ TEST_F(RecordStreamTest, ARunThatEndsAnywhereIsContinuedToTheSameFiles) {
   }
 }
 
+TEST_F(RecordStreamTest, RecordsWithoutAnyValueMakeNoJob) {
+  const auto stream = Open("out");
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE((*stream)->Take({PackFrame::Type::kFeatures, ""}).ok());
+  const absl::Status finished = (*stream)->Finish("name", "/x-*", "job.textproto");
+  EXPECT_TRUE(absl::IsInvalidArgument(finished));
+  EXPECT_THAT(finished.ToString(), HasSubstr("no record has a value"));
+}
+
 TEST_F(RecordStreamTest, ReplayedRecordsMustBeThoseOfTheShards) {
   {
     const auto first = Open("out", true);

@@ -4,24 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <deque>
-#include <functional>
-#include <future>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
 #include "base/open_files.h"
-#include "server/http/http_sessions.h"
-#include "tests/server/http/raw_client.h"
+#include "tests/server/http/http_server_testing.h"
 
 namespace penstock::server {
 namespace {
@@ -32,115 +23,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// Keeps the replies of a route for the test.
-class KeptReplies {
- public:
-  HttpHandler Handler() {
-    return [this](const HttpRequest&, HttpReply reply) {
-      MutexLock lock(&mutex_);
-      replies_.push_back(std::move(reply));
-      changed_.NotifyAll();
-    };
-  }
-  // Blocks until a request has come.
-  HttpReply Take() {
-    MutexLock lock(&mutex_);
-    while (replies_.empty()) changed_.Wait(&mutex_);
-    HttpReply reply = std::move(replies_.front());
-    replies_.pop_front();
-    return reply;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<HttpReply> replies_ ABSL_GUARDED_BY(mutex_);
-};
-
-HttpRoute Saying(std::string text) {
-  HttpRoute route;
-  route.handler = [text = std::move(text)](const HttpRequest&, const HttpReply& reply) {
-    HttpAnswer answer;
-    answer.body = text;
-    reply(std::move(answer));
-  };
-  return route;
-}
-
-// For tests whose clients must get their answers whole, also on a busy machine.
-HttpLimits PatientLimits() {
-  HttpLimits limits;
-  limits.head = limits.write = limits.linger = std::chrono::minutes(1);
-  return limits;
-}
-
-class HttpServerTest : public ::testing::Test {
- protected:
-  void Start(const HttpLimits& limits = {}, std::optional<milliseconds> timeout = std::nullopt) {
-    HttpRoutes routes;
-    HttpRoute health = Saying("ok\n");
-    health.open = true;
-    routes.Add("/healthz", std::move(health));
-    routes.Add("/large", Saying(std::string(size_t{8} << 20, 'x')));
-    HttpRoute echo;
-    echo.handler = [](const HttpRequest& request, const HttpReply& reply) {
-      HttpAnswer answer;
-      answer.content_type = "text/echo";
-      answer.body = absl::StrCat(request.method, " ", request.path, " ", request.query);
-      reply(std::move(answer));
-    };
-    routes.Add("/echo", std::move(echo));
-    HttpRoute login;
-    login.handler = [sessions = sessions_](const HttpRequest& request, const HttpReply& reply) {
-      HttpAnswer answer;
-      answer.fields = {{"Set-Cookie", sessions->Open(request.token)}, {"X-Other", "also"}};
-      reply(std::move(answer));
-    };
-    routes.Add("/login", std::move(login));
-    HttpRoute kept;
-    kept.handler = kept_.Handler();
-    kept.late = "the test takes too long";
-    if (timeout.has_value()) kept.timeout = *timeout;
-    routes.Add("/kept", std::move(kept));
-    HttpOptions options;
-    options.listen = "127.0.0.1:0";
-    options.limits = limits;
-    options.admit = admit_;
-    options.on_rejected = [this](const transport::Peer& client, std::string_view path, const absl::Status& why) {
-      rejected_.push_back(
-          absl::StrCat(client.name, "@", client.Host(), " ", std::string(path), ": ", std::string(why.message())));
-    };
-    options.sessions = sessions_;
-    auto server = HttpServer::Start(options, std::move(routes));
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-  // Sends a request on a connection of its own, and returns all bytes of the answers.
-  std::string Ask(const std::string& text) {
-    RawClient client(server_->port());
-    client.Send(text);
-    client.EndSending();
-    return client.Rest();
-  }
-  void ExpectHealthy() {
-    RawClient client(server_->port());
-    client.Get("/healthz");
-    EXPECT_THAT(client.Answer(), StartsWith("HTTP/1.1 200 OK\r\n"));
-  }
-
-  KeptReplies kept_;
-  std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>("penstock-7072", false);
-  std::function<absl::Status(std::string_view, transport::Peer*)> admit_;
-  std::vector<std::string> rejected_;  // name, host, path and message, by the server's thread
-  std::unique_ptr<HttpServer> server_;
-};
-
-HttpAnswer Text(std::string text) {
-  HttpAnswer answer;
-  answer.body = std::move(text);
-  return answer;
-}
 
 TEST_F(HttpServerTest, AsksForTheTokenOfEachRouteThatIsNotOpen) {
   admit_ = [](std::string_view token, transport::Peer* client) {
@@ -397,115 +279,6 @@ TEST_F(HttpServerTest, AClientThatReadsNothingIsClosed) {
   RawClient client(server_->port(), 4096);
   client.Get("/large");
   EXPECT_LT(client.Rest().size(), size_t{8} << 20);
-}
-
-TEST_F(HttpServerTest, AReplyMayComeLaterAndFromAnotherThread) {
-  Start();
-  RawClient client(server_->port());
-  client.Get("/kept");
-  HttpReply reply = kept_.Take();
-  ExpectHealthy();
-  std::thread([&] { reply(Text("late")); }).join();
-  EXPECT_THAT(client.Answer(), EndsWith("late"));
-}
-
-TEST_F(HttpServerTest, OnlyTheFirstReplyCounts) {
-  Start();
-  RawClient client(server_->port());
-  client.Get("/kept");
-  HttpReply first = kept_.Take();
-  first(Text("one"));
-  first(Text("two"));
-  EXPECT_THAT(client.Answer(), EndsWith("one"));
-  client.Get("/kept");
-  HttpReply second = kept_.Take();
-  first(Text("three"));
-  second(Text("four"));
-  EXPECT_THAT(client.Answer(), EndsWith("four"));
-}
-
-TEST_F(HttpServerTest, WithoutAReplyTheAnswerIs503AndALateReplyIsIgnored) {
-  Start({}, milliseconds(1));
-  RawClient client(server_->port());
-  client.Get("/kept");
-  HttpReply late = kept_.Take();
-  const std::string answer = client.Answer();
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
-  EXPECT_THAT(answer, EndsWith("the test takes too long\n"));
-  late(Text("late"));
-  client.Get("/echo?next");
-  EXPECT_THAT(client.Answer(), EndsWith("GET /echo next"));
-}
-
-TEST_F(HttpServerTest, AReplyAfterTheConnectionHasGoneDoesNothing) {
-  Start();
-  std::vector<HttpReply> replies;
-  for (int i = 0; i < 20; ++i) {
-    RawClient client(server_->port());
-    client.Get("/kept");
-    replies.push_back(kept_.Take());
-  }
-  for (const HttpReply& reply : replies) reply(Text("too late"));
-  ExpectHealthy();
-}
-
-TEST_F(HttpServerTest, TheLimitOfConnectionsAppliesToRequestsUnderWayToo) {
-  HttpLimits limits;
-  limits.connections = 4;
-  Start(limits);
-  std::vector<std::unique_ptr<RawClient>> waiting;
-  std::vector<HttpReply> replies;
-  for (int i = 0; i < 10; ++i) {
-    waiting.push_back(std::make_unique<RawClient>(server_->port()));
-    waiting.back()->Get("/kept");
-    replies.push_back(kept_.Take());
-  }
-  EXPECT_EQ(waiting.front()->Rest(), "");
-  ExpectHealthy();
-  replies.back()(Text("the last one"));
-  EXPECT_THAT(waiting.back()->Answer(), EndsWith("the last one"));
-}
-
-TEST_F(HttpServerTest, StopsWhileRequestsAreUnderWay) {
-  for (int round = 0; round < 20; ++round) {
-    Start();
-    RawClient idle(server_->port()), half(server_->port()), waiting(server_->port()), reading(server_->port(), 4096);
-    half.Send("GET /he");
-    reading.Get("/large");
-    waiting.Get("/kept");
-    HttpReply reply = kept_.Take();
-    std::thread replies([&] { reply(Text("maybe")); });
-    server_->Stop();
-    server_->Stop();
-    EXPECT_EQ(idle.Rest(), "");
-    EXPECT_EQ(half.Rest(), "");
-    replies.join();
-    server_ = nullptr;
-    reply(Text("after the end of the server"));
-  }
-}
-
-// Threads reply while clients come and go and the server ends.
-TEST_F(HttpServerTest, RepliesOfManyThreadsMeetClientsThatComeAndGo) {
-  for (int round = 0; round < 3; ++round) {
-    Start({}, milliseconds(5));
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 3; ++t) {
-      threads.emplace_back([this, t] {
-        for (int i = 0; i < 60; ++i) {
-          RawClient client(server_->port());
-          client.Get("/kept");
-          if ((i + t) % 3 != 0) client.Answer();
-        }
-      });
-    }
-    std::thread replier([this] {
-      for (int i = 0; i < 180; ++i) kept_.Take()(Text("answer"));
-    });
-    for (std::thread& thread : threads) thread.join();
-    replier.join();
-    server_ = nullptr;
-  }
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace penstock::support {
 namespace {
 
 void AddRow(const Batch& batch, size_t row, batch::BatchDigest* digest) {
-  digest->BeginRow(batch.ids()[row].shard, batch.ids()[row].record, batch.valid()[row] != 0);
+  digest->BeginRow(batch.ids()[row].shard, batch.ids()[row].record, batch.valid()[row] != 0,
+                   batch.datasets().empty() ? 0 : batch.datasets()[row]);
   for (const ColumnView& column : batch.columns()) {
     const ColumnInfo& info = column.info();
     const char* bytes = static_cast<const char*>(column.raw());
@@ -35,6 +36,14 @@ void AddRow(const Batch& batch, size_t row, batch::BatchDigest* digest) {
 }
 
 }  // namespace
+
+ReadPlan EpochsOf(const v1::JobSpec& job, uint64_t epochs) {
+  ReadPlan plan;
+  plan.options.job = job.name();
+  plan.options.epochs = epochs;
+  plan.options.prefetch_steps = 4;
+  return plan;
+}
 
 ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
   ReadResult result;

@@ -44,6 +44,9 @@ struct ReadPlan {
   std::function<void(uint64_t steps)> after_step;
 };
 
+// Returns the plan that reads `epochs` epochs of a job, four steps ahead.
+ReadPlan EpochsOf(const v1::JobSpec& job, uint64_t epochs);
+
 // Reads from an open reader.
 ReadResult ReadFrom(Reader& reader, const ReadPlan& plan);
 
