@@ -101,7 +101,11 @@ def saved(path: str, drop: List[str], split: str) -> HuggingFace:
 
 
 def hub(name: str, drop: List[str], split: str) -> HuggingFace:
-    """Opens hf://NAME: a data set of the hub, or of the local cache. Data sets with a script are refused by the library."""
+    """Opens hf://NAME: a data set of the hub, or of the local cache. Refuses a library that runs the scripts of data sets."""
+    if int(datasets.__version__.split(".")[0]) < 4:
+        raise ConfigurationError(
+            f"datasets {datasets.__version__} may run a script of hf://{name}: pip install 'datasets>=4', which runs none"
+        )
     try:
         found = datasets.load_dataset(name)
     except (OSError, ValueError, RuntimeError) as error:

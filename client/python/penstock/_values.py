@@ -101,7 +101,7 @@ def _as_array(value: Any) -> Any:
         raise ConfigurationError(f"a record cannot hold {type(value).__name__}; it holds numbers, str, bytes and arrays")
     if array.dtype.kind in "mM":
         array = array.astype("int64")
-    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and not np.little_endian):
+    if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     return array
 

@@ -211,6 +211,12 @@ def test_a_data_set_of_the_hub_is_one_of_the_library(tmp_path):
         penstock.convert("hf://no/such-set", tmp_path / "none")
 
 
+def test_a_library_that_runs_scripts_of_data_sets_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("datasets.__version__", "3.6.0")
+    with pytest.raises(ConfigurationError, match=r"datasets 3\.6\.0 may run a script of hf://no/such-set: pip install"):
+        penstock.convert("hf://no/such-set", tmp_path / "none")
+
+
 def test_a_saved_data_set_is_continued(tmp_path):
     datasets = pytest.importorskip("datasets")
     data = np.random.default_rng(1)
