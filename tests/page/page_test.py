@@ -87,7 +87,9 @@ def test_numbers_do_not_move_anything(cluster, screen):
               const text = (source) => source.node?.textContent.slice(0, 60);
               const shift = (entry) => [entry.value, ...entry.sources.map(text)];
               const note = (list) => shifts.push(...list.getEntries().map(shift));
-              new PerformanceObserver(note).observe({ type: "layout-shift" });
+              window.observer?.disconnect();  // that of the size before
+              window.observer = new PerformanceObserver(note);
+              window.observer.observe({ type: "layout-shift" });
             }"""
         )
         wait_until(lambda changed=changed: changed(5), "numbers that change")
