@@ -26,6 +26,26 @@ void CheckName(const std::string& name, std::vector<Mistake>* out) {
   }
 }
 
+// Checks that records of the source may have the format. EXAMPLE may be the default.
+void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
+  const v1::Source::Kind source = dataset.source();
+  const v1::RecordFormat format = dataset.format();
+  if (source == v1::Source::AUTO) return;
+  const bool only_tar = format == v1::SAMPLE && source != v1::Source::TAR;
+  if (only_tar || (format == v1::JSON && source != v1::Source::JSONL)) {
+    out->push_back({0, field + ".source",
+                    absl::StrCat(v1::Source::Kind_Name(source), ", but `format` is ", v1::RecordFormat_Name(format),
+                                 ", which only ", only_tar ? "tar archives" : "JSONL files", " have; leave one out")});
+  } else if (source == v1::Source::TAR && (format == v1::SEQUENCE_EXAMPLE || format == v1::RAW)) {
+    out->push_back({0, field + ".format",
+                    absl::StrCat(v1::RecordFormat_Name(format),
+                                 ", but `source` is TAR, whose records are samples; leave one out")});
+  } else if (source == v1::Source::JSONL && format == v1::SEQUENCE_EXAMPLE) {
+    out->push_back({0, field + ".format",
+                    "SEQUENCE_EXAMPLE, but `source` is JSONL, whose records are JSON objects; leave one out"});
+  }
+}
+
 // Checks one data set alone.
 void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   if (dataset.files_size() == 0) {
@@ -36,16 +56,7 @@ void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vec
       out->push_back({0, absl::StrCat(field, ".files[", i, "]"), "an empty glob"});
     }
   }
-  if (dataset.source() == v1::Source::TFRECORD && dataset.format() == v1::SAMPLE) {
-    out->push_back(
-        {0, field + ".source", "TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"});
-  }
-  if (dataset.source() == v1::Source::TAR &&
-      (dataset.format() == v1::SEQUENCE_EXAMPLE || dataset.format() == v1::RAW)) {
-    out->push_back({0, field + ".format",
-                    absl::StrCat(v1::RecordFormat_Name(dataset.format()),
-                                 ", but `source` is TAR, whose records are samples; leave one out")});
-  }
+  CheckFormat(dataset, field, out);
 }
 
 void CheckDatasets(const v1::JobSpec& job, std::vector<Mistake>* out) {

@@ -33,7 +33,7 @@ std::string Stem(std::string name) {
   constexpr size_t kLeastDigits = 4;  // keeps cifar-10
   for (bool cut = true; cut;) {
     cut = false;
-    for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", "-of"}) {
+    for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", "-of"}) {
       if (!absl::EndsWith(name, suffix)) continue;
       name.resize(name.size() - std::strlen(suffix));
       cut = true;
@@ -100,7 +100,8 @@ void AddRecords(const sources::IndexStore& store, const std::string& path, uint6
   ReadFirstRecords(
       **reader, records - writer->records(),
       [writer](sources::ContainerKind container, std::string_view record) {
-        return container == sources::ContainerKind::kTar ? writer->AddSample(record) : writer->AddRecord(record);
+        if (container == sources::ContainerKind::kTar) return writer->AddSample(record);
+        return container == sources::ContainerKind::kJsonl ? writer->AddJson(record) : writer->AddRecord(record);
       },
       [passed](absl::Status error) { passed->Add(std::move(error)); });
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 
 namespace penstock::cli {
@@ -82,16 +83,29 @@ absl::Status JobWriter::AddSample(std::string_view record) {
   return absl::OkStatus();
 }
 
+absl::Status JobWriter::AddJson(std::string_view record) {
+  format_ = records::RecordFormat::kJson;
+  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListJsonValues(record));
+  AddFeatures(infos);
+  return absl::OkStatus();
+}
+
 void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
   for (const records::FeatureInfo& info : infos) {
-    if (info.kind == records::FeatureKind::kNone) continue;
+    // An array of JSON without elements has no type, but a length.
+    if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
     const uint64_t count = info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length) : info.count;
     if (f.seen == 0) {
       f.key = info.key;
-      f.kind = info.kind;
       f.sequence = info.sequence;
       f.least_count = f.most_count = count;
+    }
+    // JSON has one type of numbers: a feature with integers and fractions is FLOAT.
+    const bool is_fraction = f.kind == records::FeatureKind::kInt64 && info.kind == records::FeatureKind::kFloat;
+    if (is_fraction && format_ == records::RecordFormat::kJson) f.kind = info.kind;
+    if (f.kind == records::FeatureKind::kNone) {
+      f.kind = info.kind;
       f.byte_length = info.first_bytes.size();
       f.looks_like_image = info.kind == records::FeatureKind::kBytes && imports::LooksLikeImage(info.first_bytes);
     }
@@ -159,7 +173,8 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
-    if (chosen.sides.contains(&f)) continue;  // the annotations read them
+    if (chosen.sides.contains(&f)) continue;              // the annotations read them
+    if (f.kind == records::FeatureKind::kNone) continue;  // only empty arrays of JSON
     const bool wanted = chosen.Takes(f), of_boxes = chosen.of_boxes.contains(&f);
     const std::string column = &f == image ? "image" : &f == label ? "label" : "";
     const std::string line = FeatureLine(f, records_, column, of_boxes);

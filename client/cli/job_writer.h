@@ -39,6 +39,8 @@ class JobWriter {
   absl::Status AddRecord(std::string_view record);
   // Adds a record of a tar shard. Returns InvalidArgument if it is malformed.
   absl::Status AddSample(std::string_view record);
+  // Adds a record of a JSONL file. Returns InvalidArgument if it is no JSON object.
+  absl::Status AddJson(std::string_view record);
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 

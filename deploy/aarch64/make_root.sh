@@ -7,7 +7,7 @@ root=$1
 packages=(libc6-dev libstdc++-12-dev libgrpc++-dev libprotobuf-dev libabsl-dev libssl-dev libcurl4-openssl-dev
   libjpeg-dev libspng-dev libwebp-dev libopencv-core-dev libopencv-imgproc-dev libisal-dev libpugixml-dev
   nlohmann-json3-dev prometheus-cpp-dev libspdlog-dev libsqlite3-dev libhwy-dev libre2-dev zlib1g-dev libzstd-dev libboost-dev
-  libxxhash-dev libgtest-dev libgmock-dev ca-certificates)
+  libsimdjson-dev libxxhash-dev libgtest-dev libgmock-dev ca-certificates)
 . /etc/os-release
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $VERSION_CODENAME" | head -n 1)
 mkdir -p "$(dirname "$root")"

@@ -75,8 +75,10 @@ bool WarpsBilinear(const v1::Op& op) {
 
 uint64_t FingerprintOf(const v1::JobSpec& job) {
   Fingerprint fingerprint;
-  // The container of the data decides between Examples and samples, and the snapshot's fingerprint covers the data.
-  const v1::RecordFormat format = RecordFormatOf(job) == v1::SAMPLE ? v1::EXAMPLE : RecordFormatOf(job);
+  // The container of the data decides between Examples, samples and JSON, and the snapshot's fingerprint covers the
+  // data.
+  const v1::RecordFormat named = RecordFormatOf(job);
+  const v1::RecordFormat format = named == v1::SAMPLE || named == v1::JSON ? v1::EXAMPLE : named;
   fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(format));
   for (const v1::Feature& feature : job.features()) fingerprint.Add(Deterministic(feature));
   fingerprint.Add(static_cast<uint64_t>(job.features_size()));

@@ -11,7 +11,7 @@
 #include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/example_patch.h"
-#include "pipeline/records/sample_example.h"
+#include "pipeline/records/record_example.h"
 #include "pipeline/sources/shard_kind.h"
 
 namespace penstock::imports {
@@ -51,8 +51,10 @@ class RecordFilesMaker final : public RecordMaker {
 
  private:
   absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
-    if (reader_->snapshot().container() == sources::ContainerKind::kTar) {
-      PS_ASSIGN_OR_RETURN(example_, records::ExampleOfSample(record));
+    const sources::ContainerKind container = reader_->snapshot().container();
+    if (container != sources::ContainerKind::kTfRecord) {
+      PS_ASSIGN_OR_RETURN(example_, container == sources::ContainerKind::kTar ? records::ExampleOfSample(record)
+                                                                              : records::ExampleOfJson(record));
       record = example_;
     }
     if (preparer_) return Rewrite(record, out);
@@ -88,7 +90,7 @@ class RecordFilesMaker final : public RecordMaker {
   std::optional<ImagePreparer> preparer_;
   std::optional<records::ExampleParser> parser_;
   records::ParsedExample parsed_;
-  std::string example_;  // the current sample of a tar shard
+  std::string example_;  // the current record, if it is no Example
   FetchedItem fetched_;
   loader::RecordBuffer buffer_;
 };

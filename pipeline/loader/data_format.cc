@@ -11,18 +11,50 @@
 #include "pipeline/selection/sample_features.h"
 
 namespace penstock::loader {
+namespace {
+
+// Returns the format of the container's records, or EXAMPLE if a job may name another one.
+v1::RecordFormat FormatOf(sources::ContainerKind container) {
+  switch (container) {
+    case sources::ContainerKind::kTar:
+      return v1::SAMPLE;
+    case sources::ContainerKind::kJsonl:
+      return v1::JSON;
+    case sources::ContainerKind::kTfRecord:
+      break;
+  }
+  return v1::EXAMPLE;
+}
+
+// Returns the remedy for a format that the container does not have.
+absl::string_view AdviceOn(sources::ContainerKind container) {
+  switch (container) {
+    case sources::ContainerKind::kTar:
+      return "tar archives: leave it out";
+    case sources::ContainerKind::kJsonl:
+      return "JSONL files: leave it out, or name RAW";
+    case sources::ContainerKind::kTfRecord:
+      break;
+  }
+  return "TFRecord files: leave it out, or name SEQUENCE_EXAMPLE or RAW";
+}
+
+bool HasFormat(sources::ContainerKind container, v1::RecordFormat format) {
+  if (format == FormatOf(container)) return true;
+  if (format == v1::RAW) return container != sources::ContainerKind::kTar;
+  return format == v1::SEQUENCE_EXAMPLE && container == sources::ContainerKind::kTfRecord;
+}
+
+}  // namespace
 
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job) {
   v1::JobSpec spec = job;
   v1::Dataset* const dataset = plan::MutableDatasetOf(&spec);
   if (dataset == nullptr) return spec;
-  const bool tar = container == sources::ContainerKind::kTar;
-  if (tar && (dataset->format() == v1::EXAMPLE || dataset->format() == v1::SAMPLE)) {
-    dataset->set_format(v1::SAMPLE);
-  } else if (tar != (dataset->format() == v1::SAMPLE)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dataset.format: ", v1::RecordFormat_Name(dataset->format()), ", but the shards are ",
-        tar ? "tar archives: leave it out" : "TFRecord files: leave it out, or name SEQUENCE_EXAMPLE or RAW"));
+  if (dataset->format() == v1::EXAMPLE) dataset->set_format(FormatOf(container));
+  if (!HasFormat(container, dataset->format())) {
+    return absl::InvalidArgumentError(absl::StrCat("dataset.format: ", v1::RecordFormat_Name(dataset->format()),
+                                                   ", but the shards are ", AdviceOn(container)));
   }
   return spec;
 }

@@ -11,8 +11,9 @@
 
 namespace penstock::loader {
 
-// Returns the job with dataset.format SAMPLE if its shards are tar archives, otherwise unchanged. Returns
-// InvalidArgument for a format that the container does not have.
+// Returns the job with dataset.format SAMPLE if its shards are tar archives, and JSON if they are JSONL files and the
+// format is not RAW. Otherwise returns it unchanged. Returns InvalidArgument for a format that the container does not
+// have.
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job);
 
 // Returns the features that the job reads, or null if it reads whole records. A job reads whole records if the

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 
 namespace penstock::records {
@@ -17,19 +18,22 @@ namespace penstock::records {
 // Immutable. Any number of threads may use it, each with its own ParsedExample.
 class RecordParser {
  public:
-  // Creates the parser of options.format. Errors are those of ExampleParser and SampleParser.
+  // Creates the parser of options.format. Errors are those of that parser.
   static absl::StatusOr<RecordParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options);
 
-  // Parses `record` into *out. Errors are those of ExampleParser and SampleParser.
+  // Parses `record` into *out. Errors are those of the parser.
   absl::Status Parse(std::string_view record, ParsedExample* out) const {
     if (const auto* example = std::get_if<ExampleParser>(&parser_)) return example->Parse(record, out);
+    if (const auto* json = std::get_if<JsonRecordParser>(&parser_)) return json->Parse(record, out);
     return std::get<SampleParser>(parser_).Parse(record, out);
   }
 
  private:
-  explicit RecordParser(std::variant<ExampleParser, SampleParser> parser) : parser_(std::move(parser)) {}
+  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser>;
 
-  std::variant<ExampleParser, SampleParser> parser_;
+  explicit RecordParser(AnyParser parser) : parser_(std::move(parser)) {}
+
+  AnyParser parser_;
 };
 
 }  // namespace penstock::records

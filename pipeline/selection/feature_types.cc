@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/record_walker.h"
@@ -45,6 +46,33 @@ v1::Feature::Type TypeOf(records::FeatureKind kind) {
   }
 }
 
+records::RecordFormat FormatOf(v1::RecordFormat format) {
+  switch (format) {
+    case v1::SEQUENCE_EXAMPLE:
+      return records::RecordFormat::kSequenceExample;
+    case v1::SAMPLE:
+      return records::RecordFormat::kSample;
+    case v1::JSON:
+      return records::RecordFormat::kJson;
+    default:
+      return records::RecordFormat::kExample;
+  }
+}
+
+v1::RecordFormat FormatOf(records::RecordFormat format) {
+  switch (format) {
+    case records::RecordFormat::kSequenceExample:
+      return v1::SEQUENCE_EXAMPLE;
+    case records::RecordFormat::kSample:
+      return v1::SAMPLE;
+    case records::RecordFormat::kJson:
+      return v1::JSON;
+    case records::RecordFormat::kExample:
+      break;
+  }
+  return v1::EXAMPLE;
+}
+
 // Adds the first records of the file. Sets *first_error to the first error of a record, if it is OK.
 absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexOptions& options, FeatureTypes* types,
                              uint64_t* records, absl::Status* first_error) {
@@ -70,14 +98,15 @@ absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexO
   return absl::OkStatus();
 }
 
+bool IsNumber(records::FeatureKind kind) {
+  return kind == records::FeatureKind::kInt64 || kind == records::FeatureKind::kFloat;
+}
+
 std::string NameOf(records::FeatureKind kind) { return std::string(records::FeatureKindName(kind)); }
 
 }  // namespace
 
-FeatureTypes::FeatureTypes(const v1::Selection& selection)
-    : format_(selection.format() == v1::SAMPLE             ? records::RecordFormat::kSample
-              : selection.format() == v1::SEQUENCE_EXAMPLE ? records::RecordFormat::kSequenceExample
-                                                           : records::RecordFormat::kExample) {
+FeatureTypes::FeatureTypes(const v1::Selection& selection) : format_(FormatOf(selection.format())) {
   for (const v1::SelectedFeature& feature : selection.features()) {
     known_.emplace(feature.key(), Known{.kind = KindOf(feature.type()), .sequence = feature.sequence()});
   }
@@ -112,6 +141,9 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     format_ = records::RecordFormat::kSample;
     PS_ASSIGN_OR_RETURN(infos, records::ListMembers(record));
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
+  } else if (container == sources::ContainerKind::kJsonl) {
+    format_ = records::RecordFormat::kJson;
+    PS_ASSIGN_OR_RETURN(infos, records::ListJsonValues(record));
   } else {
     if (!format_) {
       PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
@@ -123,6 +155,11 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
     const auto [found, added] = known_.emplace(info.key, shown);
     Known& known = found->second;
+    // JSON has one type of numbers: a feature with integers and fractions is FLOAT.
+    if (format_ == records::RecordFormat::kJson && IsNumber(info.kind) && IsNumber(known.kind)) {
+      if (info.kind == records::FeatureKind::kFloat) known.kind = info.kind;
+      continue;
+    }
     if (added || known.last_path == path) continue;
     known.last_path = path;
     if (info.kind == known.kind || known.other != records::FeatureKind::kNone) continue;
@@ -157,9 +194,7 @@ records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) cons
 }
 
 void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const {
-  selection->set_format(format() == records::RecordFormat::kSample            ? v1::SAMPLE
-                        : format() == records::RecordFormat::kSequenceExample ? v1::SEQUENCE_EXAMPLE
-                                                                              : v1::EXAMPLE);
+  selection->set_format(FormatOf(format()));
   for (const select::Operand& operand : operands) {
     const auto same = [&](const v1::SelectedFeature& feature) { return feature.key() == operand.feature; };
     if (std::any_of(selection->features().begin(), selection->features().end(), same)) continue;

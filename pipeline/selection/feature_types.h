@@ -40,7 +40,8 @@ class FeatureTypes {
   // Adds the features of a job that no record has shown, such as fields of JSON members.
   void AddJob(const v1::JobSpec& job);
 
-  // Returns the type of each feature. If records differ, it is the type in the first one.
+  // Returns the type of each feature. If records differ, it is the type in the first one. In JSON it is FLOAT if it is
+  // FLOAT in one of them and INT64 in the others.
   std::map<std::string, select::ColumnType> Columns() const;
   // Returns the request for a feature of Columns().
   records::FeatureRequest RequestOf(const std::string& feature) const;

@@ -1,5 +1,6 @@
 #include "pipeline/sources/container.h"
 
+#include "pipeline/sources/lines/line_container.h"
 #include "pipeline/sources/tar/tar_container.h"
 #include "pipeline/sources/tfrecord/tfrecord_container.h"
 
@@ -8,9 +9,12 @@ namespace penstock::sources {
 const Container& Container::Of(ContainerKind kind) {
   static const TfRecordContainer tfrecord;
   static const TarContainer tar;
+  static const JsonlContainer jsonl;
   switch (kind) {
     case ContainerKind::kTar:
       return tar;
+    case ContainerKind::kJsonl:
+      return jsonl;
     case ContainerKind::kTfRecord:
       break;
   }

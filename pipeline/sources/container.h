@@ -31,7 +31,7 @@ class Container {
 
   static const Container& Of(ContainerKind kind);
 
-  // Nouns for messages: "a TFRecord file", "a tar archive"; "record", "sample".
+  // Nouns for messages: "a TFRecord file", "a tar archive", "a JSONL file"; "record", "sample".
   virtual std::string_view FileNoun() const = 0;
   virtual std::string_view RecordNoun() const = 0;
 

@@ -12,6 +12,7 @@ namespace {
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
 constexpr char kTables[] = "docs/import.md#tables shows how to write its rows as shards";
+constexpr char kJson[] = "write each of its objects as one line: `jq -c '.[]' FILE > FILE.jsonl`";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";
 constexpr char kZstd[] =
     "compress it with gzip, which can be read from any place: `zstd -dc SHARD.tar.zst | gzip > SHARD.tar.gz`";
@@ -69,7 +70,9 @@ std::string WhatElseItIs(std::string_view first_bytes, bool compressed, std::str
   if (const std::string_view kind = ConvertibleKind(first_bytes); !kind.empty()) {
     return text(kind, compressed ? "decompress it for `penstock convert`" : ConvertHint(path));
   }
-  return IsText(first_bytes) ? text("text", kTables) : "";
+  if (!IsText(first_bytes)) return "";
+  const bool is_json = first_bytes.front() == '[' || first_bytes.front() == '{';
+  return is_json ? text("a JSON document", kJson) : text("text", kTables);
 }
 
 absl::Status OtherKindOfFile(std::string_view message) {

@@ -1,5 +1,5 @@
-// The members of all records of a shard. Only tar has them: its records are samples, and a member is one file of a
-// sample.
+// The members of all records of a shard, with their checksums. Containers without checksums of their own have them. A
+// member of a tar archive is one file of a sample; a line of a JSONL file is one member.
 #ifndef PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
 #define PENSTOCK_PIPELINE_SOURCES_MEMBER_TABLE_H_
 

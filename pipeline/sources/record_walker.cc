@@ -32,24 +32,41 @@ std::string OtherKindOf(const RandomAccessFile& file, Compression compression) {
   return got.ok() ? WhatElseItIs({first, *got}, true, file.path()) : "";
 }
 
-// Returns the error of a shard that has another container than its job names.
-absl::Status WrongContainer(const RandomAccessFile& file, const ShardKind& kind) {
-  constexpr absl::string_view kWayOut = "; leave `source` out, or leave the file out of dataset.files";
-  if (kind.container == ContainerKind::kTar) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file.path(), ": this is a tar archive, but dataset.source is TFRECORD", kWayOut));
+// The name of a container in a job, and the first bytes that prove it.
+struct SourceText {
+  const char *name, *beginning;
+};
+
+SourceText SourceTextOf(ContainerKind container) {
+  switch (container) {
+    case ContainerKind::kTar:
+      return {"TAR", "a tar header"};
+    case ContainerKind::kJsonl:
+      return {"JSONL", "text"};
+    case ContainerKind::kTfRecord:
+      break;
   }
-  PS_ASSIGN_OR_RETURN(const bool is_record, BeginsWithRecord(file, kind.compression));
-  if (is_record) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file.path(), ": this is a TFRecord file, but dataset.source is TAR", kWayOut));
+  return {"TFRECORD", "a record"};
+}
+
+// Returns the error of a shard that has another container than its job names.
+absl::Status WrongContainer(const RandomAccessFile& file, const ShardKind& kind, ContainerKind expected) {
+  const SourceText source = SourceTextOf(expected);
+  bool is_proved = kind.container != ContainerKind::kTfRecord;
+  if (!is_proved) {
+    PS_ASSIGN_OR_RETURN(is_proved, BeginsWithRecord(file, kind.compression));
+  }
+  if (is_proved) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": this is ", std::string(Container::Of(kind.container).FileNoun()), ", but dataset.source is ",
+        source.name, "; leave `source` out, or leave the file out of dataset.files"));
   }
   if (const std::string other = OtherKindOf(file, kind.compression); !other.empty()) {
     return OtherKindOfFile(absl::StrCat(file.path(), ": ", other));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      file.path(), ": dataset.source is TAR, but the file does not begin with a tar header: it is damaged, ",
-      "or of another kind; write it again, or leave it out of dataset.files"));
+      file.path(), ": dataset.source is ", source.name, ", but the file does not begin with ", source.beginning,
+      ": it is damaged, or of another kind; write it again, or leave it out of dataset.files"));
 }
 
 }  // namespace
@@ -73,7 +90,7 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
   Input input{.file = file, .options = options, .kind = {}, .source = nullptr, .inflate = nullptr};
   PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
   if (options.container.has_value() && options.container != input.kind.container) {
-    return WrongContainer(*file, input.kind);
+    return WrongContainer(*file, input.kind, *options.container);
   }
   if (input.kind.compression == Compression::kNone) {
     PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());

@@ -58,7 +58,8 @@ class RecordWalker {
 
   // Starts at the front. `file` must outlive the walker. Returns InvalidArgument if the content contradicts
   // options.container, or max_record_bytes is above kLargestMaxRecordBytes. Returns OtherKindOfFile() if
-  // options.container is kTar and the file is of a known kind that is no shard; otherwise Next() detects such a file.
+  // options.container is not kTfRecord and the file is of a known kind that is no shard; otherwise Next() detects such
+  // a file.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options);
   // Also records restart points. `recorder` may be null.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options,

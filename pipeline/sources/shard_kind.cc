@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/lines/text_bytes.h"
 #include "pipeline/sources/tar/tar_header.h"
 #include "pipeline/sources/tfrecord/framing.h"
 
@@ -36,6 +37,9 @@ struct FirstBytes {
   std::optional<ContainerKind> Container(std::optional<ContainerKind> expected) const {
     if (IsRecord()) return ContainerKind::kTfRecord;
     if (IsTar(expected == ContainerKind::kTar)) return ContainerKind::kTar;
+    if (BeginsWithJsonLine({bytes, count})) return ContainerKind::kJsonl;
+    if (expected == ContainerKind::kJsonl && std::all_of(bytes, bytes + count, IsTextByte))
+      return ContainerKind::kJsonl;
     return std::nullopt;
   }
 
@@ -71,6 +75,7 @@ absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& f
 uint32_t FrameBytesOf(ContainerKind container) {
   switch (container) {
     case ContainerKind::kTar:
+    case ContainerKind::kJsonl:
       return 0;
     case ContainerKind::kTfRecord:
       break;

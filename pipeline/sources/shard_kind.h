@@ -16,8 +16,9 @@ namespace penstock::sources {
 enum class ContainerKind : uint8_t {
   kTfRecord = 0,  // records with lengths and CRCs (tfrecord/framing.h)
   kTar = 1,       // samples of a WebDataset: neighboring members with one key (tar/tar_container.h)
+  kJsonl = 2,     // lines with a JSON object each (lines/line_container.h)
 };
-inline constexpr ContainerKind kLastContainer = ContainerKind::kTar;
+inline constexpr ContainerKind kLastContainer = ContainerKind::kJsonl;
 
 // Returns the number of bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
@@ -35,10 +36,12 @@ struct ShardKind {
 //   - If the first 12 bytes are a record header with a valid CRC, the file is a plain TFRecord file, even if they
 //     resemble a compressed format: a plain record of 559,903 bytes begins like gzip.
 //   - Otherwise gzip's magic means gzip. Two bytes like those of zlib mean zlib only if their decompressed content
-//     begins with a record or a tar header, or is empty.
-//   - A stream that begins with a tar header is tar; every other stream is TFRecord. Reading then reports the error of
-//     the first record.
+//     begins with a record, a tar header or a JSON object, or is empty.
+//   - A stream that begins with a tar header is tar. Text that begins with an object of JSON is JSONL
+//     (lines/text_bytes.h), unless the object has several lines. Every other stream is TFRecord. Reading then reports
+//     the error of the first record.
 //   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
+//   - With kJsonl as `expected`, a stream that is empty or begins with any text is JSONL.
 // The first two rules are for kAuto. With another `compression`, the result has that compression.
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto,
                                           std::optional<ContainerKind> expected = std::nullopt);

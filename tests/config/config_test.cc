@@ -126,8 +126,9 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
   const auto lines = [&](const std::string& more) {
     return Lines(CheckJobText(Replaced(kGoodJob, "\"train-*\"", "\"train-*\" " + more), nullptr, &job));
   };
-  for (const char* good : {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE",
-                           "source: TFRECORD format: RAW"}) {
+  for (const char* good :
+       {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE", "source: TFRECORD format: RAW",
+        "source: JSONL", "source: JSONL format: JSON", "source: JSONL format: RAW"}) {
     EXPECT_THAT(lines(good), IsEmpty()) << good;
   }
   EXPECT_THAT(
@@ -136,6 +137,16 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
           "2 dataset[0].source: TFRECORD, but `format` is SAMPLE, which only tar archives have; leave one out"));
   EXPECT_THAT(lines("source: TAR format: RAW"),
               ElementsAre("2 dataset[0].format: RAW, but `source` is TAR, whose records are samples; leave one out"));
+  EXPECT_THAT(
+      lines("source: TAR format: JSON"),
+      ElementsAre("2 dataset[0].source: TAR, but `format` is JSON, which only JSONL files have; leave one out"));
+  EXPECT_THAT(
+      lines("source: JSONL format: SAMPLE"),
+      ElementsAre("2 dataset[0].source: JSONL, but `format` is SAMPLE, which only tar archives have; leave one out"));
+  EXPECT_THAT(
+      lines("source: JSONL format: SEQUENCE_EXAMPLE"),
+      ElementsAre("2 dataset[0].format: SEQUENCE_EXAMPLE, but `source` is JSONL, whose records are JSON objects; "
+                  "leave one out"));
   EXPECT_THAT(lines("source: ZIP"), ElementsAre(HasSubstr("ZIP")));
 }
 

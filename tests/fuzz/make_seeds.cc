@@ -132,6 +132,8 @@ void WriteShards(const std::string& folder) {
   }
   shards.Write("tar", tar);
   WriteIndex(shards.Path("tar"), sources::Compression::kNone, indexes.Path("tar"));
+  shards.Write("jsonl", "\xEF\xBB\xBF{\"a\": 1}\r\n\n{\"a\": [2]}\n \t\n{}");
+  WriteIndex(shards.Path("jsonl"), sources::Compression::kNone, indexes.Path("jsonl"));
 }
 
 void WriteImages(const std::string& folder) {

@@ -128,6 +128,8 @@ class Mistakes : public ::testing::Test {
     Do("ln -s /etc/hostname data/other/link.tfrecord");
     Do("seq 100 | gzip > numbers.csv.gz");
     Write("labels.csv", "path,label\nphotos/cat/0.jpg,0\n");
+    Write("data/other/lines.jsonl", "{\"image/class/label\": 1}\n");
+    Write("labels.json", "[\n  {\"label\": 1},\n  {\"label\": 2}\n]\n");
     Write("digits.npz", absl::StrCat("PK\x03\x04", std::string(22, 'z'), std::string("\x0B\0\0\0", 4), "x_train.npy"));
     Write("photos.tar.zst", "\x28\xB5\x2F\xFD" + std::string(508, '\0'));
     Write("table.parquet", "PAR1" + std::string(60, 'x'));

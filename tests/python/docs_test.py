@@ -57,6 +57,21 @@ def test_the_blend_of_the_page_is_read(place):
     assert rows.count("'code'") == 24
 
 
+def test_the_page_on_text_formats_runs(place):
+    page = Page("text-formats.md")
+    prepare, select = page.of("sh")
+    place.type(prepare)
+    (job,) = page.of("textproto")
+    written = (place.folder / "lines.textproto").read_text()
+    for key in re.findall(r'key: "[^"]*"', job):
+        assert key in written
+    (text,) = page.of("python")
+    assert "a cat" in place.run(text)
+    (place.folder / "lines.textproto").write_text(job)
+    assert "a cat" in place.run(text)
+    assert "1 of 2 records in 1 file match" in place.run_shell(select)
+
+
 def test_units_that_pages_name_are_those_that_are_installed():
     units = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")}
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "deploy" / "README.md"]

@@ -337,8 +337,8 @@ class Dataset(Message):
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]
-    source: Literal["AUTO", "TFRECORD", "TAR"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL"]
     select: List[Select]
     name: str
     def __init__(
@@ -347,8 +347,8 @@ class Dataset(Message):
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
     ) -> None: ...

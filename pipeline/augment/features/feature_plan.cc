@@ -139,6 +139,8 @@ records::RecordFormat ParserFormatOf(const v1::JobSpec& job) {
       return records::RecordFormat::kSequenceExample;
     case v1::SAMPLE:
       return records::RecordFormat::kSample;
+    case v1::JSON:
+      return records::RecordFormat::kJson;
     default:
       return records::RecordFormat::kExample;
   }

@@ -11,6 +11,7 @@
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/augment/features/features.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 
 namespace penstock::augment {
@@ -33,7 +34,9 @@ std::string Listed(const std::vector<std::string>& keys) {
 }  // namespace
 
 KeyCheck::KeyCheck(const v1::JobSpec& job)
-    : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE), samples_(RecordFormatOf(job) == v1::SAMPLE) {
+    : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE),
+      samples_(RecordFormatOf(job) == v1::SAMPLE),
+      json_(RecordFormatOf(job) == v1::JSON) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
@@ -62,8 +65,17 @@ void KeyCheck::AddSample(std::string_view record) {
   });
 }
 
+void KeyCheck::AddJson(std::string_view record) {
+  const absl::StatusOr<std::vector<records::FeatureInfo>> values = records::ListJsonValues(record);
+  if (!values.ok()) return;
+  ++records_;
+  for (const records::FeatureInfo& value : *values) context_.insert(value.key);
+  std::erase_if(wanted_, [&](const Wanted& wanted) { return records::HasJsonPath(*values, wanted.key); });
+}
+
 void KeyCheck::Add(std::string_view record) {
   if (samples_) return AddSample(record);
+  if (json_) return AddJson(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.
   absl::StatusOr<std::vector<records::FeatureInfo>> features =
       records::ListFeatures(record, records::RecordFormat::kSequenceExample);

@@ -15,7 +15,7 @@ namespace penstock::augment {
 class KeyCheck {
  public:
   // Looks for the keys of the boxes and of all features without a default. For a JSON field of a sample, looks only for
-  // its member. For RAW records, looks for none.
+  // its member. For an element of an array in a JSON object, looks only for the array. For RAW records, looks for none.
   explicit KeyCheck(const v1::JobSpec& job);
 
   // Adds a record. Ignores bytes that are not a record, because the job's error policy handles those.
@@ -38,8 +38,9 @@ class KeyCheck {
   };
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
   void AddSample(std::string_view record);
+  void AddJson(std::string_view record);
 
-  const bool sequence_examples_, samples_;
+  const bool sequence_examples_, samples_, json_;
   std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
   std::set<std::string> context_, lists_;  // keys found

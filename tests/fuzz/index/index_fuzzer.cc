@@ -50,8 +50,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool has_members = !penstock::sources::HasChecksums(index->kind().container);
   for (uint64_t k = 0; k < records; ++k) {
     const uint64_t end = index->RecordOffset(k) + index->StoredBytes(k);
-    // Only a tar archive and a selection have gaps between their records.
-    const bool has_gaps = index->kind().container == penstock::sources::ContainerKind::kTar || index->is_selected();
+    // A TFRecord file has no gaps between its records, except in a selection.
+    const bool has_gaps =
+        index->kind().container != penstock::sources::ContainerKind::kTfRecord || index->is_selected();
     const bool may_have_gap = has_gaps && k + 1 < records;
     PS_CHECK(index->NumberInShard(k) < index->shard_records());
     PS_CHECK(k == 0 || index->NumberInShard(k - 1) < index->NumberInShard(k));

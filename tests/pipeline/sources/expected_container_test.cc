@@ -30,6 +30,8 @@ std::string TarOf(int samples) {
   return bytes;
 }
 
+constexpr char kJsonLines[] = "{\"a\": 1}\n{\"a\": 2}\n";
+
 std::string TfRecords() {
   support::TempFolder folder;
   WriteShard(folder.File("s"), {"a", "b"});
@@ -38,7 +40,8 @@ std::string TfRecords() {
 
 TEST(ExpectedContainer, GivesTheIndexOfTheDetectedContainer) {
   for (const auto& [bytes, source] :
-       {std::pair(TarOf(3), v1::Source::TAR), std::pair(TfRecords(), v1::Source::TFRECORD)}) {
+       {std::pair(TarOf(3), v1::Source::TAR), std::pair(TfRecords(), v1::Source::TFRECORD),
+        std::pair(std::string(kJsonLines), v1::Source::JSONL)}) {
     const auto index = IndexAs(bytes, source);
     ASSERT_TRUE(index.ok()) << index.status();
     EXPECT_EQ(*index, IndexAs(bytes, v1::Source::AUTO).value());
@@ -56,6 +59,32 @@ TEST(ExpectedContainer, AShardOfAnotherContainerIsRejectedByName) {
   EXPECT_EQ(records.message(),
             "memory: this is a TFRecord file, but dataset.source is TAR; leave `source` out, or leave the "
             "file out of dataset.files");
+}
+
+TEST(ExpectedContainer, EachPairOfAFileAndAnotherSourceIsNamed) {
+  const std::string wrong[][3] = {{TarOf(3), "a tar archive", "JSONL"},
+                                  {TfRecords(), "a TFRecord file", "JSONL"},
+                                  {kJsonLines, "a JSONL file", "TFRECORD"},
+                                  {kJsonLines, "a JSONL file", "TAR"}};
+  for (const auto& [bytes, noun, name] : wrong) {
+    v1::Source::Kind source = v1::Source::AUTO;
+    ASSERT_TRUE(v1::Source::Kind_Parse(name, &source));
+    const absl::Status status = IndexAs(bytes, source).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("memory: this is " + noun + ", but dataset.source is " + name + "; leave `source` out"));
+  }
+}
+
+TEST(ExpectedContainer, TextOfAnyKindIsJsonlIfTheJobNamesIt) {
+  for (const std::string bytes : {"", "\n", "[1]\n", "{\n\"a\": 1}", "text"}) {
+    const auto index = IndexAs(bytes, v1::Source::JSONL);
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ(index->kind().container, ContainerKind::kJsonl);
+  }
+  EXPECT_THAT(std::string(IndexAs(std::string(100, '\1'), v1::Source::JSONL).status().message()),
+              HasSubstr("dataset.source is JSONL, but the file does not begin with text"));
+  EXPECT_TRUE(IsOtherKindOfFile(IndexAs("\x89PNG\r\n\x1A\n" + std::string(600, 'p'), v1::Source::JSONL).status()));
 }
 
 TEST(ExpectedContainer, AFileThatIsNoShardGivesTheErrorOfAutomaticDetection) {

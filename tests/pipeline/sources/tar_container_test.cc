@@ -221,7 +221,7 @@ TEST(TarContainer, ADamagedEndOfACompressedArchiveIsFound) {
 
 TEST(TarContainer, AnIndexOfAnUnknownContainerIsOfALaterRelease) {
   std::string blob = IndexOfTar(MakeArchive(3).bytes).Serialize();
-  blob[9] = 2;
+  blob[9] = static_cast<char>(kLastContainer) + 1;
   blob.resize(blob.size() - 8);
   const uint64_t checksum = Hash64(blob);
   blob.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));

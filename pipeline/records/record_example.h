@@ -1,6 +1,6 @@
-// Converts samples of WebDataset archives to Examples.
-#ifndef PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
-#define PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
+// Converts records of other formats to Examples.
+#ifndef PENSTOCK_PIPELINE_RECORDS_RECORD_EXAMPLE_H_
+#define PENSTOCK_PIPELINE_RECORDS_RECORD_EXAMPLE_H_
 
 #include <string>
 #include <string_view>
@@ -15,6 +15,10 @@ namespace penstock::records {
 // extension.
 absl::StatusOr<std::string> ExampleOfSample(std::string_view record);
 
+// Returns the JSON object in `record` as a serialized tf.train.Example. Each value that ListJsonValues() returns
+// becomes a feature with its path as the key. Empty arrays do not. Returns the errors of JsonRecordParser::Parse.
+absl::StatusOr<std::string> ExampleOfJson(std::string_view record);
+
 }  // namespace penstock::records
 
-#endif  // PENSTOCK_PIPELINE_RECORDS_SAMPLE_EXAMPLE_H_
+#endif  // PENSTOCK_PIPELINE_RECORDS_RECORD_EXAMPLE_H_

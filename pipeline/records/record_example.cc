@@ -1,12 +1,14 @@
-#include "pipeline/records/sample_example.h"
+#include "pipeline/records/record_example.h"
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/tar/sample_name.h"
 
@@ -29,6 +31,29 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
       example.Int64(member.key, member.least);
     } else {
       example.Bytes(member.key, contents[member.key]);
+    }
+  }
+  return example.Serialize();
+}
+
+absl::StatusOr<std::string> ExampleOfJson(std::string_view record) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListJsonValues(record));
+  std::vector<FeatureRequest> requests;
+  for (const FeatureInfo& info : infos) {
+    if (info.kind != FeatureKind::kNone) requests.push_back({.key = info.key, .kind = info.kind});
+  }
+  PS_ASSIGN_OR_RETURN(const JsonRecordParser parser, JsonRecordParser::Create(std::move(requests)));
+  ParsedExample values;
+  PS_RETURN_IF_ERROR(parser.Parse(record, &values));
+  ExampleBuilder example;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const FeatureRequest& request = parser.requests()[i];
+    if (request.kind == FeatureKind::kInt64) {
+      example.Int64List(request.key, values[i].ints);
+    } else if (request.kind == FeatureKind::kFloat) {
+      example.FloatList(request.key, values[i].floats);
+    } else {
+      example.BytesList(request.key, values[i].bytes);
     }
   }
   return example.Serialize();

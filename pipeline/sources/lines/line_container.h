@@ -1,0 +1,34 @@
+// Containers whose records are the lines of a text file. A line ends with "\n" or "\r\n"; the last one may lack its
+// end. A UTF-8 byte order mark at the start of the file belongs to no record.
+//
+//   JSONL   a record is a line; a line of spaces, tabs and "\r" belongs to no record
+//
+// The stored bytes of a record are those of the line with its end. Its data are the line without its end.
+#ifndef PENSTOCK_PIPELINE_SOURCES_LINES_LINE_CONTAINER_H_
+#define PENSTOCK_PIPELINE_SOURCES_LINES_LINE_CONTAINER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/record_walker.h"
+#include "pipeline/sources/shard_index.h"
+
+namespace penstock::sources {
+
+// The identity of a record for its content hash: u8 number of the container, u64 length and u32 CRC-32C of its data,
+// all little-endian. Line ends, empty lines that are no records and the byte order mark do not count.
+class JsonlContainer final : public Container {
+ public:
+  std::string_view FileNoun() const override { return "a JSONL file"; }
+  std::string_view RecordNoun() const override { return "record"; }
+  std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
+  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const RequestedFeatures* features,
+                                          const char* stored) const override;
+};
+
+}  // namespace penstock::sources
+
+#endif  // PENSTOCK_PIPELINE_SOURCES_LINES_LINE_CONTAINER_H_
