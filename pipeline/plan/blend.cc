@@ -152,14 +152,27 @@ uint64_t Blend::PlaceOf(const Row& row) const {
   return first_place + at;
 }
 
-uint64_t Blend::RowsBefore(size_t set, uint64_t place) const {
-  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+uint64_t Blend::RowsBeforeRun(size_t set, uint64_t place) const {
   const auto begin = slots_.begin() + static_cast<ptrdiff_t>(begins_[set]);
   const auto end = slots_.begin() + static_cast<ptrdiff_t>(begins_[set + 1]);
-  uint64_t rows =
-      place / block_rows() * count(set) + static_cast<uint64_t>(std::lower_bound(begin, end, first_slot) - begin);
+  const uint64_t first_slot = place % block_rows() - place % kRun;
+  return place / block_rows() * count(set) + static_cast<uint64_t>(std::lower_bound(begin, end, first_slot) - begin);
+}
+
+uint64_t Blend::RowsBefore(size_t set, uint64_t place) const {
+  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  uint64_t rows = RowsBeforeRun(set, place);
   const Run order = OrderOf(place / kRun, at);
   for (uint64_t i = 0; i < at; ++i) rows += set_[first_slot + order[i]] == set ? 1 : 0;
+  return rows;
+}
+
+std::vector<uint64_t> Blend::RowsBefore(uint64_t place) const {
+  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  std::vector<uint64_t> rows(sets());
+  for (size_t set = 0; set < rows.size(); ++set) rows[set] = RowsBeforeRun(set, place);
+  const Run order = OrderOf(place / kRun, at);
+  for (uint64_t i = 0; i < at; ++i) ++rows[set_[first_slot + order[i]]];
   return rows;
 }
 

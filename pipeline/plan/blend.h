@@ -51,6 +51,8 @@ class Blend {
   uint64_t PlaceOf(const Row& row) const;
   // Returns the number of rows of a set in the places below `place`. O(log block).
   uint64_t RowsBefore(size_t set, uint64_t place) const;
+  // Returns the same for each set. O(sets log block).
+  std::vector<uint64_t> RowsBefore(uint64_t place) const;
 
  private:
   using Run = std::array<uint8_t, kRun>;
@@ -62,6 +64,8 @@ class Blend {
   // Returns the number, in the block, of the set's first row from `first_slot` on. `slot`, in the same run, is the
   // set's.
   uint64_t NumberAt(uint16_t set, uint64_t first_slot, uint64_t slot) const;
+  // Returns the set's rows in the places before the run that `place` is in.
+  uint64_t RowsBeforeRun(size_t set, uint64_t place) const;
 
   std::optional<uint64_t> seed_;
   std::vector<uint16_t> set_;      // the set of each slot of a block

@@ -93,6 +93,21 @@ double DataOrder::PassesPerEpoch(uint32_t set) const {
   return rows / static_cast<double>(std::max<uint64_t>(1, sets_[set].offsets->num_records()));
 }
 
+std::vector<SetProgress> DataOrder::ProgressAt(const Cursor& cursor) const {
+  const uint64_t place = cursor.epoch * num_positions_ + cursor.position;
+  const std::vector<uint64_t> rows = blend_.has_value() ? blend_->RowsBefore(place) : std::vector<uint64_t>{place};
+  std::vector<SetProgress> all;
+  all.reserve(rows.size());
+  for (uint32_t set = 0; set < sets(); ++set) {
+    const auto n = static_cast<double>(rows[set]);
+    all.push_back({.rows = rows[set],
+                   .passes = n / static_cast<double>(std::max<uint64_t>(1, records(set))),
+                   .wanted_share = static_cast<double>(share(set)) / static_cast<double>(rows_per()),
+                   .actual_share = place == 0 ? 0 : n / static_cast<double>(place)});
+  }
+  return all;
+}
+
 uint32_t DataOrder::SetOf(uint64_t shard) const {
   const auto after = std::upper_bound(sets_.begin(), sets_.end(), shard,
                                       [](uint64_t s, const Set& set) { return s < set.first_shard; });

@@ -51,6 +51,14 @@ struct SetLocation {
   bool operator==(const SetLocation&) const = default;
 };
 
+// The rows of a data set from the start of epoch 0 to a cursor.
+struct SetProgress {
+  uint64_t rows = 0;
+  double passes = 0;        // rows / records of the data set
+  double wanted_share = 0;  // its share of a block of the blend; 1 for version 1
+  double actual_share = 0;  // its share of the rows up to the cursor; 0 if there are none
+};
+
 // A row of the plan: its record, and the key of its random numbers.
 struct PlannedRow {
   uint64_t record = 0;  // number in the snapshot
@@ -92,6 +100,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   uint64_t records(uint32_t set) const { return sets_[set].offsets->num_records(); }
   // Returns how often an epoch reads a record of the data set, on average.
   double PassesPerEpoch(uint32_t set) const;
+  // Returns the progress of each data set at a cursor. Any cursor is valid. O(sets), independent of the cursor.
+  std::vector<SetProgress> ProgressAt(const Cursor& cursor) const;
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
   uint32_t SetOf(uint64_t shard) const;
   uint32_t SetOfRecord(uint64_t record) const;

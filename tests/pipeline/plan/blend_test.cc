@@ -83,6 +83,33 @@ TEST(Blend, TheRowsOfASetAreNumberedInTheirOrder) {
   }
 }
 
+TEST(Blend, TheRowsOfAllSetsBeforeAPlaceAreThoseThatItHasGiven) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 8; ++i) {
+    const auto blend = Blend::Create(RandomWeights(&random), i % 2 == 0 ? std::optional<uint64_t>(i) : std::nullopt);
+    ASSERT_TRUE(blend.ok());
+    std::vector<uint64_t> rows(blend->sets(), 0);
+    for (uint64_t place = 0; place < blend->block_rows() + 500; ++place) {
+      if (place % 97 == 0 || place % blend->block_rows() < 3) {
+        ASSERT_EQ(blend->RowsBefore(place), rows) << place;
+      }
+      ++rows[blend->At(place).set];
+    }
+  }
+}
+
+TEST(Blend, TheRowsOfAThousandSetsAreThoseOfEachAlone) {
+  std::vector<double> weights;
+  for (int set = 0; set < 1000; ++set) weights.push_back(1 + set % 13);
+  const auto blend = Blend::Create(weights, 5);
+  ASSERT_TRUE(blend.ok()) << blend.status();
+  for (const uint64_t place : {uint64_t{0}, uint64_t{100}, 7 * blend->block_rows() + 12'345, uint64_t{1} << 62}) {
+    const std::vector<uint64_t> rows = blend->RowsBefore(place);
+    EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), uint64_t{0}), place);
+    for (size_t set = 0; set < rows.size(); ++set) ASSERT_EQ(rows[set], blend->RowsBefore(set, place)) << set;
+  }
+}
+
 TEST(Blend, RunsAreShuffledOnlyWithASeed) {
   const std::vector<double> weights = {1, 1};
   const auto plain = Blend::Create(weights, std::nullopt), one = Blend::Create(weights, 1),

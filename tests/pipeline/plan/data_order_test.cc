@@ -108,6 +108,43 @@ TEST(DataOrder, AnEpochEndsWithThePassOfTheLongestOrShortestSetOrAfterItsRows) {
   EXPECT_EQ(Make({7}, {}, {.sets = {{"alone", 1}}})->num_positions(), 7u);
 }
 
+TEST(DataOrder, TheProgressOfEachSetCountsItsRowsInAllEpochsUpToTheCursor) {
+  const OrderPtr order = Make(kCounts, {.seed = 9, .chunk_records = 4, .window_chunks = 3}, Three());
+  std::vector<uint64_t> rows(3, 0);
+  uint64_t total = 0;
+  for (uint64_t number = 0; number < 3; ++number) {
+    const EpochOrder epoch = order->Epoch(number);
+    for (uint64_t p = 0; p < epoch.num_positions(); ++p) {
+      const std::vector<SetProgress> progress = order->ProgressAt({number, p});
+      ASSERT_EQ(progress.size(), 3u);
+      for (uint32_t set = 0; set < 3; ++set) {
+        ASSERT_EQ(progress[set].rows, rows[set]) << number << " " << p << " " << set;
+        ASSERT_DOUBLE_EQ(progress[set].passes,
+                         static_cast<double>(rows[set]) / static_cast<double>(order->records(set)));
+        const double all = static_cast<double>(std::max<uint64_t>(total, 1));
+        ASSERT_DOUBLE_EQ(progress[set].actual_share, static_cast<double>(rows[set]) / all);
+      }
+      ASSERT_DOUBLE_EQ(progress[0].wanted_share, 0.625);
+      const PlannedRow row = epoch.RowAt(p);
+      const uint32_t set = order->SetOfRecord(row.record);
+      ASSERT_EQ(static_cast<uint64_t>(progress[set].passes), row.epoch) << "the pass of the next row";
+      ++rows[set];
+      ++total;
+    }
+  }
+}
+
+TEST(DataOrder, TheProgressWithoutNamesIsThatOfTheEpochs) {
+  const auto order = DataOrder::Create(kCounts, {}, std::nullopt);
+  ASSERT_TRUE(order.ok());
+  const std::vector<SetProgress> progress = (*order)->ProgressAt({2, 63});
+  ASSERT_EQ(progress.size(), 1u);
+  EXPECT_EQ(progress[0].rows, 2 * 252u + 63);
+  EXPECT_DOUBLE_EQ(progress[0].passes, 2.25);
+  EXPECT_DOUBLE_EQ(progress[0].wanted_share, 1);
+  EXPECT_DOUBLE_EQ(progress[0].actual_share, 1);
+}
+
 TEST(DataOrder, AWeightOrASetMoreChangesNothingInTheOthers) {
   const PlanOptions options = {.seed = 4, .chunk_records = 4, .window_chunks = 3};
   BlendOptions more = Three();
