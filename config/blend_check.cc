@@ -6,16 +6,97 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/near_name.h"
 
 namespace penstock::config {
 namespace {
 
-constexpr int kMaxSets = 1024;
+constexpr int kMaxSets = 1024, kMaxChanges = 16;
+constexpr uint64_t kMaxRows = uint64_t{1} << 62;
 constexpr size_t kMaxNames = 32768;  // bytes of all names, which a trainer gets in one message
+
+// Checks the weight or repeats of a data set of a blend.
+void CheckShare(const v1::JobSpec& job, int number, std::vector<Mistake>* out) {
+  const v1::Dataset& dataset = job.dataset(number);
+  const std::string field = absl::StrCat("dataset[", number, "]");
+  const auto is_positive = [](double value) { return value > 0 && std::isfinite(value); };
+  if (dataset.weight() != 0 && dataset.repeats() != 0) {
+    out->push_back({0, field + ".repeats", "it stands in the place of `weight`; leave one out"});
+  } else if (dataset.repeats() != 0 && job.dataset(0).repeats() == 0) {
+    out->push_back({0, field + ".repeats", "dataset[0] has a weight, so each data set needs one: weight: 1"});
+  } else if (dataset.repeats() == 0 && job.dataset(0).repeats() != 0) {
+    out->push_back({0, field + ".repeats", "dataset[0] has repeats, so each data set needs them: repeats: 1"});
+  } else if (dataset.repeats() != 0) {
+    if (!is_positive(dataset.repeats())) {
+      out->push_back({0, field + ".repeats", absl::StrCat(dataset.repeats(), "; it must be a positive number")});
+    }
+  } else if (dataset.weight() == 0) {
+    out->push_back({0, field + ".weight", "each data set of a blend needs a weight: dataset { weight: 1 ... }"});
+  } else if (!is_positive(dataset.weight())) {
+    out->push_back({0, field + ".weight", absl::StrCat(dataset.weight(), "; it must be a positive number")});
+  }
+}
+
+// Checks the changes of the weights.
+void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  std::vector<std::string> names;
+  for (const v1::Dataset& dataset : job.dataset()) names.push_back(dataset.name());
+  if (job.blend().change_size() > kMaxChanges) {
+    out->push_back({0, "blend.change", absl::StrCat("at most ", kMaxChanges)});
+  }
+  uint64_t end = 0;  // of the change before
+  for (int i = 0; i < job.blend().change_size(); ++i) {
+    const v1::WeightChange& change = job.blend().change(i);
+    const std::string field = absl::StrCat("blend.change[", i, "]");
+    if (change.at_rows() >= kMaxRows || change.over_rows() >= kMaxRows) {
+      out->push_back({0, field, "`at_rows` and `over_rows` are below 2^62"});
+    } else if (change.at_rows() < end) {
+      out->push_back({0, field + ".at_rows",
+                      absl::StrCat(change.at_rows(), "; it must be at least ", end, ", where the change before it ends")});
+    }
+    end = std::min(change.at_rows(), kMaxRows) + std::min(change.over_rows(), kMaxRows);
+    if (change.weights().empty()) {
+      out->push_back({0, field + ".weights", "none: name a data set, as in weights { key: \"web\" value: 2 }"});
+    }
+    for (const auto& [name, weight] : std::map<std::string, double>(change.weights().begin(), change.weights().end())) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        out->push_back(
+            {0, field + ".weights", absl::StrCat("there is no data set '", name, "'", DidYouMean(name, names))});
+      }
+      if (!(weight > 0 && std::isfinite(weight))) {
+        out->push_back({0, field + ".weights", absl::StrCat(name, ": ", weight, "; it must be a positive number")});
+      }
+    }
+  }
+}
+
+// Checks the fields of `blend`.
+void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  const v1::Blend& blend = job.blend();
+  if (blend.epoch_rows() > kMaxRows) out->push_back({0, "blend.epoch_rows", "at most 2^62"});
+  if (blend.epoch_rows() > 0 && job.order().repeats() > 0) {
+    out->push_back({0, "order.repeats", "blend.epoch_rows is the length of an epoch; leave one out"});
+  }
+  const bool repeats = std::any_of(job.dataset().begin(), job.dataset().end(),
+                                   [](const v1::Dataset& dataset) { return dataset.repeats() != 0; });
+  constexpr char kRepeats[] = "dataset.repeats are the length of an epoch; leave it out";
+  if (repeats && blend.epoch_rows() > 0) out->push_back({0, "blend.epoch_rows", kRepeats});
+  if (repeats && blend.epoch() != v1::Blend::LONGEST) out->push_back({0, "blend.epoch", kRepeats});
+  if (repeats && job.order().repeats() > 0) out->push_back({0, "order.repeats", kRepeats});
+  if (repeats && blend.change_size() > 0) {
+    out->push_back({0, "blend.change", "data sets with repeats have no weights to change"});
+  }
+  CheckChanges(job, out);
+  const uint32_t batch = job.batch().size();
+  if (blend.batches() == v1::Blend::EXACT && batch > 0 && blend.epoch_rows() % batch != 0) {
+    out->push_back({0, "blend.epoch_rows",
+                    absl::StrCat(blend.epoch_rows(), "; with batches: EXACT it must be a multiple of batch.size, ", batch)});
+  }
+}
 
 // Checks the data sets of a job that has names, or more than one data set.
 void CheckNamedSet(const v1::JobSpec& job, int number, std::map<std::string, int>* known, std::vector<Mistake>* out) {
-  const v1::Dataset &dataset = job.dataset(number), &first = job.dataset(0);
+  const v1::Dataset& dataset = job.dataset(number);
   const std::string field = absl::StrCat("dataset[", number, "]");
   const bool blended = job.has_blend();
   if (dataset.name().empty()) {
@@ -27,20 +108,7 @@ void CheckNamedSet(const v1::JobSpec& job, int number, std::map<std::string, int
                     absl::StrCat("'", dataset.name(), "' is also the name of dataset[", same->second,
                                  "]; each data set needs its own")});
   }
-  if (blended && dataset.weight() == 0) {
-    out->push_back({0, field + ".weight", "each data set of a blend needs a weight: dataset { weight: 1 ... }"});
-  } else if (blended && !(dataset.weight() > 0 && std::isfinite(dataset.weight()))) {
-    out->push_back({0, field + ".weight", absl::StrCat(dataset.weight(), "; it must be a positive number")});
-  }
-  const auto differs = [&](const char* name, bool same) {
-    if (!same) out->push_back({0, absl::StrCat(field, ".", name), "it differs from dataset[0]; all must be the same"});
-  };
-  differs("compression", dataset.compression() == first.compression());
-  differs("source", dataset.source() == first.source());
-  differs("format", dataset.format() == first.format());
-  if (job.dataset_size() > 1 && !dataset.select().empty()) {
-    out->push_back({0, field + ".select", "only a job of one data set selects records"});
-  }
+  if (blended) CheckShare(job, number, out);
 }
 
 }  // namespace
@@ -62,11 +130,19 @@ void CheckBlend(const v1::JobSpec& job, std::vector<Mistake>* out) {
          "one data set are several globs in its `files`"});
     return;
   }
-  if (!job.has_blend() && job.dataset_size() == 1 && job.dataset(0).weight() != 0) {
-    out->push_back(
-        {0, "dataset[0].weight", "it is the share of a data set in a blend; leave it out, or add blend { }"});
+  if (!job.has_blend() && job.dataset_size() == 1 &&
+      (job.dataset(0).weight() != 0 || job.dataset(0).repeats() != 0)) {
+    out->push_back({0, job.dataset(0).weight() != 0 ? "dataset[0].weight" : "dataset[0].repeats",
+                    "it is the share of a data set in a blend; leave it out, or add blend { }"});
   }
-  if (job.dataset_size() == 1 && !named && !job.has_blend()) return;
+  if (job.dataset_size() == 1 && !named && !job.has_blend()) {
+    const v1::Dataset& only = job.dataset(0);
+    if (only.features_size() + only.ops_size() > 0) {
+      out->push_back({0, only.features_size() > 0 ? "dataset[0].features" : "dataset[0].ops",
+                      "they are for the data sets of a blend; write them at the job's top level"});
+    }
+    return;
+  }
   std::map<std::string, int> known;
   for (int i = 0; i < job.dataset_size(); ++i) CheckNamedSet(job, i, &known, out);
   size_t bytes = 0;
@@ -75,10 +151,7 @@ void CheckBlend(const v1::JobSpec& job, std::vector<Mistake>* out) {
     out->push_back(
         {0, "dataset", absl::StrCat("the names of all data sets have ", bytes, " bytes; at most ", kMaxNames)});
   }
-  if (job.blend().epoch_rows() > (uint64_t{1} << 62)) out->push_back({0, "blend.epoch_rows", "at most 2^62"});
-  if (job.blend().epoch_rows() > 0 && job.order().repeats() > 0) {
-    out->push_back({0, "order.repeats", "blend.epoch_rows is the length of an epoch; leave one out"});
-  }
+  if (job.has_blend()) CheckEpoch(job, out);
 }
 
 }  // namespace penstock::config

@@ -17,7 +17,7 @@ constexpr char kNameRule[] = "only letters, digits, '-', '_' and '.', at most 12
 // Returns whether a job or a data set may have this name.
 bool IsName(const std::string& name);
 
-// Adds the mistakes of `blend`, and of each data set's name, weight and differences to the first data set.
+// Adds the mistakes of `blend`, and of each data set's name, and weight or repeats.
 void CheckBlend(const v1::JobSpec& job, std::vector<Mistake>* out);
 
 }  // namespace penstock::config

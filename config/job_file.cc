@@ -59,16 +59,6 @@ void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vec
   CheckFormat(dataset, field, out);
 }
 
-void CheckDatasets(const v1::JobSpec& job, std::vector<Mistake>* out) {
-  if (job.dataset_size() == 0) {
-    out->push_back({0, "dataset", "a job needs one: dataset { files: \"train-*\" }"});
-    return;
-  }
-  for (int i = 0; i < job.dataset_size(); ++i) CheckDataset(job.dataset(i), absl::StrCat("dataset[", i, "]"), out);
-  CheckBlend(job, out);
-  if (job.dataset_size() == 1) CheckSelect(job.dataset(0), out);
-}
-
 void CheckFileNames(const v1::JobSpec& job, const FileNameCheck& check_name, std::vector<Mistake>* out) {
   for (int i = 0; i < job.dataset_size(); ++i) {
     for (int k = 0; k < job.dataset(i).files_size(); ++k) {
@@ -92,6 +82,36 @@ int CountOps(const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
   return count;
 }
 
+// Returns whether each data set has features, of its own or of the job.
+bool HasFeatures(const v1::JobSpec& job) {
+  const auto has_own = [](const v1::Dataset& dataset) { return dataset.features_size() > 0; };
+  return job.features_size() > 0 ||
+         (job.dataset_size() > 0 && std::all_of(job.dataset().begin(), job.dataset().end(), has_own));
+}
+
+// Checks the numbers of features and ops of the job, or of a data set with the field `prefix`.
+void CheckCounts(const google::protobuf::RepeatedPtrField<v1::Feature>& features,
+                 const google::protobuf::RepeatedPtrField<v1::Op>& ops, const std::string& prefix,
+                 std::vector<Mistake>* out) {
+  if (features.size() > kMaxFeatures) out->push_back({0, prefix + "features", absl::StrCat("at most ", kMaxFeatures)});
+  if (CountOps(ops) > kMaxOps) {
+    out->push_back({0, prefix + "ops", absl::StrCat("at most ", kMaxOps, ", including ops inside other ops")});
+  }
+}
+
+void CheckDatasets(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  if (job.dataset_size() == 0) {
+    out->push_back({0, "dataset", "a job needs one: dataset { files: \"train-*\" }"});
+    return;
+  }
+  for (int i = 0; i < job.dataset_size(); ++i) CheckDataset(job.dataset(i), absl::StrCat("dataset[", i, "]"), out);
+  CheckBlend(job, out);
+  for (int i = 0; i < job.dataset_size(); ++i) {
+    CheckCounts(job.dataset(i).features(), job.dataset(i).ops(), absl::StrCat("dataset[", i, "]."), out);
+  }
+  for (int set = 0; set < job.dataset_size(); ++set) CheckSelect(job.dataset(set), set, out);
+}
+
 // Checks the caps and the idle expiry.
 void CheckShares(const v1::JobSpec& job, std::vector<Mistake>* out) {
   constexpr uint32_t kLeastExpiry = 60;
@@ -112,16 +132,13 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   std::vector<Mistake> out;
   CheckName(job.name(), &out);
   CheckDatasets(job, &out);
-  if (job.features_size() == 0) {
+  if (!HasFeatures(job)) {
     out.push_back({0, "features",
                    "a job needs at least one: features { key: \"image/encoded\" column: \"image\" "
                    "type: BYTES } "
                    "(`penstock init GLOB` writes them from the data)"});
   }
-  if (job.features_size() > kMaxFeatures) out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
-  if (CountOps(job.ops()) > kMaxOps) {
-    out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps, ", including ops inside other ops")});
-  }
+  CheckCounts(job.features(), job.ops(), "", &out);
   CheckOrder(job.order(), &out);
   if (job.batch().size() == 0) {
     out.push_back({0, "batch.size", "the global batch size is missing or 0: batch { size: 256 last: DROP }"});
@@ -144,7 +161,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   std::vector<Mistake> rules = CheckJobSpec(*job);
   if (check_name != nullptr) CheckFileNames(*job, check_name, &rules);
   // Check features and ops only if the whole text could be read.
-  if (mistakes.empty() && check_pipeline != nullptr && job->features_size() > 0) {
+  if (mistakes.empty() && check_pipeline != nullptr && HasFeatures(*job)) {
     for (const std::string& problem : check_pipeline(*job)) {
       const size_t colon = problem.find(": ");
       if (colon == std::string::npos) {

@@ -28,6 +28,16 @@ void CheckColumn(const v1::JobSpec& job, const std::string& field, const std::st
                                "; the features' columns are: ", absl::StrJoin(columns, ", "))});
 }
 
+// Checks the names of the ops of the job, or of a data set with the field `prefix`.
+void CheckOpNames(const google::protobuf::RepeatedPtrField<v1::Op>& ops, const std::string& prefix,
+                  std::vector<Mistake>* out) {
+  for (int i = 0; i < ops.size(); ++i) {
+    if (ops[i].name() != "mix") continue;
+    out->push_back({0, absl::StrCat(prefix, "ops[", i, "].name"),
+                    "'mix' names the draws of the job's mix; both would draw the same numbers"});
+  }
+}
+
 }  // namespace
 
 void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out) {
@@ -62,11 +72,8 @@ void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out) {
                     absl::StrCat("rows are mixed in groups of ", group, ", which a batch.size of ", batch,
                                  " cuts; it must be a multiple of the group (and of group times world size)")});
   }
-  for (int i = 0; i < job.ops_size(); ++i) {
-    if (job.ops(i).name() != "mix") continue;
-    out->push_back({0, absl::StrCat("ops[", i, "].name"),
-                    "'mix' names the draws of the job's mix; both would draw the same numbers"});
-  }
+  CheckOpNames(job.ops(), "", out);
+  for (int i = 0; i < job.dataset_size(); ++i) CheckOpNames(job.dataset(i).ops(), absl::StrCat("dataset[", i, "]."), out);
   CheckColumn(job, mix.image().empty() ? "mix" : "mix.image", mix.image(), "image", out);
   CheckColumn(job, mix.label().empty() ? "mix" : "mix.label", mix.label(), "label", out);
 }

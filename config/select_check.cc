@@ -14,11 +14,12 @@ constexpr char kNoStep[] = "no step: give one, such as select { filter: \"label 
 
 class SelectCheck {
  public:
-  SelectCheck(const v1::Dataset& dataset, std::vector<Mistake>* out) : dataset_(dataset), out_(out) {}
+  SelectCheck(const v1::Dataset& dataset, int number, std::vector<Mistake>* out)
+      : dataset_(dataset), field_(absl::StrCat("dataset[", number, "].select")), out_(out) {}
 
   void CheckAll() {
     for (int i = 0; i < dataset_.select_size(); ++i) {
-      place_ = absl::StrCat("dataset[0].select[", i, "]");
+      place_ = absl::StrCat(field_, "[", i, "]");
       const bool counts = plan::CountsRecords(dataset_.select(i));
       if (counts) counting_ = i;
       if (!counts && counting_ >= 0) {
@@ -26,7 +27,7 @@ class SelectCheck {
       }
       CheckStep(dataset_.select(i));
     }
-    place_ = "dataset[0].select";
+    place_ = field_;
     if (dataset_.select_size() > kMostSteps) {
       Say("", absl::StrCat("more than ", kMostSteps, " steps; join filters by `and`"));
     }
@@ -91,6 +92,7 @@ class SelectCheck {
   void Say(const std::string& field, const std::string& text) { out_->push_back({0, place_ + field, text}); }
 
   const v1::Dataset& dataset_;
+  const std::string field_;
   std::vector<Mistake>* const out_;
   std::string place_;  // the step
   int counting_ = -1;  // the last step that counts records
@@ -98,6 +100,8 @@ class SelectCheck {
 
 }  // namespace
 
-void CheckSelect(const v1::Dataset& dataset, std::vector<Mistake>* out) { SelectCheck(dataset, out).CheckAll(); }
+void CheckSelect(const v1::Dataset& dataset, int number, std::vector<Mistake>* out) {
+  SelectCheck(dataset, number, out).CheckAll();
+}
 
 }  // namespace penstock::config

@@ -13,6 +13,7 @@
 #include "base/foreign_data.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "client/cli/command.h"
 #include "client/cli/first_records.h"
 #include "client/cli/job_report.h"
 #include "client/cli/job_writer.h"
@@ -234,6 +235,19 @@ absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::st
   }
   data.ResolveJob(&job);
   return job;
+}
+
+absl::StatusOr<int> DataSetOf(const v1::JobSpec& job, const std::string& name, const std::string& set) {
+  if (set.empty() && job.dataset_size() == 1) return 0;
+  std::string names;
+  for (int i = 0; i < job.dataset_size(); ++i) {
+    if (!set.empty() && job.dataset(i).name() == set) return i;
+    absl::StrAppend(&names, i == 0 ? "" : ", ", job.dataset(i).name());
+  }
+  return UsageError(absl::StrCat(name, ": ",
+                                 set.empty() ? "it has several data sets: choose one by --dataset"
+                                             : absl::StrCat("it has no data set with the name '", set, "'"),
+                                 " (there are: ", names, ")"));
 }
 
 }  // namespace penstock::cli

@@ -44,6 +44,10 @@ absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(storage::Storage* storage, const 
 // globs for this machine.
 absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::string& argument);
 
+// Returns the number of the data set with the name `set` in the job of the argument `name`. Without `set`, the job must
+// have one data set. Otherwise returns a usage error that lists the names.
+absl::StatusOr<int> DataSetOf(const v1::JobSpec& job, const std::string& name, const std::string& set);
+
 }  // namespace penstock::cli
 
 #endif  // PENSTOCK_CLIENT_CLI_JOB_ARGUMENT_H_

@@ -13,6 +13,11 @@
 #include "pipeline/plan/steps.h"
 
 namespace penstock::cli {
+namespace {
+
+constexpr uint32_t kSetsOfLine = 8;  // data sets in a line about a change of weights
+
+}  // namespace
 
 batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns) {
   batch::RowSchema schema;
@@ -55,6 +60,17 @@ std::string ShareLines(const plan::DataOrder& order) {
   for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
     absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %.3g passes in an epoch\n", order.set_name(set),
                           order.share(set), order.rows_per(), order.PassesPerEpoch(set));
+  }
+  if (order.blend() == nullptr) return out;
+  const std::vector<uint64_t>& begins = order.blend()->begins();
+  for (size_t part = 1; part < begins.size(); ++part) {
+    const plan::Blend& now = order.blend()->part(part);
+    absl::StrAppend(&out, "  from row ", begins[part], ":");
+    for (uint32_t set = 0; set < std::min(order.sets(), kSetsOfLine); ++set) {
+      absl::StrAppend(&out, set == 0 ? " " : ", ", order.set_name(set), " ", now.count(set));
+    }
+    if (order.sets() > kSetsOfLine) absl::StrAppend(&out, " and others");
+    absl::StrAppend(&out, " of ", now.block_rows(), " rows\n");
   }
   return out;
 }

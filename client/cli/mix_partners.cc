@@ -11,7 +11,7 @@ absl::StatusOr<std::vector<std::optional<augment::SheetPartner>>> MixPartners(co
                                                                               const plan::PlannedRow& row, int epochs) {
   std::vector<std::optional<augment::SheetPartner>> partners;
   if (!job.spec().has_mix()) return partners;
-  PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+  PS_ASSIGN_OR_RETURN(const batch::MixPlan mix, batch::MakeMixPlan(job.spec().mix(), job.schema()));
   for (int e = 0; e < epochs; ++e) {
     const plan::Cursor at = job.order().PlaceOf(row, static_cast<uint64_t>(e));
     const plan::EpochOrder plan = job.PlanOf(at.epoch);

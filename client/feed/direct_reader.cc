@@ -233,6 +233,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   }
   const loader::LoadJob& load = *job->job;
   const uint64_t rows = options.batch_size != 0 ? options.batch_size : load.spec().batch().size();
+  PS_RETURN_IF_ERROR(load.order().CheckBatchRows(rows));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,
       plan::Steps::Create(load.positions(), rows, plan::LastBatchOf(load.spec().batch().last()), options.world_size));

@@ -58,8 +58,8 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
                                           file_errors_, host->slow_work(), options_.warn));
   if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
-  loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipeline());
-  const batch::RowSchema& schema = loaded->job->pipeline().schema();
+  loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipelines());
+  const batch::RowSchema& schema = loaded->job->schema();
   std::optional<client::BatchMix> mix;
   if (spec.has_mix()) {
     PS_ASSIGN_OR_RETURN(batch::MixPlan plan, batch::MakeMixPlan(spec.mix(), schema));

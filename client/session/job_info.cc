@@ -8,7 +8,9 @@
 #include "base/status_macros.h"
 #include "net/view_proto.h"
 #include "pipeline/batch/mix_job.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
+#include "pipeline/plan/set_selections.h"
 
 namespace penstock::client {
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
@@ -46,8 +48,8 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   const auto& set_shards = job.snapshot().set_shards();
   PS_ASSIGN_OR_RETURN(
       info.order, plan::DataOrderOf(job.spec(), counts, {set_shards.data(), static_cast<size_t>(set_shards.size())}));
-  info.selects = job.snapshot().has_selection();
-  if (!info.selects && job.spec().dataset_size() > 0 && !job.spec().dataset(0).select().empty()) {
+  info.selects = plan::HasSelection(job.snapshot());
+  if (!info.selects && plan::SelectsRecords(job.spec())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job.name(), ": its coordinator does not know dataset.select, and would serve all records; upgrade it"));
   }

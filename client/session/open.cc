@@ -191,6 +191,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   watched_.LetMetadataGo(options_.job);  // JobInfo holds the required part of them
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
   const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
+  PS_RETURN_IF_ERROR(job.order->CheckBatchRows(step_rows));
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
                       plan::Steps::Create(job.positions, step_rows, job.last, options_.world_size));
   PS_RETURN_IF_ERROR(CheckStart(

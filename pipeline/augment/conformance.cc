@@ -172,8 +172,8 @@ const std::string& ConformanceDigest() {
   return *digest;
 }
 
-uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
-  return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
+uint64_t JobPipelineFingerprint(const SetPipelines& pipelines) {
+  return Fingerprint().Add(pipelines.fingerprint()).Add(ConformanceDigest()).value();
 }
 
 }  // namespace penstock::augment

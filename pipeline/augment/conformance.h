@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/set_pipelines.h"
 
 namespace penstock::augment {
 
@@ -17,9 +17,9 @@ namespace penstock::augment {
 // call computes the digest. Thread-safe.
 const std::string& ConformanceDigest();
 
-// Returns the fingerprint of a job's pipeline as saved states record it: the pipeline's own fingerprint combined with
+// Returns the fingerprint of a job's pipelines as saved states record it: their own fingerprint combined with
 // the conformance digest. A worker and a reader without a worker compute the same value.
-uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
+uint64_t JobPipelineFingerprint(const SetPipelines& pipelines);
 
 }  // namespace penstock::augment
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/augment/op/op.h"
+#include "pipeline/augment/set_pipelines.h"
 
 namespace penstock::augment {
 namespace {
@@ -92,9 +93,9 @@ bool IsAnnotated(const v1::JobSpec& job, const v1::Feature& feature, const std::
          std::find(boxes.companions().begin(), boxes.companions().end(), column) != boxes.companions().end();
 }
 
-}  // namespace
 
-std::vector<std::string> JobWarnings(const v1::JobSpec& job) {
+// Returns the warnings of a job of one data set.
+std::vector<std::string> WarningsOfOne(const v1::JobSpec& job) {
   std::vector<std::string> boxes;  // names of the suspicious features
   std::string path, move;
   for (int i = 0; i < job.features_size(); ++i) {
@@ -118,5 +119,9 @@ std::vector<std::string> JobWarnings(const v1::JobSpec& job) {
                    "sides from four keys of the record and moves them. Boxes in one list must be rewritten for that "
                    "(docs/augmentations.md). Then remove the features from the job")};
 }
+
+}  // namespace
+
+std::vector<std::string> JobWarnings(const v1::JobSpec& job) { return OfEachSet(job, WarningsOfOne); }
 
 }  // namespace penstock::augment

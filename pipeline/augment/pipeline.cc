@@ -223,7 +223,7 @@ StageTimes& RowScratch::times() { return impl_->tools.times; }
 
 void RowScratch::Clear() { impl_ = std::make_unique<Impl>(); }
 
-std::vector<std::string> CheckPipeline(const v1::JobSpec& job) {
+std::vector<std::string> CheckOnePipeline(const v1::JobSpec& job) {
   std::vector<std::string> errors;
   const RowPlan plan = RowPlan::Create(job, &errors);
   CheckMix(job, plan, &errors);

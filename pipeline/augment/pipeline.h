@@ -47,7 +47,7 @@ class Pipeline {
   virtual ~Pipeline() = default;
 
   // Checks the job's features, ops, annotations and mix, and plans the path of a row. Returns InvalidArgument with the
-  // mistakes of CheckPipeline (check_pipeline.h), one per line.
+  // mistakes of CheckOnePipeline (check_pipeline.h), one per line. Ignores the data sets' own features and ops.
   static absl::StatusOr<std::unique_ptr<const Pipeline>> Create(const v1::JobSpec& job);
 
   // Returns the columns in the order of `features`, then the boxes' column, if any.

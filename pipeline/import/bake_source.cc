@@ -48,7 +48,7 @@ std::vector<std::string_view> Strings(std::string_view encoded) {
 class BakeMaker final : public RecordMaker {
  public:
   BakeMaker(const loader::LoadJob& job, ItemsAhead* ahead, const BakeOptions& options, const std::vector<bool>& jpeg)
-      : job_(job), ahead_(ahead), options_(options), jpeg_(jpeg), schema_(job.pipeline().schema()) {
+      : job_(job), ahead_(ahead), options_(options), jpeg_(jpeg), schema_(job.schema()) {
     fixed_.resize(schema_.columns.size());
     slot_.fixed.resize(schema_.columns.size(), nullptr);
     slot_.ragged.resize(schema_.columns.size());
@@ -66,7 +66,7 @@ class BakeMaker final : public RecordMaker {
     PS_ASSIGN_OR_RETURN(const std::string_view bytes,
                         TakeRecord(&job_.reader(), ahead_, item, record, &fetched_, &buffer_));
     const SampleKey key = loader::SampleKeyOf(job_.order().RowOf(record, options_.epoch + variant));
-    if (absl::Status made = job_.pipeline().MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
+    if (absl::Status made = job_.PipelineOf(record).MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
       // A limit of the job was exceeded. Training with the job would also reject the record.
       const auto code = absl::IsResourceExhausted(made) ? absl::StatusCode::kInvalidArgument : made.code();
       return absl::Status(code, absl::StrCat(job_.reader().Describe(record), ": ", made.message()));
@@ -149,7 +149,7 @@ std::vector<std::pair<std::string, std::string>> BakeOptions::Arguments() const 
 
 absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<const loader::LoadJob> job,
                                                                const BakeOptions& options) {
-  const batch::RowSchema& schema = job->pipeline().schema();
+  const batch::RowSchema& schema = job->schema();
   if (options.variants == 0) return absl::InvalidArgumentError("0 variants of each record; at least 1 is made");
   if (options.variants > (uint64_t{1} << 32))
     return absl::InvalidArgumentError("more than 2^32 variants of each record");
@@ -190,7 +190,7 @@ uint64_t BakeSource::size() const { return job_->num_records() * options_.varian
 
 uint64_t BakeSource::fingerprint() const {
   return HashWords(
-      {job_->reader().snapshot().Fingerprint(), job_->pipeline().fingerprint(), job_->plan_options().seed});
+      {job_->reader().snapshot().Fingerprint(), job_->pipelines().fingerprint(), job_->plan_options().seed});
 }
 
 std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {
@@ -198,7 +198,7 @@ std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {
 }
 
 std::string BakeSource::JobText(const std::string& name, const std::string& files) const {
-  const batch::RowSchema& schema = job_->pipeline().schema();
+  const batch::RowSchema& schema = job_->schema();
   std::string text = JobTextHead("bake", name, files), ops;
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     const batch::ColumnSpec& column = schema.columns[c];

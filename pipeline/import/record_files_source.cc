@@ -51,7 +51,7 @@ class RecordFilesMaker final : public RecordMaker {
 
  private:
   absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
-    const sources::ContainerKind container = reader_->snapshot().container();
+    const sources::ContainerKind container = reader_->snapshot().containers()[0];
     if (container != sources::ContainerKind::kTfRecord) {
       PS_ASSIGN_OR_RETURN(example_, container == sources::ContainerKind::kTar ? records::ExampleOfSample(record)
                                                                               : records::ExampleOfJson(record));

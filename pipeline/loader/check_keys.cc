@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/status_place.h"
 #include "pipeline/augment/features/key_check.h"
 #include "pipeline/loader/data_format.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock::loader {
 namespace {
@@ -32,26 +34,45 @@ absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, a
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
-  PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
+// Checks the keys of a job of one data set, in `most` of its shards, `count` from number `first` on.
+absl::Status CheckSet(const v1::JobSpec& spec, DatasetReader* reader, size_t first, size_t count, uint64_t most) {
   augment::KeyCheck check(spec);
-  const auto& shards = reader->snapshot().shards();
-  std::vector<uint64_t> firsts = {0};  // number of each shard's first record
-  for (const sources::SnapshotShard& shard : shards) firsts.push_back(firsts.back() + shard.record_count);
-  const uint64_t count = std::min<uint64_t>(kShards, shards.size());
+  const sources::Snapshot& snapshot = reader->snapshot();
+  most = std::min<uint64_t>(most, count);
   uint64_t looked_at = 0;
-  for (uint64_t i = 0; i < count && !check.AllFound(); ++i) {
-    const size_t shard = count == 1 ? 0 : i * (shards.size() - 1) / (count - 1);
-    const uint64_t records_before = check.records();
-    PS_RETURN_IF_ERROR(AddRecords(reader, firsts[shard], std::min(kRecords, shards[shard].record_count), &check));
+  for (uint64_t i = 0; i < most && !check.AllFound(); ++i) {
+    const size_t shard = first + (most == 1 ? 0 : i * (count - 1) / (most - 1));
+    const uint64_t records_before = check.records(), in_shard = snapshot.shards()[shard].record_count;
+    PS_RETURN_IF_ERROR(AddRecords(reader, snapshot.starts()[shard], std::min(kRecords, in_shard), &check));
     if (check.records() > records_before) ++looked_at;
   }
   if (check.AllFound() || check.records() == 0) return absl::OkStatus();
-  const std::string where = absl::StrCat(Counted(check.records(), "record"), " of ", looked_at,
-                                         looked_at == 1 ? " shard" : " shards", " (from ", reader->Describe(0), " on)");
+  const std::string where =
+      absl::StrCat(Counted(check.records(), "record"), " of ", looked_at, looked_at == 1 ? " shard" : " shards",
+                   " (from ", reader->Describe(snapshot.starts()[first]), " on)");
   return absl::InvalidArgumentError(absl::StrJoin(check.Mistakes(where), "\n"));
+}
+
+}  // namespace
+
+absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
+  const sources::Snapshot& snapshot = reader->snapshot();
+  const std::vector<sources::ContainerKind>& containers = snapshot.containers();
+  PS_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> jobs, JobsWithFormats(containers, job));
+  const bool same = std::none_of(job.dataset().begin(), job.dataset().end(), plan::HasOwnColumns) &&
+                    std::all_of(jobs.begin(), jobs.end(), [&](const v1::JobSpec& each) {
+                      return plan::DatasetOf(each).format() == plan::DatasetOf(jobs[0]).format();
+                    });
+  if (same) return CheckSet(jobs[0], reader, 0, snapshot.shards().size(), kShards);
+  size_t first = 0;
+  for (size_t set = 0; set < jobs.size(); ++set) {
+    const size_t count = snapshot.set_shards()[set];
+    const absl::Status checked =
+        CheckSet(jobs[set], reader, first, count, std::max<uint64_t>(1, kShards / jobs.size()));
+    if (!checked.ok()) return AtPlace(absl::StrCat("data set ", jobs[set].dataset(0).name()), checked);
+    first += count;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::loader

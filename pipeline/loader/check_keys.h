@@ -9,7 +9,8 @@
 namespace penstock::loader {
 
 // Reads the first records (at most 32, and 64 MiB) of each of at most 8 shards, spread evenly over the snapshot, until
-// it has found every key that the job needs. One record is usually enough. The choice of records depends only on job
+// it has found every key that the job needs. If data sets have other features or formats, reads at least one shard of
+// each. One record is usually enough. The choice of records depends only on job
 // and snapshot, so that every machine that can read them returns the same result. Skips damaged records. Returns OK if
 // no other record is left.
 //   InvalidArgument  keys that none of those records has, one per line (KeyCheck::Mistakes); errors of WithFormatOf()

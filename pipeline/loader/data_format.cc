@@ -1,11 +1,14 @@
 #include "pipeline/loader/data_format.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/selection/sample_features.h"
@@ -57,6 +60,27 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const
                                                    ", but the shards are ", AdviceOn(container)));
   }
   return spec;
+}
+
+absl::StatusOr<std::vector<v1::JobSpec>> JobsWithFormats(const std::vector<sources::ContainerKind>& containers,
+                                                         const v1::JobSpec& job) {
+  std::vector<v1::JobSpec> jobs = plan::JobsOfSets(job);
+  for (size_t set = 0; set < jobs.size(); ++set) {
+    absl::StatusOr<v1::JobSpec> formatted = WithFormatOf(containers.at(set), jobs[set]);
+    if (!formatted.ok() && jobs.size() > 1) return AtPlace(job.dataset(static_cast<int>(set)).name(), formatted.status());
+    PS_ASSIGN_OR_RETURN(jobs[set], std::move(formatted));
+  }
+  return jobs;
+}
+
+SetFeatures SetFeaturesOf(const std::vector<sources::ContainerKind>& containers, const v1::JobSpec& job) {
+  SetFeatures features;
+  const std::vector<v1::JobSpec> jobs = plan::JobsOfSets(job);
+  for (size_t set = 0; set < jobs.size(); ++set) {
+    features.push_back(RequestedFeaturesOf(containers.at(set), jobs[set]));
+  }
+  const bool none = std::all_of(features.begin(), features.end(), [](const auto& each) { return each == nullptr; });
+  return none ? SetFeatures() : features;
 }
 
 std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,

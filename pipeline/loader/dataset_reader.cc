@@ -36,7 +36,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   ~FilesReader() override { shards_->Stop(); }
 
   const sources::Snapshot& snapshot() const override { return shards_->snapshot(); }
-  const sources::RequestedFeatures* features() const override { return features_.get(); }
+  const SetFeatures& features() const override { return features_; }
   bool selects() const override { return selects_; }
   absl::StatusOr<uint64_t> NumberInShard(uint64_t record) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
@@ -58,8 +58,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const sources::RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardIndex> index, shards_->Index(ref.shard));
     index->WillLookAt(ref.record);  // the caller needs its offset next
-    if (features_ == nullptr) return index->RecordLength(ref.record);
-    return sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, features());
+    if (FeaturesOf(ref.shard) == nullptr) return index->RecordLength(ref.record);
+    return sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, FeaturesOf(ref.shard));
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
@@ -72,7 +72,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         if (!reader.ok()) return reader.status();
         bytes = Settled(
             ref, **reader,
-            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->StoredBytes(ref.record, features()))));
+            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->StoredBytes(ref.record, FeaturesOf(ref.shard)))));
       }
       if (bytes.ok()) {
         out->assign(*bytes);
@@ -84,9 +84,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   absl::Status ReadWholeRecord(uint64_t record, std::string* out) override {
-    if (features_ == nullptr) return ReadRecord(record, out);
-    RecordBuffer buffer;
     const sources::RecordRef ref = snapshot().ToShard(record);
+    if (FeaturesOf(ref.shard) == nullptr) return ReadRecord(record, out);
+    RecordBuffer buffer;
     for (int tries = 1;; ++tries) {
       const absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = shards_->Reader(ref.shard);
       if (!reader.ok()) return reader.status();
@@ -106,8 +106,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardReader> reader, shards_->Reader(ref.shard));
-    char* const stored = buffer->Get(reader->StoredBytes(ref.record, features()));
-    return Settled(ref, *reader, reader->ReadRecord(ref.record, stored, features()));
+    char* const stored = buffer->Get(reader->StoredBytes(ref.record, FeaturesOf(ref.shard)));
+    return Settled(ref, *reader, reader->ReadRecord(ref.record, stored, FeaturesOf(ref.shard)));
   }
 
   bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
@@ -115,7 +115,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const sources::RecordRef ref = snapshot().ToShard(fetched->record);
     const std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
-    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->StoredBytes(ref.record, features()));
+    fetched->buffer = std::make_unique_for_overwrite<char[]>(reader->StoredBytes(ref.record, FeaturesOf(ref.shard)));
     FetchedRecord* const out = fetched.get();
     const absl::Status damage = out->damage;
     auto end = [self = shared_from_this(), ref, reader, fetched = std::move(fetched),
@@ -132,14 +132,14 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
         }
       });
     } else if (reader->HasReadLater()) {
-      reader->ReadRecordLater(ref.record, out->buffer.get(), features(), options, std::move(end));
+      reader->ReadRecordLater(ref.record, out->buffer.get(), FeaturesOf(ref.shard), options, std::move(end));
     } else {
       // The reader of a compressed shard continues from its last position, in many small reads.
       slow_work_->Post([this, reader, ref, out, stop = options.stop, end = std::move(end)]() mutable {
         if (stop.stop_requested()) {
           std::move(end)(absl::CancelledError("cancelled"));
         } else {
-          std::move(end)(reader->ReadRecord(ref.record, out->buffer.get(), features()));
+          std::move(end)(reader->ReadRecord(ref.record, out->buffer.get(), FeaturesOf(ref.shard)));
         }
       });
     }
@@ -152,19 +152,19 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (HasLowLatency()) return nullptr;
     std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(shard);
-    if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(*reader)) return nullptr;
+    if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(shard, *reader)) return nullptr;
     return reader;
   }
   absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader,
                                                  char* frame) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
-    return Settled(ref, reader, reader.RecordOf(ref.record, frame, features()));
+    return Settled(ref, reader, reader.RecordOf(ref.record, frame, FeaturesOf(ref.shard)));
   }
 
   void WillRead(uint64_t record) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
     if (const std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(ref.shard)) {
-      reader->WillRead(ref.record, features());
+      reader->WillRead(ref.record, FeaturesOf(ref.shard));
     } else {
       shards_->StartLoad(ref.shard);
     }
@@ -189,13 +189,19 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
+  // Returns the features that the shard's records have, or null if they are whole.
+  const sources::RequestedFeatures* FeaturesOf(uint32_t shard) const {
+    return features_.empty() ? nullptr : features_[snapshot().shards()[shard].set].get();
+  }
+
   // Returns whether ranges of whole records of the shard have at most as many bytes without use as the gaps of ranges.
-  bool RequestsMostOf(const sources::ShardReader& reader) const {
-    if (features_ == nullptr) return true;
+  bool RequestsMostOf(uint32_t shard, const sources::ShardReader& reader) const {
+    const sources::RequestedFeatures* const features = FeaturesOf(shard);
+    if (features == nullptr) return true;
     const uint64_t records = reader.index().record_count(), step = records / kRecordsOfShare + 1;
     uint64_t requested = 0, stored = 0;
     for (uint64_t k = 0; k < records; k += step) {
-      requested += reader.StoredBytes(k, features());
+      requested += reader.StoredBytes(k, features);
       stored += reader.StoredBytes(k, nullptr);
     }
     return (stored - requested) * RangeLimits().waste_share <= stored;
@@ -215,7 +221,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       return absl::AbortedError("the file has changed");
     }
     for (int more = 0; more < kReadsMore; ++more) {
-      absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, features());
+      absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, FeaturesOf(ref.shard));
       if (!absl::IsDataLoss(bytes.status())) return bytes;
       if (sources::SameDamage(bytes.status(), damage)) continue;
       return absl::UnavailableError(absl::StrCat("record ", reader.index().NumberInShard(ref.record),
@@ -229,7 +235,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   // Converts the result of a read to the errors of the interface, and reports it to the shard table.
   absl::StatusOr<std::string_view> Settled(const sources::RecordRef& ref, const sources::ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
-    return Settled(ref, reader, std::move(bytes), features());
+    return Settled(ref, reader, std::move(bytes), FeaturesOf(ref.shard));
   }
   // The same for a read of `read` alone; null: the whole record.
   absl::StatusOr<std::string_view> Settled(const sources::RecordRef& ref, const sources::ShardReader& reader,
@@ -257,7 +263,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   const std::shared_ptr<ShardTable> shards_;
   Executor* const slow_work_;
   storage::Storage* const storage_;
-  const std::shared_ptr<const sources::RequestedFeatures> features_;
+  const SetFeatures features_;
   const bool selects_;
   DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/executor.h"
 #include "pipeline/loader/damaged_copies.h"
+#include "pipeline/loader/data_format.h"
 #include "pipeline/loader/fetched_record.h"
 #include "pipeline/sources/dataset_files.h"
 #include "pipeline/sources/index_store.h"
@@ -68,8 +69,7 @@ class DatasetReader {
     // Loads indexes, opens files, and fetches records by reads that block. Must outlive the reader and its loads. Null:
     // SlowWorkThreads().
     Executor* executor = nullptr;
-    // The features that records have (RequestedFeaturesOf). Null: records are whole.
-    std::shared_ptr<const sources::RequestedFeatures> features = nullptr;
+    SetFeatures features = {};  // the features that records have
     bool selects = false;  // whether the snapshot has only selected records (ShardIndex::is_selected)
     std::shared_ptr<storage::FileErrors> file_errors = nullptr;  // receives the files that fail
     DamagedCopies::Log log_damage = nullptr;                     // gets a line for each file with damaged records
@@ -82,8 +82,11 @@ class DatasetReader {
   virtual ~DatasetReader() = default;
 
   virtual const sources::Snapshot& snapshot() const = 0;
-  // Returns the features that records have, or null if records are whole.
-  virtual const sources::RequestedFeatures* features() const { return nullptr; }
+  // Returns the features that the records of each data set have.
+  virtual const SetFeatures& features() const {
+    static const SetFeatures kWhole;
+    return kWhole;
+  }
 
   // Returns whether the snapshot has only selected records, so that a record's number in its shard is known only from
   // the index.
@@ -108,7 +111,7 @@ class DatasetReader {
   //   Unavailable         an I/O error of this machine
   //   Aborted             the file changed during each try
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // Does the same for the whole record, even if features() is set. In that case, it reads damaged bytes only once more,
+  // Does the same for the whole record, even if features() are set. In that case, it reads damaged bytes only once more,
   // and DamageOf() does not return the DataLoss.
   virtual absl::Status ReadWholeRecord(uint64_t record, std::string* out) { return ReadRecord(record, out); }
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.

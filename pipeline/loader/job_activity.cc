@@ -21,14 +21,14 @@ constexpr double kReadBeside = 1.0 / 16;
 
 JobActivity::JobActivity(const std::shared_ptr<const LoadJob>& job) : job_(job) {
   sums_.job = job->spec().name();
-  for (const std::string& stage : job->pipeline().stages()) sums_.stages.push_back({stage, 0});
+  for (const std::string& stage : job->pipelines().stages()) sums_.stages.push_back({stage, 0});
   stages_.resize(sums_.stages.size());
   positions_ = static_cast<double>(job->positions());
   if (job->num_records() > 0) repeats_ = std::max(1.0, positions_ / static_cast<double>(job->num_records()));
   for_caches_.id = job->shared_space();
   for_caches_.data = job->record_space();
-  for_caches_.same_rows = job->pipeline().IsDeterministic();
-  for_caches_.decodes = job->pipeline().HasDecodedPrefix();
+  for_caches_.same_rows = job->pipelines().AreDeterministic();
+  for_caches_.decodes = job->pipelines().HaveDecodedPrefix();
 }
 
 void JobActivity::AddIdle(Idle why, Nanos threads_time) {
@@ -50,9 +50,11 @@ void JobActivity::AddIdle(Idle why, Nanos threads_time) {
   }
 }
 
-void JobActivity::AddStages(const std::vector<Nanos>& own, Nanos reading) {
+void JobActivity::AddStages(const augment::SetPipelines& pipelines, uint32_t set, const std::vector<Nanos>& own,
+                            Nanos reading) {
   ++sums_.timed_rows;
-  for (size_t i = 0; i < std::min(own.size(), stages_.size()); ++i) stages_[i] += own[i];
+  const size_t stages = pipelines.Of(set).stages().size();
+  for (size_t i = 0; i < std::min(own.size(), stages); ++i) stages_[pipelines.StageOf(set, i)] += own[i];
   if (!stages_.empty()) stages_[StageTimes::kOther] -= std::min(reading, own[StageTimes::kOther]);
 }
 

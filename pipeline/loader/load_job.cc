@@ -1,38 +1,64 @@
 #include "pipeline/loader/load_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 
 namespace penstock::loader {
+namespace {
 
-uint64_t RecordSpaceOf(uint64_t data, const sources::RequestedFeatures* features) {
-  return features == nullptr ? data : HashWords({data, features->Hash()});
+bool AreEqual(const SetFeatures& a, const SetFeatures& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return (x == nullptr) == (y == nullptr) && (x == nullptr || *x == *y);
+  });
+}
+
+}  // namespace
+
+uint64_t RecordSpaceOf(uint64_t data, const SetFeatures& features) {
+  if (features.empty()) return data;
+  if (features.size() == 1) return HashWords({data, features[0]->Hash()});
+  Fingerprint print;
+  print.Add(data);
+  for (const auto& of_set : features) print.Add(of_set == nullptr ? 0 : of_set->Hash());
+  return print.value();
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict) {
-  PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, WithFormatOf(reader->snapshot().container(), job));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<const augment::Pipeline> pipeline, augment::Pipeline::Create(spec));
-  if (reader->features() != nullptr) {
-    const auto needed = RequestedFeaturesOf(reader->snapshot().container(), spec);
-    PS_CHECK(needed != nullptr && *needed == *reader->features());  // otherwise the rows would lack features
+  PS_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> set_specs, JobsWithFormats(reader->snapshot().containers(), job));
+  PS_ASSIGN_OR_RETURN(augment::SetPipelines pipelines, augment::SetPipelines::Create(set_specs));
+  // With other features the rows would lack some.
+  PS_CHECK(reader->features().empty() ||
+           AreEqual(reader->features(), SetFeaturesOf(reader->snapshot().containers(), job)));
+  v1::JobSpec spec = job;
+  for (int set = 0; set < spec.dataset_size(); ++set) {
+    spec.mutable_dataset(set)->set_format(set_specs[static_cast<size_t>(set)].dataset(0).format());
   }
-  return Create(spec, std::move(reader), std::move(pipeline), verdict);
+  return Create(spec, std::move(set_specs), std::move(reader), std::move(pipelines), verdict);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                std::unique_ptr<const augment::Pipeline> pipeline,
                                                                DamageVerdict verdict) {
-  std::shared_ptr<LoadJob> job(new LoadJob());
+  return Create(spec, plan::JobsOfSets(spec), std::move(reader), augment::SetPipelines(std::move(pipeline)), verdict);
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
+                                                               std::vector<v1::JobSpec> set_specs,
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               augment::SetPipelines pipelines, DamageVerdict verdict) {
+  std::shared_ptr<LoadJob> job(new LoadJob(std::move(pipelines)));
   job->spec_ = spec;
-  job->pipeline_ = std::move(pipeline);
+  job->set_specs_ = std::move(set_specs);
   job->reader_ = std::move(reader);
   job->verdict_ = verdict;
   const sources::Snapshot& snapshot = job->reader_->snapshot();
@@ -41,14 +67,14 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   PS_ASSIGN_OR_RETURN(job->order_, plan::DataOrderOf(spec, counts, snapshot.set_shards()));
   const uint64_t data = snapshot.Fingerprint();
   job->record_space_ = RecordSpaceOf(data, job->reader_->features());
-  job->decoded_space_ = HashWords({data, job->pipeline_->fingerprint()});
+  job->decoded_space_ = HashWords({data, job->pipelines_.fingerprint()});
   // A job that does not check whole images may cache rows of records that are bad for a job that does.
   if (spec.errors().check() != v1::WANTED_PART) {
     job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
   }
   job->order_fingerprint_ = job->order_->Fingerprint(data);
   job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
-  job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
+  job->fixed_bytes_ = job->schema().FixedBytes();
   return job;
 }
 

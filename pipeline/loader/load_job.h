@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/op/sample_key.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/set_pipelines.h"
+#include "pipeline/loader/data_format.h"
 #include "pipeline/loader/dataset_reader.h"
 #include "pipeline/loader/decided_records.h"
 #include "pipeline/plan/data_order.h"
@@ -27,28 +29,36 @@ enum class DamageVerdict {
 };
 
 // Returns LoadJob::record_space() of a job: `data` is the fingerprint of its snapshot, `features` the features that it
-// reads, or null for whole records.
-uint64_t RecordSpaceOf(uint64_t data, const sources::RequestedFeatures* features);
+// reads.
+uint64_t RecordSpaceOf(uint64_t data, const SetFeatures& features);
 
 // Returns the key of the row's random numbers.
 inline SampleKey SampleKeyOf(const plan::PlannedRow& row) { return {row.seed, row.epoch, row.repeat, row.number}; }
 
 class LoadJob {
  public:
-  // `reader` serves the snapshot of the job, with the features that the job reads (RequestedFeaturesOf) or whole
-  // records. Returns the errors of Pipeline::Create, and InvalidArgument if the format or the order's options are
+  // `reader` serves the snapshot of the job, with the features that its data sets read (SetFeaturesOf) or whole
+  // records. Returns the errors of SetPipelines::Create, and InvalidArgument if the format or the order's options are
   // wrong.
-  static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
+  static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
-  // Does the same with an existing pipeline. `spec` must have the format of the shards (WithFormatOf).
+  // Does the same with an existing pipeline for all data sets.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                std::unique_ptr<const augment::Pipeline> pipeline,
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
 
   const v1::JobSpec& spec() const { return spec_; }
-  const augment::Pipeline& pipeline() const { return *pipeline_; }
+  // Returns the job of a data set alone, with the format of its records. set < order().sets().
+  const v1::JobSpec& set_spec(uint32_t set) const { return set_specs_[set]; }
+  const augment::SetPipelines& pipelines() const { return pipelines_; }
+  // Returns the columns of the job's rows.
+  const batch::RowSchema& schema() const { return pipelines_.schema(); }
+  // Returns the data set of a record if the data sets have several pipelines; otherwise 0. record < num_records().
+  uint32_t PipelineSetOf(uint64_t record) const { return pipelines_.are_one() ? 0 : order_->SetOfRecord(record); }
+  // Returns the pipeline that makes the row of a record.
+  const augment::Pipeline& PipelineOf(uint64_t record) const { return pipelines_.Of(PipelineSetOf(record)); }
   DatasetReader& reader() const { return *reader_; }
   // Returns the order of the records in all epochs.
   const plan::DataOrder& order() const { return *order_; }
@@ -78,9 +88,15 @@ class LoadJob {
   plan::EpochOrder PlanOf(uint64_t epoch) const { return order_->Epoch(epoch); }
 
  private:
-  LoadJob() = default;
+  explicit LoadJob(augment::SetPipelines pipelines) : pipelines_(std::move(pipelines)) {}
+  static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
+                                                               std::vector<v1::JobSpec> set_specs,
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               augment::SetPipelines pipelines, DamageVerdict verdict);
+
   v1::JobSpec spec_;
-  std::unique_ptr<const augment::Pipeline> pipeline_;
+  std::vector<v1::JobSpec> set_specs_;
+  augment::SetPipelines pipelines_;
   std::shared_ptr<DatasetReader> reader_;
   DamageVerdict verdict_ = DamageVerdict::kOwn;
   const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();

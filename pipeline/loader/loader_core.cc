@@ -22,7 +22,7 @@ constexpr uint64_t kListedRow = sizeof(RowTask) + 112;
 
 // Returns the bytes of a finished row in addition to its content: the result, its entry in a sink, its lease.
 uint64_t OverheadOf(const LoadJob& job) {
-  return sizeof(RowResult) + 160 + 40 * job.pipeline().schema().columns.size();
+  return sizeof(RowResult) + 160 + 40 * job.schema().columns.size();
 }
 
 // Returns the mean size of the job's records, rounded up. Estimates use it until a row was made.
@@ -106,7 +106,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
                                                  const LoaderSessionOptions& options, RowSink* sink) {
   caches_.Sweep();
   const uint64_t mean = MeanRecordBytes(*job);
-  const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);
+  const uint64_t ragged = RaggedBound(job->schema(), mean);
   const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
   const uint64_t overhead = options.counts_all ? OverheadOf(*job) : 0;
   const uint64_t making = job->fixed_bytes() + ragged + 2 * mean + overhead;

@@ -231,7 +231,7 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
     std::optional<batch::RowSlot>& slot = work_.row->slot;
     if (slot.has_value()) return &*slot;
     const LoadJob& job = *session_.job;
-    const batch::RowSchema& schema = job.pipeline().schema();
+    const batch::RowSchema& schema = job.schema();
     if (session_.options.books_slots) {
       slot = session_.sink->Book(work_.row->request);
       slot->ragged.resize(schema.columns.size());
@@ -278,7 +278,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   StageTimes& times = maker->context.scratch.times();
   outcome.traced = options_.trace != nullptr && options_.trace->on();
   outcome.timed = maker->context.sampler.Next() || outcome.traced;
-  if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
+  if (outcome.timed) times.Start(options_.clock, job.pipelines().stages().size(), outcome.traced);
   const DecidedRecords& decided = session.options.decided != nullptr ? *session.options.decided : *job.decided();
   RowMemory memory(this, &work);
   outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->context, &row, made);
@@ -379,7 +379,11 @@ bool LoaderCore::Make(Maker* maker) {
       case RowMaker::End::kMade:
         work.row->MoveTo(RowState::kDone);
         Count(outcome, work.row->request, took, &session);
-        if (outcome.timed) session.activity->AddStages(context.stages, outcome.made.read_time);
+        if (outcome.timed) {
+          const LoadJob& job = *session.job;
+          session.activity->AddStages(job.pipelines(), job.PipelineSetOf(work.row->progress.record), context.stages,
+                                      outcome.made.read_time);
+        }
         // The row may have waited to read and needed no read. The next row can read instead.
         ReadNext();
         break;

@@ -17,7 +17,7 @@ StepRows::StepRows(std::shared_ptr<const LoadJob> job, size_t rows)
       fixed_(std::make_unique_for_overwrite<std::byte[]>(rows * job_->fixed_bytes())) {}
 
 std::string_view StepRows::Column(size_t c, size_t i) const {
-  const batch::RowSchema& schema = job_->pipeline().schema();
+  const batch::RowSchema& schema = job_->schema();
   if (schema.columns[c].ragged) return rows_[i].ragged[c];
   batch::RowSlot slot;
   PointInto(schema, fixed_.get() + i * job_->fixed_bytes(), &slot);
@@ -26,7 +26,7 @@ std::string_view StepRows::Column(size_t c, size_t i) const {
 
 batch::RowSlot StepRows::Book(size_t row) {
   batch::RowSlot slot;
-  PointInto(job_->pipeline().schema(), fixed_.get() + row * job_->fixed_bytes(), &slot);
+  PointInto(job_->schema(), fixed_.get() + row * job_->fixed_bytes(), &slot);
   return slot;
 }
 
@@ -39,6 +39,7 @@ absl::Status StepRows::Put(size_t row, RowResult result) {
 absl::StatusOr<std::unique_ptr<LocalSteps>> LocalSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const LocalStepsOptions& options) {
   const uint32_t size = options.batch_size > 0 ? options.batch_size : job->spec().batch().size();
+  PS_RETURN_IF_ERROR(job->order().CheckBatchRows(size));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,
       plan::Steps::Create(job->positions(), size, plan::LastBatchOf(job->spec().batch().last()), options.world_size));

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <utility>
 
@@ -19,102 +20,155 @@
 #include "pipeline/sources/index_store.h"
 
 namespace penstock::loader {
+namespace {
+
+// A data set of the job.
+struct OpenedSet {
+  std::vector<sources::DatasetFile> files;
+  sources::IndexOptions options;
+};
+
+absl::StatusOr<OpenedSet> OpenSet(storage::Storage* storage, const v1::JobSpec& job, int set,
+                                  const std::vector<sources::DataRoot>& roots) {
+  OpenedSet opened;
+  const auto& globs = job.dataset(set).files();
+  PS_ASSIGN_OR_RETURN(opened.files, sources::ExpandGlobs(storage, {globs.begin(), globs.end()}, roots));
+  std::vector<std::string> paths;
+  for (const sources::DatasetFile& file : opened.files) paths.push_back(file.path);
+  PS_ASSIGN_OR_RETURN(const v1::Selection selection, selection::MakeSelection(storage, job, set, paths));
+  PS_ASSIGN_OR_RETURN(opened.options, selection::WithSelection(sources::IndexOptionsOf(job, set), selection));
+  return opened;
+}
+
+// Returns the indexes of all files of the data sets, in order.
+absl::StatusOr<std::vector<std::shared_ptr<const sources::ShardIndex>>> BuildAll(
+    storage::Storage* storage, const std::vector<OpenedSet>& sets, const std::optional<sources::IndexStore>& indexes,
+    int threads, const std::function<void(const std::string&)>& warn) {
+  std::vector<std::string> paths;
+  std::vector<const sources::IndexOptions*> options;
+  for (const OpenedSet& set : sets) {
+    for (const sources::DatasetFile& file : set.files) {
+      paths.push_back(file.path);
+      options.push_back(&set.options);
+    }
+  }
+  std::vector<absl::StatusOr<sources::LoadedIndex>> loaded;
+  if (indexes.has_value()) {
+    loaded = sources::BuildIndexes(*indexes, paths, options, threads > 0 ? threads : AvailableCpus());
+    const std::string unsaved = sources::UnsavedText(loaded);
+    if (warn && !unsaved.empty()) warn(unsaved);
+  } else {
+    for (size_t i = 0; i < paths.size() && (i == 0 || loaded.back().ok()); ++i) {
+      loaded.push_back(sources::BuildIndexOf(storage, paths[i], *options[i]));
+    }
+  }
+  std::vector<std::shared_ptr<const sources::ShardIndex>> built;
+  for (const absl::StatusOr<sources::LoadedIndex>& each : loaded) {
+    if (!each.ok()) return each.status();
+    if (warn && !each->left_out.empty()) warn(each->left_out);
+    built.push_back(each->index);
+  }
+  return built;
+}
+
+// Returns the shards of data set `set`, whose indexes are `built`.
+absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
+    const v1::JobSpec& job, int set, const std::vector<sources::DatasetFile>& files,
+    std::span<const std::shared_ptr<const sources::ShardIndex>> built) {
+  std::vector<sources::SnapshotShard> shards;
+  std::vector<uint64_t> counts;
+  uint64_t whole = 0, kept = 0;  // records
+  for (size_t i = 0; i < files.size(); ++i) {
+    const sources::ShardIndex& index = *built[i];
+    sources::SnapshotShard& shard = shards.emplace_back();
+    shard.root = files[i].root;
+    shard.relative_path = files[i].relative_path;
+    shard.size = index.file_size;
+    shard.record_count = index.record_count();
+    shard.content_hash = index.content_hash;
+    shard.data_bytes = index.data_bytes();
+    shard.container = index.kind().container;
+    counts.push_back(shard.record_count);
+    whole += index.shard_records();
+  }
+  const std::vector<plan::RecordRun> runs = plan::KeptRuns(job.dataset(set), counts);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    shards[i].Slice(runs[i].first, runs[i].stride, runs[i].count);
+    kept += runs[i].count;
+  }
+  if (kept == 0 && !job.dataset(set).select().empty()) return selection::NothingSelected(set, whole, files.size());
+  return shards;
+}
+
+using SetPath = std::pair<uint32_t, std::string>;  // a data set, and the path of one of its files
+
+// Returns the provider of the indexes `known`. It indexes a file again that has changed since.
+IndexProvider ProviderOf(storage::Storage* storage, std::vector<sources::IndexOptions> options,
+                         std::map<SetPath, std::shared_ptr<const sources::ShardIndex>> known) {
+  struct Known {
+    Mutex mutex;
+    std::map<SetPath, std::shared_ptr<const sources::ShardIndex>> indexes ABSL_GUARDED_BY(mutex);
+  };
+  const auto shared = std::make_shared<Known>();
+  {
+    MutexLock lock(&shared->mutex);
+    shared->indexes = std::move(known);
+  }
+  return [storage, shared, options = std::move(options)](
+             const sources::SnapshotShard& shard, const std::string& path,
+             const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
+    sources::IndexOptions stoppable = options.at(shard.set);
+    {
+      MutexLock lock(&shared->mutex);
+      const auto it = shared->indexes.find({shard.set, path});
+      if (it != shared->indexes.end() && it->second->file_info() == file->opened()) return it->second;
+      if (it != shared->indexes.end()) stoppable.earlier = it->second;
+    }
+    stoppable.stop = stop;
+    PS_ASSIGN_OR_RETURN(const sources::LoadedIndex walked, sources::BuildIndexOf(storage, path, stoppable));
+    MutexLock lock(&shared->mutex);
+    shared->indexes[{shard.set, path}] = walked.index;
+    return walked.index;
+  };
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     storage::Storage* storage, const v1::JobSpec& job, const std::vector<sources::DataRoot>& roots,
     const std::optional<sources::IndexStore>& indexes, int threads, std::shared_ptr<storage::FileErrors> file_errors,
     Executor* executor, const std::function<void(const std::string&)>& warn) {
   if (job.dataset_size() == 0) return absl::InvalidArgumentError(absl::StrCat("job ", job.name(), " has no dataset"));
-  const v1::Dataset& dataset = plan::DatasetOf(job);
-  std::vector<sources::DatasetFile> files;
-  std::vector<uint32_t> set_files;
-  for (const v1::Dataset& set : job.dataset()) {
-    const std::vector<std::string> globs(set.files().begin(), set.files().end());
-    PS_ASSIGN_OR_RETURN(const std::vector<sources::DatasetFile> found, sources::ExpandGlobs(storage, globs, roots));
-    files.insert(files.end(), found.begin(), found.end());
-    set_files.push_back(static_cast<uint32_t>(found.size()));
+  std::vector<OpenedSet> sets;
+  for (int set = 0; set < job.dataset_size(); ++set) {
+    PS_ASSIGN_OR_RETURN(sets.emplace_back(), OpenSet(storage, job, set, roots));
   }
-  if (!plan::HasNamedSets(job)) set_files.clear();
-  std::vector<std::string> paths;
-  for (const sources::DatasetFile& file : files) paths.push_back(file.path);
-  PS_ASSIGN_OR_RETURN(const std::optional<v1::Selection> selection, selection::MakeSelection(storage, job, paths));
-  PS_ASSIGN_OR_RETURN(const sources::IndexOptions options,
-                      selection::WithSelection(sources::IndexOptionsOf(job), selection.value_or(v1::Selection())));
+  PS_ASSIGN_OR_RETURN(const auto built, BuildAll(storage, sets, indexes, threads, warn));
 
-  std::map<std::string, std::shared_ptr<const sources::ShardIndex>> built;  // by path
-  if (!indexes.has_value()) {
-    for (const std::string& path : paths) {
-      PS_ASSIGN_OR_RETURN(const sources::LoadedIndex loaded, sources::BuildIndexOf(storage, path, options));
-      if (warn && !loaded.left_out.empty()) warn(loaded.left_out);
-      built[path] = loaded.index;
-    }
-  } else {
-    std::vector<absl::StatusOr<sources::LoadedIndex>> loaded =
-        sources::BuildIndexes(*indexes, paths, options, threads > 0 ? threads : AvailableCpus());
-    for (size_t i = 0; i < files.size(); ++i) {
-      if (!loaded[i].ok()) return loaded[i].status();
-      if (warn && !loaded[i]->left_out.empty()) warn(loaded[i]->left_out);
-      built[files[i].path] = loaded[i]->index;
-    }
-    const std::string unsaved = sources::UnsavedText(loaded);
-    if (warn && !unsaved.empty()) warn(unsaved);
-  }
   std::vector<sources::SnapshotShard> shards;
-  for (const sources::DatasetFile& file : files) {
-    const sources::ShardIndex& index = *built.at(file.path);
-    sources::SnapshotShard shard;
-    shard.root = file.root;
-    shard.relative_path = file.relative_path;
-    shard.size = index.file_size;
-    shard.record_count = index.record_count();
-    shard.content_hash = index.content_hash;
-    shard.data_bytes = index.data_bytes();
-    shard.container = index.kind().container;
-    shards.push_back(std::move(shard));
+  std::vector<uint32_t> set_shards;
+  std::vector<sources::IndexOptions> options;
+  std::map<SetPath, std::shared_ptr<const sources::ShardIndex>> known;
+  for (size_t set = 0; set < sets.size(); ++set) {
+    const std::vector<sources::DatasetFile>& files = sets[set].files;
+    const auto of_set = std::span(built).subspan(shards.size(), files.size());
+    PS_ASSIGN_OR_RETURN(const auto more, ShardsOf(job, static_cast<int>(set), files, of_set));
+    for (size_t i = 0; i < files.size(); ++i) known[{static_cast<uint32_t>(set), files[i].path}] = of_set[i];
+    shards.insert(shards.end(), more.begin(), more.end());
+    set_shards.push_back(static_cast<uint32_t>(files.size()));
+    options.push_back(std::move(sets[set].options));
   }
-  std::vector<uint64_t> counts;
-  for (const sources::SnapshotShard& shard : shards) counts.push_back(shard.record_count);
-  const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
-  for (size_t i = 0; i < shards.size(); ++i) shards[i].Slice(kept[i].first, kept[i].stride, kept[i].count);
-  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards), set_files));
-  if (selection.has_value() && snapshot.total_records() == 0) {
-    uint64_t records = 0;
-    for (const auto& [path, index] : built) records += index->shard_records();
-    return selection::NothingSelected(records, files.size());
-  }
-  struct Known {
-    Mutex mutex;
-    std::map<std::string, std::shared_ptr<const sources::ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
-  };
-  const auto known = std::make_shared<Known>();
-  {
-    MutexLock lock(&known->mutex);
-    known->indexes = std::move(built);
-  }
-  IndexProvider provider =
-      [storage, known, options](
-          const sources::SnapshotShard& shard, const std::string& path,
-          const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> {
-    PS_ASSIGN_OR_RETURN(const std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
-    sources::IndexOptions stoppable = options;
-    {
-      MutexLock lock(&known->mutex);
-      const auto it = known->indexes.find(path);
-      if (it != known->indexes.end() && it->second->file_info() == file->opened()) return it->second;
-      if (it != known->indexes.end()) stoppable.earlier = it->second;
-    }
-    stoppable.stop = stop;
-    PS_ASSIGN_OR_RETURN(const sources::LoadedIndex walked, sources::BuildIndexOf(storage, path, stoppable));
-    MutexLock lock(&known->mutex);
-    known->indexes[path] = walked.index;
-    return walked.index;
-  };
+  if (!plan::HasNamedSets(job)) set_shards.clear();
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards), std::move(set_shards)));
+
   DatasetReader::Options reader;
-  reader.max_record_bytes = options.max_record_bytes;
+  reader.max_record_bytes = options.front().max_record_bytes;
   reader.executor = executor;
   reader.file_errors = std::move(file_errors);
-  reader.selects = selection.has_value();
-  reader.features = RequestedFeaturesOf(snapshot.container(), job);
+  reader.selects = plan::SelectsRecords(job);
+  reader.features = SetFeaturesOf(snapshot.containers(), job);
+  IndexProvider provider = ProviderOf(storage, std::move(options), std::move(known));
   return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }
 

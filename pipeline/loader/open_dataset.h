@@ -20,7 +20,7 @@
 namespace penstock::loader {
 
 // Opens the job's shards as they are now: expands globs, loads or builds the indexes, freezes a snapshot and returns a
-// reader of it. The job must have one data set. With `indexes`, loads indexes from there, and builds and stores missing
+// reader of it. The job must have data sets. With `indexes`, loads indexes from there, and builds and stores missing
 // ones, on `threads` threads (0: the CPUs of the cgroup's quota). Without it, builds all of them on the calling thread.
 // `file_errors` may be null. It receives the errors of files that fail while records are read. `storage` holds the
 // records. `executor` loads shards; null: SlowWorkThreads(). Both must outlive the reader and its loads. A load on

@@ -29,7 +29,7 @@ bool HasRagged(const batch::RowSchema& schema) {
 
 // Returns the bytes of a row and of its record with `record_bytes`.
 uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes) {
-  return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
+  return record_bytes + job.fixed_bytes() + RaggedBound(job.schema(), record_bytes);
 }
 
 const plan::EpochOrder& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerContext* context) {
@@ -109,7 +109,7 @@ class RowMaker::Try {
  private:
   enum class Step { kNone, kBadRecord, kDamagedCopy, kFailed, kPutBack, kNotReady, kNotRead };
 
-  const batch::RowSchema& schema() const { return job_.pipeline().schema(); }
+  const batch::RowSchema& schema() const { return job_.schema(); }
 
   // Sets the number of a selected record in its shard.
   Step NumberOf(uint64_t record, std::optional<uint64_t>* number) {
@@ -152,7 +152,7 @@ class RowMaker::Try {
   void Cache() {
     if (!progress_.keyed || made_.lenient) return;
     const batch::RowSlot& slot = *memory_.Slot();
-    if (!job_.pipeline().IsDeterministic()) {
+    if (!job_.PipelineOf(progress_.record).IsDeterministic()) {
       options_.rows->Share(progress_.row_key, PackRow(schema(), slot), sharers_);
     } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema(), slot))) {
       options_.rows->Keep(progress_.row_key, PackRow(schema(), slot));
@@ -334,7 +334,7 @@ class RowMaker::Try {
   // Runs the pipeline on the record's bytes. `need`: bytes that are reserved so far.
   Step MakeFrom(std::string_view record, uint64_t need) {
     made_.record_bytes = record.size();
-    const augment::Pipeline& pipeline = job_.pipeline();
+    const augment::Pipeline& pipeline = job_.PipelineOf(progress_.source);
     const uint64_t scratch = pipeline.ScratchBytes(record);
     std::shared_ptr<const std::string> decoded;
     bool decode = false;
@@ -409,7 +409,7 @@ class RowMaker::Try {
 };
 
 RecordPlace RowMaker::PlaceOf(const LoadJob& job, uint64_t record) const {
-  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) {
+  if (job.PipelineOf(record).IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) {
     return RecordPlace::kMemory;
   }
   const cache::CacheKey key{job.record_space(), record};
@@ -443,8 +443,9 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowT
     progress.key = SampleKeyOf(row);
   }
   // Whether other sessions read the row may change while it waits, and so may the size of the cache.
-  progress.keyed = options_.rows->limit() > 0 && (job.pipeline().IsDeterministic() || sharers > 0);
-  progress.row_key = job.pipeline().IsDeterministic()
+  const bool same = job.PipelineOf(progress.record).IsDeterministic();
+  progress.keyed = options_.rows->limit() > 0 && (same || sharers > 0);
+  progress.row_key = same
                          ? cache::RowKey{job.decoded_space(), 0, progress.record}
                          : cache::RowKey{job.shared_space(), task->request.epoch, task->request.position};
   return true;

@@ -44,7 +44,7 @@ void TraceRow(const TracedRow& row, const MadeRow& made, const StageTimes& times
   event.bytes = made.bytes_read;
   // Inner events before outer ones: a track keeps events in the order of their ends.
   const std::vector<StageTimes::Span>& spans = times.spans();
-  const std::vector<std::string>& stages = row.job->pipeline().stages();
+  const std::vector<std::string>& stages = row.job->PipelineOf(event.record).stages();
   if (made.read_ended != 0) {
     TraceEvent read = event;
     read.name = trace->Name("read");

@@ -69,7 +69,8 @@ std::vector<uint16_t> Arrange(std::span<const uint64_t> counts, uint64_t block) 
 
 }  // namespace
 
-absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed) {
+absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed,
+                                    uint64_t batch) {
   if (weights.empty() || weights.size() > kMaxSets) {
     return absl::InvalidArgumentError(
         absl::StrCat("a blend of ", weights.size(), " data sets; it may have 1 to ", kMaxSets));
@@ -84,16 +85,24 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
   }
   if (!std::isfinite(total)) return absl::InvalidArgumentError("dataset.weight: the sum of the weights is too large");
   const auto least = std::min_element(weights.begin(), weights.end());
-  uint64_t block = kLeastBlock;
-  while (block < kLargestBlock && *least / total * static_cast<double>(block) < 1) block *= 2;
+  uint64_t block = batch > 0 ? batch : kLeastBlock;
+  while (batch == 0 && block < kLargestBlock && *least / total * static_cast<double>(block) < 1) block *= 2;
   const std::vector<uint64_t> counts = CountsOf(weights, total, block);
   if (const auto none = std::find(counts.begin(), counts.end(), 0); none != counts.end()) {
+    const double share = weights[none - counts.begin()] / total;
+    if (batch > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("blend.batches: EXACT, and batch.size is ", batch, ", but dataset[", none - counts.begin(),
+                       "] has a share of ", share, "; a batch needs about ", std::ceil(1 / share), " rows"));
+    }
     return absl::InvalidArgumentError(absl::StrCat("dataset[", none - counts.begin(), "].weight: a share of ",
                                                    weights[none - counts.begin()] / total,
                                                    "; the smallest possible one is 1 of ", kLargestBlock, " rows"));
   }
   Blend blend;
   blend.seed_ = seed;
+  const auto divisor = [](uint64_t a, uint64_t b) { return std::gcd(a, b); };
+  blend.period_ = batch == 0 ? block : block / std::accumulate(counts.begin(), counts.end(), block, divisor);
   blend.set_ = Arrange(counts, block);
   blend.begins_.resize(counts.size() + 1, 0);
   std::partial_sum(counts.begin(), counts.end(), blend.begins_.begin() + 1);
@@ -108,19 +117,27 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
   return blend;
 }
 
+Blend::RunPlace Blend::RunOf(uint64_t place) const {
+  const uint64_t in_period = place % period_, at = in_period % kRun, runs = (period_ + kRun - 1) / kRun;
+  return {.run = place / period_ * runs + in_period / kRun,
+          .rows = std::min(kRun, period_ - (in_period - at)),
+          .first_slot = place % block_rows() - at,
+          .at = at};
+}
+
 // Fisher and Yates, from the first place on, with one hash for each step.
-Blend::Run Blend::OrderOf(uint64_t run, uint64_t places) const {
+Blend::Run Blend::OrderOf(const RunPlace& run, uint64_t places) const {
   Run order;
   std::iota(order.begin(), order.end(), uint8_t{0});
   if (!seed_.has_value()) return order;
-  uint64_t state = HashWords({kRunDomain, *seed_, run});
+  uint64_t state = HashWords({kRunDomain, *seed_, run.run});
   for (uint64_t i = 0; i < places; ++i) {
     // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     uint64_t mixed = state += 0x9e3779b97f4a7c15;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
     mixed ^= mixed >> 31;
-    std::swap(order[i], order[i + (((mixed >> 32) * (kRun - i)) >> 32)]);
+    std::swap(order[i], order[i + (((mixed >> 32) * (run.rows - i)) >> 32)]);
   }
   return order;
 }
@@ -132,47 +149,48 @@ uint64_t Blend::NumberAt(uint16_t set, uint64_t first_slot, uint64_t slot) const
 }
 
 Blend::Row Blend::At(uint64_t place) const {
-  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
-  const Run order = OrderOf(place / kRun, at + 1);
-  const uint64_t slot = first_slot + order[at];
+  const RunPlace run = RunOf(place);
+  const Run order = OrderOf(run, run.at + 1);
+  const uint64_t slot = run.first_slot + order[run.at];
   const uint16_t set = set_[slot];
-  uint64_t number = place / block_rows() * count(set) + NumberAt(set, first_slot, slot);
-  for (uint64_t i = 0; i < at; ++i) number += set_[first_slot + order[i]] == set ? 1 : 0;
+  uint64_t number = place / block_rows() * count(set) + NumberAt(set, run.first_slot, slot);
+  for (uint64_t i = 0; i < run.at; ++i) number += set_[run.first_slot + order[i]] == set ? 1 : 0;
   return {set, number};
 }
 
 uint64_t Blend::PlaceOf(const Row& row) const {
   const uint64_t in_block = row.number % count(row.set);
-  const uint64_t slot = slots_[begins_[row.set] + in_block], first_slot = slot - slot % kRun;
-  const uint64_t first_place = row.number / count(row.set) * block_rows() + first_slot;
-  const Run order = OrderOf(first_place / kRun, kRun);
-  uint64_t left = in_block - NumberAt(static_cast<uint16_t>(row.set), first_slot, slot);
+  const uint64_t slot = slots_[begins_[row.set] + in_block];
+  const uint64_t place = row.number / count(row.set) * block_rows() + slot;
+  const RunPlace run = RunOf(place);
+  const Run order = OrderOf(run, run.rows);
+  uint64_t left = in_block - NumberAt(static_cast<uint16_t>(row.set), run.first_slot, slot);
   uint64_t at = 0;
-  while (set_[first_slot + order[at]] != row.set || left-- > 0) ++at;
-  return first_place + at;
+  while (set_[run.first_slot + order[at]] != row.set || left-- > 0) ++at;
+  return place - run.at + at;
 }
 
 uint64_t Blend::RowsBeforeRun(size_t set, uint64_t place) const {
   const auto begin = slots_.begin() + static_cast<ptrdiff_t>(begins_[set]);
   const auto end = slots_.begin() + static_cast<ptrdiff_t>(begins_[set + 1]);
-  const uint64_t first_slot = place % block_rows() - place % kRun;
+  const uint64_t first_slot = RunOf(place).first_slot;
   return place / block_rows() * count(set) + static_cast<uint64_t>(std::lower_bound(begin, end, first_slot) - begin);
 }
 
 uint64_t Blend::RowsBefore(size_t set, uint64_t place) const {
-  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  const RunPlace run = RunOf(place);
   uint64_t rows = RowsBeforeRun(set, place);
-  const Run order = OrderOf(place / kRun, at);
-  for (uint64_t i = 0; i < at; ++i) rows += set_[first_slot + order[i]] == set ? 1 : 0;
+  const Run order = OrderOf(run, run.at);
+  for (uint64_t i = 0; i < run.at; ++i) rows += set_[run.first_slot + order[i]] == set ? 1 : 0;
   return rows;
 }
 
 std::vector<uint64_t> Blend::RowsBefore(uint64_t place) const {
-  const uint64_t at = place % kRun, first_slot = place % block_rows() - at;
+  const RunPlace run = RunOf(place);
   std::vector<uint64_t> rows(sets());
   for (size_t set = 0; set < rows.size(); ++set) rows[set] = RowsBeforeRun(set, place);
-  const Run order = OrderOf(place / kRun, at);
-  for (uint64_t i = 0; i < at; ++i) ++rows[set_[first_slot + order[i]]];
+  const Run order = OrderOf(run, run.at);
+  for (uint64_t i = 0; i < run.at; ++i) ++rows[set_[run.first_slot + order[i]]];
   return rows;
 }
 

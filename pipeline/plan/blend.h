@@ -5,6 +5,9 @@
 // assignment problem", Discrete Mathematics 32, 1980): of the sets that lag behind their share, the one whose row is
 // due first is next. So after any number of rows, each set is less than one row from its share. Then each run of 64
 // rows is shuffled. The rows of a set stay in their order.
+//
+// A block may also be a batch. Then it has one or more equal periods, the shortest parts in which all sets have whole
+// numbers of rows, and no run crosses their borders: so all periods of all batches have the same numbers.
 #ifndef PENSTOCK_PIPELINE_PLAN_BLEND_H_
 #define PENSTOCK_PIPELINE_PLAN_BLEND_H_
 
@@ -35,13 +38,17 @@ class Blend {
     bool operator==(const Row&) const = default;
   };
 
-  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. Returns InvalidArgument, with
-  // the number of the set, if a weight is not a positive number or a share is smaller than 1 / kLargestBlock, and also
-  // if there are no sets, or more than kMaxSets.
-  static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed);
+  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. With `batch`, at most
+  // kLargestBlock, a block has that many rows. Returns InvalidArgument, with the number of the set, if a weight is not a
+  // positive number or a share is smaller than a row of the largest possible block, and also if there are no sets, or
+  // more than kMaxSets.
+  static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed,
+                                      uint64_t batch = 0);
 
   size_t sets() const { return begins_.size() - 1; }
   uint64_t block_rows() const { return set_.size(); }
+  // Returns the rows of a period: block_rows() without `batch`.
+  uint64_t period_rows() const { return period_; }
   // Returns the set's rows in each block. set < sets().
   uint64_t count(size_t set) const { return begins_[set + 1] - begins_[set]; }
 
@@ -59,8 +66,16 @@ class Blend {
 
   Blend() = default;
 
+  // A place, by its run.
+  struct RunPlace {
+    uint64_t run = 0;         // number of the run, in all blocks
+    uint64_t rows = 0;        // of the run: kRun, or fewer at the end of a period
+    uint64_t first_slot = 0;  // of the run in its block
+    uint64_t at = 0;          // in the run
+  };
+  RunPlace RunOf(uint64_t place) const;
   // Returns the places of a run's rows before the shuffle, in the order after it. Only the first `places` are right.
-  Run OrderOf(uint64_t run, uint64_t places) const;
+  Run OrderOf(const RunPlace& run, uint64_t places) const;
   // Returns the number, in the block, of the set's first row from `first_slot` on. `slot`, in the same run, is the
   // set's.
   uint64_t NumberAt(uint16_t set, uint64_t first_slot, uint64_t slot) const;
@@ -68,6 +83,7 @@ class Blend {
   uint64_t RowsBeforeRun(size_t set, uint64_t place) const;
 
   std::optional<uint64_t> seed_;
+  uint64_t period_ = 0;
   std::vector<uint16_t> set_;      // the set of each slot of a block
   std::vector<uint32_t> numbers_;  // the number of each slot's row in its set and block
   std::vector<uint64_t> begins_;   // first index of each set in slots_

@@ -1,6 +1,7 @@
 #include "pipeline/plan/data_order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,8 @@ unsigned __int128 RowsForPass(uint64_t records, uint64_t share, uint64_t rows) {
   return (static_cast<unsigned __int128>(records) * rows + share - 1) / share;
 }
 
+absl::Status TooManyRows() { return absl::InvalidArgumentError("an epoch of the blend has more than 2^62 rows"); }
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::vector<uint64_t>& counts,
@@ -44,6 +47,7 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::ve
 
 absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend) {
   std::vector<double> weights;
+  double repeated_rows = 0;  // of the epoch, by the data sets' repeats
   uint64_t shard = 0;
   for (const NamedSet& named : blend.sets) {
     if (named.shards > counts.size() - shard) {
@@ -58,24 +62,32 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
     set.options.repeats = 1;
     set.options.seed = HashWords({kSetDomain, options_.seed, Hash64(named.name)});
     sets_.push_back(std::move(set));
-    weights.push_back(named.weight);
+    const double repeated = named.repeats * static_cast<double>(sets_.back().offsets->num_records());
+    weights.push_back(named.repeats != 0 ? repeated : named.weight);
+    repeated_rows += repeated;
     shard += named.shards;
   }
   if (shard != counts.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the data sets have ", shard, " shards, and the snapshot has ", counts.size()));
   }
-  const bool shuffled = options_.shuffle != Shuffle::kNone;
-  PS_ASSIGN_OR_RETURN(blend_, Blend::Create(weights, shuffled ? std::optional(HashWords({kBlendDomain, options_.seed}))
-                                                              : std::nullopt));
+  const std::optional<uint64_t> seed =
+      options_.shuffle == Shuffle::kNone ? std::nullopt : std::optional(HashWords({kBlendDomain, options_.seed}));
+  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, seed, blend.batch));
+  if (repeated_rows > static_cast<double>(kMaxPositions)) return TooManyRows();
+  const bool is_given = blend.epoch_rows != 0 || repeated_rows > 0;
   unsigned __int128 rows = blend.epoch_rows;
-  for (uint32_t set = 0; set < sets() && blend.epoch_rows == 0; ++set) {
+  if (repeated_rows > 0) rows = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(repeated_rows)));
+  for (uint32_t set = 0; set < sets() && !is_given; ++set) {
     const auto pass = RowsForPass(sets_[set].offsets->num_records(), share(set), rows_per());
     if (rows == 0 || (blend.end == EpochEnd::kLongest ? pass > rows : pass < rows)) rows = pass;
   }
-  if (blend.epoch_rows == 0) rows *= options_.repeats;
-  if (rows > kMaxPositions) return absl::InvalidArgumentError("an epoch of the blend has more than 2^62 rows");
+  if (!is_given) rows *= options_.repeats;
+  // An epoch has whole batches, so that each epoch begins with a block.
+  if (blend.batch > 0) rows = (rows + blend.batch - 1) / blend.batch * blend.batch;
+  if (rows > kMaxPositions) return TooManyRows();
   num_positions_ = static_cast<uint64_t>(rows);
+  has_batches_ = blend.batch > 0;
   return absl::OkStatus();
 }
 
@@ -83,6 +95,12 @@ EpochPlan DataOrder::PassOf(const Set& set, uint64_t pass) const {
   absl::StatusOr<EpochPlan> plan = EpochPlan::Create(set.offsets, set.options, pass);
   PS_CHECK(plan.ok());  // the checks do not depend on the pass
   return *std::move(plan);
+}
+
+absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
+  if (!has_batches_ || rows % rows_per() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows: with blend.batches: EXACT it must be a ",
+                                                 "multiple of the job's batch.size, ", rows_per()));
 }
 
 EpochOrder DataOrder::Epoch(uint64_t epoch) const { return EpochOrder(shared_from_this(), epoch); }
@@ -96,13 +114,16 @@ double DataOrder::PassesPerEpoch(uint32_t set) const {
 std::vector<SetProgress> DataOrder::ProgressAt(const Cursor& cursor) const {
   const uint64_t place = cursor.epoch * num_positions_ + cursor.position;
   const std::vector<uint64_t> rows = blend_.has_value() ? blend_->RowsBefore(place) : std::vector<uint64_t>{place};
+  const Blend* const now = blend_.has_value() ? &blend_->BlendAt(place) : nullptr;
   std::vector<SetProgress> all;
   all.reserve(rows.size());
   for (uint32_t set = 0; set < sets(); ++set) {
     const auto n = static_cast<double>(rows[set]);
     all.push_back({.rows = rows[set],
                    .passes = n / static_cast<double>(std::max<uint64_t>(1, records(set))),
-                   .wanted_share = static_cast<double>(share(set)) / static_cast<double>(rows_per()),
+                   .wanted_share = now == nullptr ? 1
+                                                  : static_cast<double>(now->count(set)) /
+                                                        static_cast<double>(now->block_rows()),
                    .actual_share = place == 0 ? 0 : n / static_cast<double>(place)});
   }
   return all;
@@ -148,6 +169,11 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   print.Add(OrderFingerprint(snapshot_fingerprint, options, kBlendPlanVersion)).Add(num_positions_).Add(rows_per());
   for (uint32_t set = 0; set < sets(); ++set) {
     print.Add(std::string_view(sets_[set].name)).Add(sets_[set].first_shard).Add(share(set));
+  }
+  if (has_batches_) print.Add(blend_->part(0).period_rows());
+  for (size_t part = 1; part < blend_->begins().size(); ++part) {
+    print.Add(blend_->begins()[part]).Add(blend_->part(part).block_rows());
+    for (uint32_t set = 0; set < sets(); ++set) print.Add(blend_->part(part).count(set));
   }
   return print.value();
 }

@@ -14,8 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/plan/blend.h"
+#include "pipeline/plan/blend_schedule.h"
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/plan/shard_offsets.h"
 #include "pipeline/plan/steps.h"
@@ -29,9 +30,10 @@ struct NamedSet {
   std::string name;
   uint64_t shards = 0;
   double weight = 1;
+  double repeats = 0;  // not 0: passes in an epoch, which decide the weight
 };
 
-// The end of an epoch if BlendOptions::epoch_rows is 0: the row at which the share of a data set makes a pass.
+// The end of an epoch if BlendOptions::epoch_rows is 0 and no data set has `repeats`: the row at which the share of a data set makes a pass.
 enum class EpochEnd : uint8_t {
   kLongest = 0,   // the data set that takes the most rows for a pass
   kShortest = 1,  // the data set that takes the fewest
@@ -41,6 +43,8 @@ struct BlendOptions {
   std::vector<NamedSet> sets;
   uint64_t epoch_rows = 0;  // rows of an epoch
   EpochEnd end = EpochEnd::kLongest;
+  std::vector<WeightChange> changes = {};
+  uint64_t batch = 0;  // not 0: rows of a batch; all batches have the same numbers of rows of each data set
 };
 
 // A record, by the data set (0 if there are no names), the shard in the set, and the number in the shard.
@@ -55,7 +59,7 @@ struct SetLocation {
 struct SetProgress {
   uint64_t rows = 0;
   double passes = 0;        // rows / records of the data set
-  double wanted_share = 0;  // its share of a block of the blend; 1 for version 1
+  double wanted_share = 0;  // its share of a block of the blend at the cursor; 1 for version 1
   double actual_share = 0;  // its share of the rows up to the cursor; 0 if there are none
 };
 
@@ -73,8 +77,9 @@ class EpochOrder;
 // Immutable, thread-safe.
 class DataOrder : public std::enable_shared_from_this<DataOrder> {
  public:
-  // Creates the order of a snapshot whose shards have `counts` records. Without `blend` it has plan version 1. Returns
-  // the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no records.
+  // Creates the order of a snapshot whose shards have `counts` records. Without `blend` it has plan version 1. With
+  // `blend`, the epoch is as long as epoch_rows, the sum of all repeats, or `end` demand, and with `batch` a multiple of
+  // it. Returns the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no records.
   static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
@@ -86,22 +91,27 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   uint64_t num_records() const { return offsets_->num_records(); }
   // Returns the number of positions of each epoch.
   uint64_t num_positions() const { return num_positions_; }
+  // Returns InvalidArgument unless readers may have global batches of `rows` rows: if a block of the blend is a batch,
+  // they are multiples of it.
+  absl::Status CheckBatchRows(uint64_t rows) const;
   // Returns the order of an epoch.
   EpochOrder Epoch(uint64_t epoch) const;
 
   // Returns the number of data sets, at least 1, and the name of one, which is empty for version 1.
   uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
   const std::string& set_name(uint32_t set) const { return sets_[set].name; }
-  // Returns the rows of a data set in `rows_per()` rows. set < sets().
-  uint64_t share(uint32_t set) const { return blend_.has_value() ? blend_->count(set) : 1; }
-  uint64_t rows_per() const { return blend_.has_value() ? blend_->block_rows() : 1; }
+  // Returns the rows of a data set in `rows_per()` rows, before the first change of weights. set < sets().
+  uint64_t share(uint32_t set) const { return blend_.has_value() ? blend_->part(0).count(set) : 1; }
+  uint64_t rows_per() const { return blend_.has_value() ? blend_->part(0).block_rows() : 1; }
   // Returns the number of the data set's first record, and of its records. set < sets().
   uint64_t first_record(uint32_t set) const { return sets_[set].first_record; }
   uint64_t records(uint32_t set) const { return sets_[set].offsets->num_records(); }
-  // Returns how often an epoch reads a record of the data set, on average.
+  // Returns how often an epoch reads a record of the data set, on average, before the first change of weights.
   double PassesPerEpoch(uint32_t set) const;
   // Returns the progress of each data set at a cursor. Any cursor is valid. O(sets), independent of the cursor.
   std::vector<SetProgress> ProgressAt(const Cursor& cursor) const;
+  // Returns the blend through all epochs, or null for version 1.
+  const BlendSchedule* blend() const { return blend_.has_value() ? &*blend_ : nullptr; }
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
   uint32_t SetOf(uint64_t shard) const;
   uint32_t SetOfRecord(uint64_t record) const;
@@ -136,7 +146,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   PlanOptions options_;
   std::shared_ptr<const ShardOffsets> offsets_;
   std::vector<Set> sets_;
-  std::optional<Blend> blend_;  // nullopt: version 1
+  std::optional<BlendSchedule> blend_;  // nullopt: version 1
+  bool has_batches_ = false;    // a block of the blend is a batch
   uint64_t num_positions_ = 0;
 };
 

@@ -1,14 +1,15 @@
-// The data set of a job.
+// The data sets of a job.
 #ifndef PENSTOCK_PIPELINE_PLAN_JOB_DATASET_H_
 #define PENSTOCK_PIPELINE_PLAN_JOB_DATASET_H_
+
+#include <algorithm>
+#include <vector>
 
 #include "penstock/v1/job.pb.h"
 
 namespace penstock::plan {
 
-// Returns the job's first data set, or an empty one if it has none. If the job was checked (config/job_file.h), all of
-// its data sets have the same compression, source and format, and only a job of one data set selects records. The
-// result refers to `job`.
+// Returns the job's first data set, or an empty one if it has none. The result refers to `job`.
 inline const v1::Dataset& DatasetOf(const v1::JobSpec& job) {
   return job.dataset_size() == 0 ? v1::Dataset::default_instance() : job.dataset(0);
 }
@@ -17,6 +18,21 @@ inline const v1::Dataset& DatasetOf(const v1::JobSpec& job) {
 inline v1::Dataset* MutableDatasetOf(v1::JobSpec* job) {
   return job->dataset_size() == 0 ? nullptr : job->mutable_dataset(0);
 }
+
+// Returns whether a data set of the job selects records.
+inline bool SelectsRecords(const v1::JobSpec& job) {
+  return std::any_of(job.dataset().begin(), job.dataset().end(),
+                     [](const v1::Dataset& dataset) { return !dataset.select().empty(); });
+}
+
+// Returns whether the data set replaces features or ops of its job.
+inline bool HasOwnColumns(const v1::Dataset& dataset) { return dataset.features_size() + dataset.ops_size() > 0; }
+
+// Returns the job of each of its data sets alone, with the features and ops that the data set has; of a job without data
+// sets, itself.
+std::vector<v1::JobSpec> JobsOfSets(const v1::JobSpec& job);
+// Returns one of them. set < job.dataset_size().
+v1::JobSpec JobOfSet(const v1::JobSpec& job, int set);
 
 }  // namespace penstock::plan
 

@@ -35,6 +35,24 @@ std::vector<std::string> SetNamesOf(const v1::JobSpec& job) {
   return names;
 }
 
+namespace {
+
+std::vector<WeightChange> ChangesOf(const v1::JobSpec& job) {
+  std::vector<double> weights;
+  for (const v1::Dataset& dataset : job.dataset()) weights.push_back(dataset.weight());
+  std::vector<WeightChange> changes;
+  for (const v1::WeightChange& change : job.blend().change()) {
+    for (int set = 0; set < job.dataset_size(); ++set) {
+      const auto found = change.weights().find(job.dataset(set).name());
+      if (found != change.weights().end()) weights[static_cast<size_t>(set)] = found->second;
+    }
+    changes.push_back({change.at_rows(), change.over_rows(), weights});
+  }
+  return changes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& job,
                                                              const std::vector<uint64_t>& counts,
                                                              std::span<const uint32_t> set_shards) {
@@ -49,11 +67,16 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
   BlendOptions blend;
   blend.epoch_rows = job.blend().epoch_rows();
   blend.end = job.blend().epoch() == v1::Blend::SHORTEST ? EpochEnd::kShortest : EpochEnd::kLongest;
+  if (job.blend().batches() == v1::Blend::EXACT) blend.batch = job.batch().size();
   for (int set = 0; set < job.dataset_size(); ++set) {
     const v1::Dataset& dataset = job.dataset(set);
     // A job of one data set may have a name without a weight.
-    blend.sets.push_back({dataset.name(), set_shards[static_cast<size_t>(set)], named == 1 ? 1.0 : dataset.weight()});
+    blend.sets.push_back({.name = dataset.name(),
+                          .shards = set_shards[static_cast<size_t>(set)],
+                          .weight = job.has_blend() ? dataset.weight() : 1.0,
+                          .repeats = dataset.repeats()});
   }
+  blend.changes = ChangesOf(job);
   return DataOrder::Create(counts, options, blend);
 }
 

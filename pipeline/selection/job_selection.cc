@@ -93,8 +93,10 @@ class Filters final : public sources::RecordSelection {
 
 }  // namespace
 
+std::string PlaceOf(int set) { return absl::StrCat("dataset[", set, "].select"); }
+
 absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
-                                             const FeatureTypes& types) {
+                                             const std::string& place, const FeatureTypes& types) {
   std::vector<Step> parsed;
   int counting = -1;  // the last step that counts records
   for (int i = 0; i < steps.size(); ++i) {
@@ -103,22 +105,22 @@ absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtr
       continue;
     }
     if (counting >= 0) {
-      return absl::InvalidArgumentError(absl::StrCat("dataset[0].select[", i, "]: it must stand before select[",
-                                                     counting, "], which counts records"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, "[", i, "]: it must stand before select[", counting, "], which counts records"));
     }
-    PS_ASSIGN_OR_RETURN(Step step, Step::Parse(steps[i], absl::StrCat("dataset[0].select[", i, "]"), types));
+    PS_ASSIGN_OR_RETURN(Step step, Step::Parse(steps[i], absl::StrCat(place, "[", i, "]"), types));
     parsed.push_back(std::move(step));
   }
   return parsed;
 }
 
-absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* storage, const v1::JobSpec& job,
-                                                           const std::vector<std::string>& paths) {
-  const v1::Dataset& dataset = plan::DatasetOf(job);
-  if (dataset.select().empty()) return std::nullopt;
-  PS_ASSIGN_OR_RETURN(const FeatureTypes types, FeatureTypes::Find(storage, job, paths));
-  PS_ASSIGN_OR_RETURN(const std::vector<Step> steps, ParseSteps(dataset.select(), types));
+absl::StatusOr<v1::Selection> MakeSelection(storage::Storage* storage, const v1::JobSpec& job, int set,
+                                            const std::vector<std::string>& paths) {
+  const v1::Dataset& dataset = job.dataset(set);
   v1::Selection selection;
+  if (dataset.select().empty()) return selection;
+  PS_ASSIGN_OR_RETURN(const FeatureTypes types, FeatureTypes::Find(storage, plan::JobOfSet(job, set), paths));
+  PS_ASSIGN_OR_RETURN(const std::vector<Step> steps, ParseSteps(dataset.select(), PlaceOf(set), types));
   *selection.mutable_steps() = dataset.select();
   for (const Step& step : steps) {
     PS_RETURN_IF_ERROR(types.CheckSameTypes(step.operands()));
@@ -130,7 +132,7 @@ absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* sto
 
 absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(const v1::Selection& selection) {
   const FeatureTypes types(selection);
-  PS_ASSIGN_OR_RETURN(std::vector<Step> steps, ParseSteps(selection.steps(), types));
+  PS_ASSIGN_OR_RETURN(std::vector<Step> steps, ParseSteps(selection.steps(), "dataset.select", types));
   PS_ASSIGN_OR_RETURN(RecordFilter filter, RecordFilter::Create(std::move(steps), types));
   return std::make_shared<const Filters>(IdOf(selection), selection.keep_out_bad(), std::move(filter));
 }
@@ -142,9 +144,9 @@ absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions option
   return options;
 }
 
-absl::Status NothingSelected(uint64_t records, size_t files) {
+absl::Status NothingSelected(int set, uint64_t records, size_t files) {
   return absl::InvalidArgumentError(
-      absl::StrCat("dataset[0].select: keeps none of the ", records, records == 1 ? " record" : " records", " in ",
+      absl::StrCat(PlaceOf(set), ": keeps none of the ", records, records == 1 ? " record" : " records", " in ",
                    files, files == 1 ? " file" : " files", "; `penstock select` shows what each step keeps"));
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,17 +20,22 @@
 
 namespace penstock::selection {
 
-// Parses those of a job's steps that do not count records (plan/job_slices.h) for features of these types. Returns the
-// errors of Step::Parse(), and InvalidArgument for a step that follows one that counts.
-absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
-                                             const FeatureTypes& types);
+// Returns the name of the steps of data set `set` in messages.
+std::string PlaceOf(int set);
 
-// Returns the job's selection with the types of its features, which the first records of the files at `paths` show. The
-// result selects the same records on every machine. Returns nullopt if the job selects all records.
-//   InvalidArgument  a step is wrong; the message names dataset.select and may have several lines
+// Parses those of a data set's steps that do not count records (plan/job_slices.h) for features of these types.
+// Messages name the steps `place`[0] and so on. Returns the errors of Step::Parse(), and InvalidArgument for a step that
+// follows one that counts.
+absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
+                                             const std::string& place, const FeatureTypes& types);
+
+// Returns the selection of the job's data set `set` with the types of its features, which the first records of the
+// set's files at `paths` show. The result selects the same records on every machine. It has no steps if the data set
+// has none. set < job.dataset_size().
+//   InvalidArgument  a step is wrong; the message names it and may have several lines
 //   others           FeatureTypes::Find()
-absl::StatusOr<std::optional<v1::Selection>> MakeSelection(storage::Storage* storage, const v1::JobSpec& job,
-                                                           const std::vector<std::string>& paths);
+absl::StatusOr<v1::Selection> MakeSelection(storage::Storage* storage, const v1::JobSpec& job, int set,
+                                            const std::vector<std::string>& paths);
 
 // Creates the selection that MakeSelection() has described. Returns InvalidArgument for a wrong description.
 absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(const v1::Selection& selection);
@@ -40,8 +44,8 @@ absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(
 // errors of CreateSelection().
 absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions options, const v1::Selection& selection);
 
-// Returns InvalidArgument: none of the `records` records in `files` files is selected.
-absl::Status NothingSelected(uint64_t records, size_t files);
+// Returns InvalidArgument: none of the `records` records in the `files` files of data set `set` is selected.
+absl::Status NothingSelected(int set, uint64_t records, size_t files);
 
 }  // namespace penstock::selection
 

@@ -1,7 +1,5 @@
 #include "pipeline/sources/index_job.h"
 
-#include "pipeline/plan/job_dataset.h"
-
 namespace penstock::sources {
 
 Compression CompressionOf(v1::Dataset::Compression compression) {
@@ -27,8 +25,8 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   return options;
 }
 
-IndexOptions IndexOptionsOf(const v1::JobSpec& job) {
-  const v1::Dataset& dataset = plan::DatasetOf(job);
+IndexOptions IndexOptionsOf(const v1::JobSpec& job, int set) {
+  const v1::Dataset& dataset = set < job.dataset_size() ? job.dataset(set) : v1::Dataset::default_instance();
   return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes());
 }
 

@@ -14,8 +14,8 @@ Compression CompressionOf(v1::Dataset::Compression compression);
 
 // `max_record_bytes` comes from the job's limits; 0 means the default.
 IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes);
-// Returns the options for the shards of a job.
-IndexOptions IndexOptionsOf(const v1::JobSpec& job);
+// Returns the options for the shards of the job's data set `set`.
+IndexOptions IndexOptionsOf(const v1::JobSpec& job, int set = 0);
 
 }  // namespace penstock::sources
 

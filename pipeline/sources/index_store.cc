@@ -217,6 +217,12 @@ absl::StatusOr<LoadedIndex> BuildIndexOf(storage::Storage* storage, const std::s
 std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress) {
+  return BuildIndexes(store, paths, std::vector<const IndexOptions*>(paths.size(), &options), threads, progress);
+}
+
+std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
+                                                      const std::vector<const IndexOptions*>& options, int threads,
+                                                      const std::function<void(const IndexProgress&)>& progress) {
   std::vector<absl::StatusOr<LoadedIndex>> results(paths.size(), absl::UnknownError("not reached"));
   std::vector<uint64_t> sizes(paths.size(), 0);
   uint64_t total = 0;
@@ -227,7 +233,7 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   }
   ProgressMeter meter(paths.size(), total, progress);
   ForEachOnThreads("ps-index", paths.size(), threads,
-                   [&](size_t i) { results[i] = BuildOne(store, paths[i], sizes[i], options, &meter); });
+                   [&](size_t i) { results[i] = BuildOne(store, paths[i], sizes[i], *options[i], &meter); });
   return results;
 }
 

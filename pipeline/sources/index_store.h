@@ -98,9 +98,13 @@ struct IndexProgress {
   uint64_t bytes_done = 0, bytes_total = 0;
 };
 
-// Calls LoadOrBuild for all `paths`, and returns the results in the order of `paths`. Uses up to `threads` threads, one
-// of them the caller's; less than 1 means 1. A damaged shard does not stop the others. `progress` may be empty. Any of
-// the threads may call it, one at a time. options.progress is ignored.
+// Calls LoadOrBuild for all `paths`, each with its `options`, and returns the results in the order of `paths`. Uses up
+// to `threads` threads, one of them the caller's; less than 1 means 1. A damaged shard does not stop the others.
+// `progress` may be empty. Any of the threads may call it, one at a time. IndexOptions::progress is ignored.
+std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
+                                                      const std::vector<const IndexOptions*>& options, int threads,
+                                                      const std::function<void(const IndexProgress&)>& progress = {});
+// The same with one set of options.
 std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress = {});

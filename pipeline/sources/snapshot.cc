@@ -51,11 +51,11 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
     return absl::InvalidArgumentError(
         absl::StrCat("a snapshot of ", shards.size(), " shards; at most ", kMaxShards, " are possible"));
   }
-  std::vector<bool> begins_set(shards.size(), false);
   uint64_t in_sets = 0;
-  for (const uint32_t count : set_shards) {
-    if (in_sets < shards.size()) begins_set[in_sets] = true;
-    in_sets += count;
+  for (size_t set = 0; set < set_shards.size(); ++set) {
+    const uint64_t end = in_sets + set_shards[set];
+    for (uint64_t s = in_sets; s < end && s < shards.size(); ++s) shards[s].set = static_cast<uint32_t>(set);
+    in_sets = end;
   }
   if (!set_shards.empty() && in_sets != shards.size()) {
     return absl::InvalidArgumentError(
@@ -63,21 +63,24 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
   }
   Snapshot snapshot;
   snapshot.starts_.reserve(shards.size() + 1);
+  size_t first_of_set = 0;
   for (size_t s = 0; s < shards.size(); ++s) {
     const SnapshotShard& shard = shards[s];
-    if (s > 0 && !begins_set[s] &&
+    if (s > 0 && shards[s - 1].set == shard.set &&
         std::tie(shards[s - 1].root, shards[s - 1].relative_path) >= std::tie(shard.root, shard.relative_path)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the shards of a snapshot must ascend by the bytes of (root, path), each once; ", shard.root,
                        ":", shard.relative_path, " follows ", shards[s - 1].root, ":", shards[s - 1].relative_path));
     }
-    if (shard.container != shards[0].container) {
+    if (s > 0 && shards[s - 1].set != shard.set) first_of_set = s;
+    const SnapshotShard& first = shards[first_of_set];
+    if (shard.container != first.container) {
       const auto name = [](const SnapshotShard& of) {
         const std::string_view noun = Container::Of(of.container).FileNoun();
         return absl::StrCat(of.root, ":", of.relative_path, " is ", absl::string_view(noun.data(), noun.size()));
       };
-      return absl::InvalidArgumentError(absl::StrCat("dataset.files: ", name(shards[0]), ", and ", name(shard),
-                                                     "; the shards of a job must be of one kind: make a job of each"));
+      return absl::InvalidArgumentError(absl::StrCat("dataset[", shard.set, "].files: ", name(first), ", and ", name(shard),
+                                                     "; the shards of a data set must be of one kind"));
     }
     if (!SliceFits(shard)) {
       return absl::InvalidArgumentError(
@@ -92,6 +95,8 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
     snapshot.starts_.push_back(before + shard.record_count);
     snapshot.data_bytes_ += shard.data_bytes;
   }
+  snapshot.containers_.assign(std::max<size_t>(1, set_shards.size()), ContainerKind::kTfRecord);
+  for (const SnapshotShard& shard : shards) snapshot.containers_[shard.set] = shard.container;
   snapshot.shards_ = std::move(shards);
   snapshot.set_shards_ = std::move(set_shards);
   snapshot.FillPlaces();

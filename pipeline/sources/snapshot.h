@@ -34,6 +34,7 @@ struct SnapshotShard {
   uint64_t data_bytes = 0;    // data of all records, without frames; an estimate for a slice
   ContainerKind container = ContainerKind::kTfRecord;
   std::optional<RecordSlice> slice = {};  // the records of the index that the snapshot has; none: all
+  uint32_t set = 0;                       // number of the data set; Snapshot::Create() sets it
 
   // Returns the number of records of the index.
   uint64_t indexed_records() const { return slice ? slice->of : record_count; }
@@ -57,16 +58,17 @@ class Snapshot {
  public:
   Snapshot() = default;
   // If data sets have names, `set_shards` has the number of shards of each; the sets follow each other. Returns
-  // InvalidArgument unless the shards of a set are strictly ascending by the bytes of (root, relative_path), all shards
-  // have one container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31 shards and
+  // InvalidArgument unless the shards of a set are strictly ascending by the bytes of (root, relative_path), the shards
+  // of a set have one container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31 shards and
   // 2^62 records.
   static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards = {});
 
   const std::vector<SnapshotShard>& shards() const { return shards_; }
   // Returns the number of shards of each data set with a name.
   const std::vector<uint32_t>& set_shards() const { return set_shards_; }
-  // Returns the container of all shards; kTfRecord if there are none.
-  ContainerKind container() const { return shards_.empty() ? ContainerKind::kTfRecord : shards_[0].container; }
+  // Returns the containers of the data sets' shards, one for each data set, and at least one. That of a set without
+  // shards is kTfRecord.
+  const std::vector<ContainerKind>& containers() const { return containers_; }
   uint64_t total_records() const { return starts_.back(); }
   uint64_t data_bytes() const { return data_bytes_; }
   // starts()[s] is the number of the first record of shard s. The vector has one more entry than shards; the last is
@@ -89,6 +91,7 @@ class Snapshot {
 
   std::vector<SnapshotShard> shards_;
   std::vector<uint32_t> set_shards_;
+  std::vector<ContainerKind> containers_ = {ContainerKind::kTfRecord};
   std::vector<uint64_t> starts_ = {0};
   // Records are divided into runs of 2^shift_ records, at most twice as many as shards. places_[r] is the shard of run
   // r's first record. There is one more entry than runs; the last is the last shard.

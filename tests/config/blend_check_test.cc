@@ -12,6 +12,7 @@
 namespace penstock::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string BlendMistakesOf(const std::string& job_text) {
@@ -54,14 +55,47 @@ TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
   const auto with = [](const std::string& more) {
     return BlendMistakesOf(absl::StrCat(kTwo, "dataset { name: 'x' weight: 1 ", more, " } blend { }"));
   };
-  EXPECT_THAT(with("compression: GZIP"), HasSubstr("dataset[2].compression: it differs from dataset[0]"));
-  EXPECT_THAT(with("source: TAR"), HasSubstr("dataset[2].source: it differs from dataset[0]"));
-  EXPECT_THAT(with("format: RAW"), HasSubstr("dataset[2].format: it differs from dataset[0]"));
-  EXPECT_THAT(with("select { take: 1 }"), HasSubstr("dataset[2].select: only a job of one data set selects records"));
+  EXPECT_EQ(with("compression: GZIP source: TAR ops { decode_image { } }"), "");
+  EXPECT_THAT(BlendMistakesOf("dataset { features { key: 'a' } }"),
+              HasSubstr("dataset[0].features: they are for the data sets of a blend"));
+  EXPECT_EQ(with("select { take: 1 }"), "");
   EXPECT_THAT(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 5 } order { repeats: 2 }")),
               HasSubstr("order.repeats: blend.epoch_rows is the length of an epoch"));
   EXPECT_THAT(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 9223372036854775808 }")),
               HasSubstr("blend.epoch_rows: at most 2^62"));
+  constexpr char kRepeats[] = "dataset { name: 'web' repeats: 2.5 } dataset { name: 'code' repeats: 1 }";
+  EXPECT_EQ(BlendMistakesOf(absl::StrCat(kRepeats, " blend { batches: EXACT } batch { size: 8 }")), "");
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { epoch_rows: 5 }")),
+              HasSubstr("blend.epoch_rows: dataset.repeats are the length of an epoch"));
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { epoch: SHORTEST } order { repeats: 2 }")),
+              AllOf(HasSubstr("blend.epoch: dataset.repeats"), HasSubstr("order.repeats: dataset.repeats")));
+  EXPECT_THAT(with("repeats: 2"), HasSubstr("dataset[2].repeats: it stands in the place of `weight`"));
+  EXPECT_THAT(BlendMistakesOf("dataset { name: 'x' weight: 1 } dataset { name: 'y' repeats: 1 } blend { }"),
+              HasSubstr("dataset[1].repeats: dataset[0] has a weight, so each data set needs one"));
+  EXPECT_THAT(BlendMistakesOf("dataset { name: 'x' repeats: 1 } dataset { name: 'y' } blend { }"),
+              HasSubstr("dataset[1].repeats: dataset[0] has repeats, so each data set needs them"));
+  EXPECT_THAT(BlendMistakesOf("dataset { name: 'x' repeats: -1 } blend { }"),
+              HasSubstr("dataset[0].repeats: -1; it must be a positive number"));
+  EXPECT_THAT(BlendMistakesOf("dataset { repeats: 2 }"), HasSubstr("dataset[0].repeats: it is the share of"));
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 20 batches: EXACT } batch { size: 8 }")),
+              HasSubstr("blend.epoch_rows: 20; with batches: EXACT it must be a multiple of batch.size, 8"));
+  const auto changing = [](const std::string& changes) {
+    return BlendMistakesOf(absl::StrCat(kTwo, " blend { ", changes, " }"));
+  };
+  EXPECT_EQ(changing("change { at_rows: 9 over_rows: 5 weights { key: 'web' value: 2 } }"
+                     "change { at_rows: 14 weights { key: 'code' value: 2 } }"),
+            "");
+  EXPECT_THAT(changing("change { at_rows: 9 over_rows: 5 weights { key: 'web' value: 2 } }"
+                       "change { at_rows: 13 weights { key: 'code' value: 2 } }"),
+              HasSubstr("blend.change[1].at_rows: 13; it must be at least 14, where the change before it ends"));
+  EXPECT_THAT(changing("change { at_rows: 9 }"), HasSubstr("blend.change[0].weights: none: name a data set"));
+  EXPECT_THAT(changing("change { weights { key: 'cod' value: 0 } }"),
+              AllOf(HasSubstr("blend.change[0].weights: there is no data set 'cod' (did you mean 'code'?)"),
+                    HasSubstr("blend.change[0].weights: cod: 0; it must be a positive number")));
+  EXPECT_THAT(changing("change { at_rows: 9223372036854775808 weights { key: 'web' value: 2 } }"),
+              HasSubstr("blend.change[0]: `at_rows` and `over_rows` are below 2^62"));
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { change { weights { key: 'web' value: 2 } } }")),
+              HasSubstr("blend.change: data sets with repeats have no weights to change"));
   std::string many;
   for (int i = 0; i < 1025; ++i)
     absl::StrAppend(&many, "dataset { name: '", std::string(100, 'n'), i, "' weight: 1 } ");

@@ -235,6 +235,33 @@ ops { random_resized_crop)");
       ElementsAre(StartsWith("9 ops[1].random_apply.ops[0].one_of.ops[1].random_horizontal_flip.probability: ")));
 }
 
+TEST(JobFile, DataSetsOfABlendHaveTheirOwnFeaturesAndOps) {
+  const std::string text = R"(name: "both"
+dataset { name: "web" weight: 1 files: "web-*" features { key: "jpg" column: "image" type: BYTES } }
+dataset {
+  name: "code" weight: 1 files: "code-*"
+  features { key: "picture" column: "image" type: BYTES }
+  ops { decode_image { } }
+  ops { resize { height: 0 width: 4 } }
+}
+ops { decode_image { } }
+ops { resize { height: 4 width: 4 } }
+blend { }
+batch { size: 4 }
+)";
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(text, augment::CheckPipeline, &job)),
+              ElementsAre(StartsWith("7 dataset[1].ops[1].resize.height: must be from 1")));
+  const std::string other = Replaced(text, "height: 0", "height: 5");
+  EXPECT_THAT(Lines(CheckJobText(other, augment::CheckPipeline, &job)),
+              ElementsAre(HasSubstr("dataset[1] (code): its column 'image' is UINT8, 5 x 4 x 3, and not UINT8, 4 x 4 x 3; "
+                                    "all data sets make the columns of dataset[0] (web)")));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(text, "height: 0", "height: 4"), augment::CheckPipeline, &job)), IsEmpty());
+  EXPECT_THAT(Lines(CheckJobText(Replaced(text, "features { key: \"jpg\" column: \"image\" type: BYTES }", ""),
+                                 augment::CheckPipeline, &job)),
+              ElementsAre(HasSubstr("features: a job needs at least one")));
+}
+
 TEST(JobFile, NestedOpsCountTowardTheLimit) {
   std::string ops;
   for (int i = 0; i < 260; ++i) ops += "ops { random_horizontal_flip { } }\n";

@@ -14,11 +14,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string MistakesOf(const std::string& dataset_text) {
+std::string MistakesOf(const std::string& dataset_text, int number = 0) {
   v1::Dataset dataset;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(dataset_text, &dataset)) << dataset_text;
   std::vector<Mistake> mistakes;
-  CheckSelect(dataset, &mistakes);
+  CheckSelect(dataset, number, &mistakes);
   std::string text;
   for (const Mistake& mistake : mistakes) absl::StrAppend(&text, mistake.field, ": ", mistake.message, "\n");
   return text;
@@ -36,6 +36,7 @@ TEST(SelectCheck, TakesEachStep) {
 
 TEST(SelectCheck, NamesTheFieldAndTheWayOut) {
   EXPECT_THAT(MistakeOf(""), HasSubstr("dataset[0].select[0]: no step: give one"));
+  EXPECT_THAT(MistakesOf("select { take: 0 }", 2), HasSubstr("dataset[2].select[0].take: 0 records"));
   EXPECT_THAT(MistakeOf("filter: ''"), HasSubstr("select[0].filter: an empty expression"));
   EXPECT_THAT(MistakeOf("filter: 'width >> 3'"), HasSubstr("select[0].filter: "));
   EXPECT_THAT(MistakeOf("filter: 'width >> 3'"), HasSubstr("\n  width >> 3\n         ^"));

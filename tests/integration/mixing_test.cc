@@ -120,7 +120,7 @@ class MixingTest : public ::testing::Test {
   std::vector<std::vector<Row>> Expected(uint64_t epochs) {
     const auto job = support::OpenJob(dataset_.job, dataset_.roots);
     EXPECT_TRUE(job.ok()) << job.status();
-    const batch::RowSchema& schema = (*job)->pipeline().schema();
+    const batch::RowSchema& schema = (*job)->schema();
     const auto plain = support::PlainSteps(**job, {.epochs = epochs});
     EXPECT_TRUE(plain.ok()) << plain.status();
     const auto plan = batch::MakeMixPlan(dataset_.job.mix(), schema);

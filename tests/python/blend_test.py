@@ -1,5 +1,9 @@
 """A blend of data sets: the number of each row's data set, in process and served."""
 
+import glob
+import json
+import os
+
 import numpy as np
 
 import penstock
@@ -8,11 +12,14 @@ from served import standalone
 FEATURES = {"image/class/label": {"column": "label", "type": "INT64"}}
 
 
-def blend(**fields):
+def blend(selects=((), ()), **fields):
     sets = [("web", 7, "[0-6]"), ("code", 1, "[7-9]")]
     return penstock.Job(
         name="both",
-        dataset=[{"name": name, "weight": weight, "files": [f"demo-0000{digit}*"]} for name, weight, digit in sets],
+        dataset=[
+            {"name": name, "weight": weight, "files": [f"demo-0000{digit}*"], "select": [{"filter": each} for each in select]}
+            for (name, weight, digit), select in zip(sets, selects, strict=True)
+        ],
         features=FEATURES,
         batch=16,
         **fields,
@@ -37,6 +44,39 @@ def test_rows_have_their_data_set_in_process_and_served(small_job, tmp_path):
         served_names, served = rows("both", coordinator=address)
     assert served_names == names
     np.testing.assert_array_equal(served, local)
+
+
+def test_data_sets_select_their_own_records(small_job, tmp_path):
+    selects = [["col('image/class/label') < 4"], ["col('image/class/label') >= 4"]]
+    job = blend(selects, blend={"epoch_rows": 64}, order={"seed": 3})
+    _, local = rows(job, data_root=small_job.data)
+    assert set(local[local[:, 0] == 0][:, 3]) == {0, 1, 2, 3}
+    assert min(local[local[:, 0] == 1][:, 3]) == 4
+    with standalone(small_job, tmp_path) as address:
+        penstock.submit(job, coordinator=address)
+        _, served = rows("both", coordinator=address)
+    np.testing.assert_array_equal(served, local)
+
+
+def test_a_data_set_of_json_lines_has_its_own_features(small_job, tmp_path):
+    lines = [json.dumps({"class": 100 + i}) for i in range(30)]
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "one.jsonl").write_text("\n".join(lines))
+    for shard in glob.glob(f"{small_job.data}/demo-*"):
+        os.link(shard, tmp_path / "lines" / os.path.basename(shard))
+    job = penstock.Job(
+        name="both",
+        dataset=[
+            {"name": "web", "weight": 1, "files": "demo-*", "features": FEATURES},
+            {"name": "lines", "weight": 1, "files": "*.jsonl", "features": {"class": {"column": "label", "type": "INT64"}}},
+        ],
+        blend={"epoch_rows": 60},
+        batch=12,
+    )
+    names, found = rows(job, data_root=tmp_path / "lines")
+    assert names == ("web", "lines")
+    assert sorted(found[found[:, 0] == 1][:, 3]) == list(range(100, 130))
+    assert found[found[:, 0] == 0][:, 3].max() < 10
 
 
 def test_the_data_sets_are_a_column_of_a_loop(small_job):

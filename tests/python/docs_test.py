@@ -49,12 +49,21 @@ def test_the_commands_of_the_page_on_selections_run(place):
 
 def test_the_blend_of_the_page_is_read(place):
     page = Page("blend.md")
-    (place.folder / "both.textproto").write_text(*page.of("textproto"))
+    for job in page.of("textproto"):
+        (name,) = re.findall(r'^name: "(.*)"', job)
+        (place.folder / f"{name}.textproto").write_text(job)
     (text,) = page.of("python")
     rows = place.run(text)
     assert len(rows.splitlines()) == 12
     assert rows.count("'web'") == 168
     assert rows.count("'code'") == 24
+    select, notes = page.of("sh")
+    assert "20 of 100 records in 10 files match (20.0 %)" in place.run_shell(select)
+    place.type(notes)
+    assert "one.jsonl" in place.run_shell("penstock preview kinds.textproto --dataset notes")
+    kinds = place.run('import penstock\nfor b in penstock.Loader("kinds.textproto", data_root="."): print(*b["label"])')
+    labels = [int(label) for label in kinds.split()]
+    assert labels.count(3) + labels.count(5) >= 16
 
 
 def test_the_page_on_text_formats_runs(place):

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const loader::LoadJob& j
                                                         const SampleKey& key) {
   std::string bytes;
   PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &bytes));
-  const batch::RowSchema& schema = job.pipeline().schema();
+  const batch::RowSchema& schema = job.schema();
   std::vector<PlainRow::Column> columns = EmptyColumns(schema);
   batch::RowSlot slot;
   for (PlainRow::Column& column : columns) {
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<PlainRow::Column>> ColumnsOf(const loader::LoadJob& j
   }
   slot.ragged.resize(columns.size());
   augment::RowScratch scratch;
-  if (const absl::Status status = job.pipeline().MakeRow(bytes, key, &slot, &scratch); !status.ok()) {
+  if (const absl::Status status = job.PipelineOf(record).MakeRow(bytes, key, &slot, &scratch); !status.ok()) {
     return absl::DataLossError(absl::StrCat(job.reader().Describe(record), ": ", status.message()));
   }
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -70,7 +70,7 @@ absl::StatusOr<PlainRow> RowOf(const loader::LoadJob& job, const plan::EpochOrde
   PS_ASSIGN_OR_RETURN(row.id.record, job.reader().NumberInShard(planned.record));
   row.source = planned.record;
   row.masked = true;
-  row.columns = EmptyColumns(job.pipeline().schema());
+  row.columns = EmptyColumns(job.schema());
   return row;
 }
 

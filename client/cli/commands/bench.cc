@@ -91,7 +91,7 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const auto steps, loader::LocalSteps::Open(host->loader(), job, reading));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*steps, threads));
     Report(stages, all, host->loader()->Stats(), host->tuning().Get().setting);
-    if (!json_) std::printf("%s", ColumnLines(job->spec(), job->pipeline().schema()).c_str());
+    if (!json_) std::printf("%s", ColumnLines(job->spec(), job->schema()).c_str());
     return absl::OkStatus();
   }
 
@@ -111,7 +111,8 @@ class Bench final : public Command {
       const Nanos before_read = Clock::Real()->Now();
       PS_RETURN_IF_ERROR(job.reader().ReadRecord(row.record, &record));
       const Nanos after_read = Clock::Real()->Now();
-      const absl::StatusOr<bool> counts_reading = one(record, loader::SampleKeyOf(row));
+      const absl::StatusOr<bool> counts_reading =
+          one(job.PipelineOf(row.record), record, loader::SampleKeyOf(row));
       if (!counts_reading.ok()) {
         return absl::Status(counts_reading.status().code(),
                             absl::StrCat(job.reader().Describe(row.record), ": ", counts_reading.status().message()));
@@ -127,16 +128,19 @@ class Bench final : public Command {
 
   absl::Status OneThread(const loader::LoadJob& job, std::vector<Stage>* stages) const {
     augment::RowScratch scratch;
-    const auto nothing = [](const std::string&, const SampleKey&) -> absl::StatusOr<bool> { return true; };
+    const auto nothing = [](const augment::Pipeline&, const std::string&, const SampleKey&) -> absl::StatusOr<bool> {
+      return true;
+    };
     PS_RETURN_IF_ERROR(Measure(job, "read", stages, nothing));
-    if (job.pipeline().HasDecodedPrefix()) {
-      const auto decode = [&](const std::string& record, const SampleKey&) -> absl::StatusOr<bool> {
-        PS_RETURN_IF_ERROR(job.pipeline().MakeDecoded(record, &scratch).status());
+    if (job.pipelines().HaveDecodedPrefix()) {
+      const auto decode = [&](const augment::Pipeline& pipeline, const std::string& record,
+                              const SampleKey&) -> absl::StatusOr<bool> {
+        if (pipeline.HasDecodedPrefix()) PS_RETURN_IF_ERROR(pipeline.MakeDecoded(record, &scratch).status());
         return false;
       };
       PS_RETURN_IF_ERROR(Measure(job, "decode, whole image", stages, decode));
     }
-    const batch::RowSchema& schema = job.pipeline().schema();
+    const batch::RowSchema& schema = job.schema();
     std::vector<std::vector<std::byte>> columns;
     batch::RowSlot slot;
     for (const batch::ColumnSpec& column : schema.columns) {
@@ -145,9 +149,10 @@ class Bench final : public Command {
     }
     slot.ragged.resize(schema.columns.size());
     return Measure(job, "parse to slot", stages,
-                   [&](const std::string& record, const SampleKey& key) -> absl::StatusOr<bool> {
+                   [&](const augment::Pipeline& pipeline, const std::string& record,
+                       const SampleKey& key) -> absl::StatusOr<bool> {
                      for (std::string& ragged : slot.ragged) ragged.clear();
-                     PS_RETURN_IF_ERROR(job.pipeline().MakeRow(record, key, &slot, &scratch));
+                     PS_RETURN_IF_ERROR(pipeline.MakeRow(record, key, &slot, &scratch));
                      return false;
                    });
   }

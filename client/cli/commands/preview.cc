@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_argument.h"
 #include "client/cli/job_report.h"
 #include "client/cli/local_job.h"
 #include "client/cli/mix_partners.h"
@@ -16,6 +17,7 @@
 #include "client/cli/row_text.h"
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/batch/mix_job.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock::cli {
 namespace {
@@ -45,6 +47,7 @@ class Preview final : public Command {
     flags->AddUint("draws", &draws_, "K", "draws of each record (default: 6)");
     flags->AddUint("position", &position_, "P", "begin at this position of the epoch (default: 0)");
     flags->AddUint("epoch", &epoch_, "E", "the epoch of the first draw (default: 0)");
+    flags->AddString("dataset", &set_, "NAME", "show only this data set of a blend");
     flags->AddUint("cell", &cell_, "PIXELS", "side of a cell (default: 160)");
   }
 
@@ -56,9 +59,10 @@ class Preview final : public Command {
     }
     if (records_ == 0 || draws_ == 0 || cell_ == 0)
       return UsageError("--records, --draws and --cell must be at least 1");
-    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    const bool pictures = augment::HasPictures(spec);
+    PS_ASSIGN_OR_RETURN(v1::JobSpec spec, local_.Load(argument));
+    const bool pictures = augment::HasPictures(plan::JobOfSet(spec, 0));
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
+    PS_ASSIGN_OR_RETURN(spec, ChosenOf(spec, argument, pictures && !as_text));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
     const sources::Snapshot& snapshot = job->reader().snapshot();
     const plan::EpochOrder plan = job->PlanOf(epoch_);
@@ -69,17 +73,20 @@ class Preview final : public Command {
     const uint64_t count = std::min(records_, plan.num_positions() - position_);
     std::vector<std::string> bytes(count);
     std::vector<augment::SheetRecord> sheet(count);
+    std::vector<uint64_t> numbers;  // in the snapshot
     for (uint64_t i = 0; i < count; ++i) {
       const plan::PlannedRow row = plan.RowAt(position_ + i);
       PS_RETURN_IF_ERROR(job->reader().ReadRecord(row.record, &bytes[i]));
       const sources::RecordRef ref = snapshot.ToShard(row.record);
+      PS_ASSIGN_OR_RETURN(const uint64_t number, job->reader().NumberInShard(row.record));
+      numbers.push_back(row.record);
       sheet[i].bytes = bytes[i];
       sheet[i].key = loader::SampleKeyOf(row);
       PS_ASSIGN_OR_RETURN(sheet[i].partners, MixPartners(*job, row, static_cast<int>(draws_)));
-      sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", ref.record);
+      sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", number);
     }
     if (as_text || !pictures) {
-      PS_ASSIGN_OR_RETURN(const std::string text, RowsText(*job, sheet));
+      PS_ASSIGN_OR_RETURN(const std::string text, RowsText(*job, numbers, sheet));
       if (as_text) return WriteFileAtomically(out_, text);
       std::fputs(text.c_str(), stdout);
       if (out_.empty()) return absl::OkStatus();
@@ -97,28 +104,40 @@ class Preview final : public Command {
                 Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
                 mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
     std::printf("  %s\n%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
-                ColumnLines(job->spec(), job->pipeline().schema()).c_str());
+                ColumnLines(job->spec(), job->schema()).c_str());
     return absl::OkStatus();
   }
 
  private:
+  // Returns the job of the data set of --dataset alone, or the job. A sheet shows the ops of one data set.
+  absl::StatusOr<v1::JobSpec> ChosenOf(const v1::JobSpec& job, const std::string& name, bool is_sheet) const {
+    const bool own = std::any_of(job.dataset().begin(), job.dataset().end(), plan::HasOwnColumns);
+    if (set_.empty() && !(own && is_sheet)) return job;
+    PS_ASSIGN_OR_RETURN(const int set, DataSetOf(job, name, set_));
+    v1::JobSpec one = plan::JobOfSet(job, set);
+    one.clear_blend();
+    one.mutable_dataset(0)->clear_weight();
+    return one;
+  }
+
   // Returns the first draw of each record, or its error if the row cannot be made.
-  static absl::StatusOr<std::string> RowsText(const loader::LoadJob& job,
+  static absl::StatusOr<std::string> RowsText(const loader::LoadJob& job, const std::vector<uint64_t>& numbers,
                                               const std::vector<augment::SheetRecord>& records) {
     augment::RowScratch scratch;
     std::string text;
     std::optional<batch::MixPlan> plan;
     if (job.spec().has_mix()) {
-      PS_ASSIGN_OR_RETURN(plan, batch::MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+      PS_ASSIGN_OR_RETURN(plan, batch::MakeMixPlan(job.spec().mix(), job.schema()));
       text = "# mixed with the rows of their groups, as trainers get them\n";
     }
-    for (const augment::SheetRecord& record : records) {
+    for (size_t i = 0; i < records.size(); ++i) {
+      const augment::SheetRecord& record = records[i];
       std::optional<RowMix> mix;
       if (plan) {
         const bool mixes = !record.partners.empty() && record.partners[0].has_value();
         mix.emplace(RowMix{*plan, mixes ? &*record.partners[0] : nullptr});
       }
-      const auto row = RowText(job.pipeline(), record.bytes, record.key, &scratch, mix ? &*mix : nullptr);
+      const auto row = RowText(job.PipelineOf(numbers[i]), record.bytes, record.key, &scratch, mix ? &*mix : nullptr);
       absl::StrAppend(&text, record.caption, "\n",
                       row.ok() ? *row : absl::StrCat("  cannot be made: ", row.status().message(), "\n"));
     }
@@ -131,7 +150,7 @@ class Preview final : public Command {
   }
 
   LocalJob local_;
-  std::string out_;
+  std::string out_, set_;
   uint64_t records_ = 6, draws_ = 6, position_ = 0, epoch_ = 0, cell_ = 160;
 };
 

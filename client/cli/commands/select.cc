@@ -70,6 +70,7 @@ class Select final : public Command {
   void AddFlags(config::Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddString("filter", &filter_, "EXPR", "the expression, for example \"label < 10\"");
+    flags->AddString("dataset", &set_, "NAME", "the data set of the job, if it has several");
     flags->AddUint("examples", &examples_, "N", "matching records to show, at most 1000 (default: 5)");
     flags->AddSwitch("explain", &explain_, "show for each step of the job, and for --filter, records that it drops");
     flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
@@ -78,11 +79,9 @@ class Select final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     if (examples_ > kMostExamples) return UsageError(absl::StrCat("--examples must be at most ", kMostExamples));
-    PS_ASSIGN_OR_RETURN(const v1::JobSpec job, JobOf(arguments));
-    if (job.dataset_size() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(arguments[0], ": the job blends several data sets; give the files of one of them instead"));
-    }
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec whole, JobOf(arguments));
+    PS_ASSIGN_OR_RETURN(const int set, DataSetOf(whole, arguments[0], set_));
+    const v1::JobSpec job = plan::JobOfSet(whole, set);
     if (filter_.empty() && plan::DatasetOf(job).select().empty()) {
       return UsageError("--filter EXPR is missing, for example --filter \"label < 10\"");
     }
@@ -90,7 +89,7 @@ class Select final : public Command {
     std::vector<std::string> paths;
     for (const ShardToScan& shard : shards.good) paths.push_back(shard.path);
     PS_ASSIGN_OR_RETURN(const auto types, selection::FeatureTypes::Find(data_.storage(), job, paths));
-    PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps, StepsOf(job, types));
+    PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps, StepsOf(job, set, types));
     PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(steps), types));
     const v1::Dataset& dataset = plan::DatasetOf(job);
     if (!plan::CountsRecords(dataset)) return Report(job, shards, filter, ScanAll(shards, filter, examples_));
@@ -160,11 +159,11 @@ class Select final : public Command {
     return shards;
   }
 
-  // Returns the job's steps, and that of --filter. A record matches if all keep it.
-  absl::StatusOr<std::vector<selection::Step>> StepsOf(const v1::JobSpec& job,
+  // Returns the steps of the job of data set `set` alone, and that of --filter. A record matches if all keep it.
+  absl::StatusOr<std::vector<selection::Step>> StepsOf(const v1::JobSpec& job, int set,
                                                        const selection::FeatureTypes& types) const {
     PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps,
-                        selection::ParseSteps(plan::DatasetOf(job).select(), types));
+                        selection::ParseSteps(plan::DatasetOf(job).select(), selection::PlaceOf(set), types));
     if (!filter_.empty()) {
       absl::StatusOr<select::Expression> expression = select::Expression::Parse(filter_, types.Columns());
       if (!expression.ok()) return FilterError(expression.status());
@@ -380,7 +379,7 @@ class Select final : public Command {
   int Threads() const { return threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_); }
 
   LocalData data_;
-  std::string filter_;
+  std::string filter_, set_;
   uint64_t examples_ = 5, threads_ = 0;
   bool json_ = false, explain_ = false;
 };

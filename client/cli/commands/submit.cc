@@ -9,6 +9,7 @@
 #include "client/cli/job_report.h"
 #include "client/cli/output.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/plan/set_selections.h"
 
 namespace penstock::cli {
 namespace {
@@ -67,8 +68,8 @@ class Submit final : public Command {
       PS_ASSIGN_OR_RETURN(order, OrderOf(job));
     }
     const EpochFacts facts = EpochFactsOf(job.spec(), ready ? order->num_positions() : 0);
-    const bool selects = !plan::DatasetOf(job.spec()).select().empty();
-    if (ready && selects && !job.snapshot().has_selection()) {
+    const bool selects = plan::SelectsRecords(job.spec());
+    if (ready && selects && !plan::HasSelection(job.snapshot())) {
       return absl::FailedPreconditionError(
           absl::StrCat("job '", job.name(),
                        "' is ready, but its coordinator does not know dataset.select, so it would "

@@ -81,6 +81,10 @@ class Job(_JobSpec):
             dataset = {"files": [path_text("files", file) for file in given]}
         if isinstance(features, Mapping):
             features = [_feature(key, value) for key, value in features.items()]
+        if isinstance(dataset, Mapping):
+            dataset = _with_features(dataset)
+        elif isinstance(dataset, (list, tuple)):
+            dataset = [_with_features(each) for each in dataset]
         if isinstance(batch, int):
             batch = {"size": batch}
         fields: Dict[str, Any] = {
@@ -169,6 +173,13 @@ def _feature(key: str, value: Any) -> Any:
     if not isinstance(fields, Mapping):
         raise ConfigurationError(f"features[{key!r}] is a type's name or a dict of a Feature's fields, not {value!r}")
     return CLASSES["Feature"](**{"key": key, **fields})
+
+
+def _with_features(dataset: Any) -> Any:
+    """Returns a data set whose `features` may have been a dict by key."""
+    if not isinstance(dataset, Mapping) or not isinstance(dataset.get("features"), Mapping):
+        return dataset
+    return {**dataset, "features": [_feature(key, value) for key, value in dataset["features"].items()]}
 
 
 def _name_of(glob: str) -> str:

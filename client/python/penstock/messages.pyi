@@ -144,18 +144,23 @@ class Batch(Message):
     ) -> None: ...
 
 class Blend(Message):
-    """Combines the rows of all data sets, each of which has a name and a weight. Shares are exact, not drawn: in each aligned run of 64 rows, or a multiple of 64, each data set is less than 2 rows from its share. A data set gives its passes one after another, through all epochs.
+    """Combines the rows of all data sets, each of which has a name, and a weight or repeats. Shares are exact, not drawn: in each aligned run of 64 rows, or a multiple of 64, each data set is less than 2 rows from its share. A data set gives its passes one after another, through all epochs.
 
-        epoch_rows: rows of an epoch; 0: `epoch` decides
+        epoch_rows: rows of an epoch; 0: `epoch` or `repeats` decide
         epoch: the end of an epoch
+        change: in the order of `at_rows`
     """
     epoch_rows: int
     epoch: Literal["LONGEST", "SHORTEST"]
+    batches: Literal["MIXED", "EXACT"]
+    change: List[WeightChange]
     def __init__(
         self,
         *,
         epoch_rows: Optional[int] = ...,
         epoch: Optional[Literal["LONGEST", "SHORTEST"]] = ...,
+        batches: Optional[Literal["MIXED", "EXACT"]] = ...,
+        change: Optional[Union[Union[WeightChange, Mapping[str, Any]], Sequence[Union[WeightChange, Mapping[str, Any]]]]] = ...,
     ) -> None: ...
 
 class Boxes(Message):
@@ -333,6 +338,8 @@ class Dataset(Message):
         source: the kind of all files; a file of another kind is rejected
         select: steps that select records, applied in turn; none: all records
         name: Identifies the data set in a blend; letters, digits, '-', '_', '.'; at most 128. The order and the random numbers of its rows depend on its name and `order`, not on the other data sets.
+        features: In a blend: replace the job's `features` and `ops` for this data set. All data sets make the same columns.
+        repeats: with `blend`, in the place of `weight`: its passes in an epoch
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
@@ -341,6 +348,9 @@ class Dataset(Message):
     source: Literal["AUTO", "TFRECORD", "TAR", "JSONL"]
     select: List[Select]
     name: str
+    features: List[Feature]
+    ops: List[Op]
+    repeats: float
     def __init__(
         self,
         *,
@@ -351,6 +361,9 @@ class Dataset(Message):
         source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
+        features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,
+        ops: Optional[Union[Union[Op, Mapping[str, Any]], Sequence[Union[Op, Mapping[str, Any]]]]] = ...,
+        repeats: Optional[float] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):
@@ -1318,6 +1331,24 @@ class TrivialAugmentWide(Message):
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         mask_fill: Optional[Union[int, Sequence[int]]] = ...,
+    ) -> None: ...
+
+class WeightChange(Message):
+    """New weights of a blend, from a row on. Rows count from the start of epoch 0.
+
+        at_rows: rows of the blend before the change, rounded down to a multiple of 64, or of a batch
+        over_rows: rows in which the weights move to the new ones, in up to 16 steps; 0: at once
+        weights: by data set; one that is not named keeps its weight
+    """
+    at_rows: int
+    over_rows: int
+    weights: Dict[str, float]
+    def __init__(
+        self,
+        *,
+        at_rows: Optional[int] = ...,
+        over_rows: Optional[int] = ...,
+        weights: Optional[Mapping[str, float]] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):

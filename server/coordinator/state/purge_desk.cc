@@ -51,7 +51,8 @@ v1::Task PurgeDesk::TaskOf(uint64_t job_uid, const Purge& purge, const Part& par
   if (part.next_shard > 0 || purge.plan.data_set == 0) return task;
   work->set_data_set(purge.plan.data_set);
   *work->mutable_spec() = purge.plan.spec;
-  work->set_container(purge.plan.container);
+  work->set_container(purge.plan.containers[0]);
+  for (size_t i = 1; i < purge.plan.containers.size(); ++i) work->add_more_containers(purge.plan.containers[i]);
   return task;
 }
 

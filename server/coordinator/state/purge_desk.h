@@ -24,7 +24,7 @@ struct PurgePlan {
   uint64_t data_set = 0;          // as in v1::PurgeJob
   bool kept_records = false;      // another job has the same snapshot
   v1::JobSpec spec;
-  v1::Container container = v1::TFRECORD;
+  std::vector<v1::Container> containers = {v1::TFRECORD};  // by data set
   uint32_t all_shards = 0;  // shards that the job has
 };
 

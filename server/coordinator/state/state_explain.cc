@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "net/job_mirror.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/explain/explain.h"
 #include "server/coordinator/explain/observed.h"
@@ -77,9 +78,11 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
     out->row_bytes += elements * BytesOf(column.dtype());
     out->floats = out->floats || (column.dtype() == v1::FLOAT32 && elements >= kLargeColumn);
   }
-  for (const v1::Op& op : job.spec().ops()) {
-    out->decodes = out->decodes || op.has_decode_image();
-    out->crops = out->crops || op.has_random_resized_crop() || op.has_random_crop() || op.has_center_crop();
+  for (const v1::JobSpec& set : plan::JobsOfSets(job.spec())) {
+    for (const v1::Op& op : set.ops()) {
+      out->decodes = out->decodes || op.has_decode_image();
+      out->crops = out->crops || op.has_random_resized_crop() || op.has_random_crop() || op.has_center_crop();
+    }
   }
 }
 

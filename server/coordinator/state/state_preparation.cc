@@ -1,6 +1,7 @@
 // Prepares a submitted job by tasks for workers.
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
@@ -37,14 +39,27 @@ v1::Task NewTask(const v1::Job& job) {
   return task;
 }
 
-// Keeps the records that the data set's counting steps keep of the indexed shards.
-void Slice(const v1::Dataset& dataset, std::vector<v1::Shard>* shards) {
+// Calls fn(set, shards) with the shards of each data set, until it returns an error. `job` has the number of shards of
+// each data set with a name.
+template <typename Fn>
+absl::Status ForEachSet(const v1::Job& job, std::vector<v1::Shard>& shards, const Fn& fn) {
+  size_t first = 0;
+  for (int set = 0; set < job.spec().dataset_size(); ++set) {
+    const bool named = set < job.snapshot().set_shards_size();
+    const size_t count = named ? job.snapshot().set_shards(set) : shards.size();
+    PS_RETURN_IF_ERROR(fn(set, std::span(shards).subspan(first, count)));
+    first += count;
+  }
+  return absl::OkStatus();
+}
+
+// Keeps the records that the data set's counting steps keep of its indexed shards.
+void Slice(const v1::Dataset& dataset, std::span<v1::Shard> shards) {
   std::vector<uint64_t> counts;
-  for (const v1::Shard& shard : *shards) counts.push_back(shard.records());
+  for (const v1::Shard& shard : shards) counts.push_back(shard.records());
   const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
   for (size_t i = 0; i < kept.size(); ++i) {
-    v1::Shard& shard = (*shards)[i];
-    if (shard.whole_records() == 0) shard.set_whole_records(counts[i]);
+    v1::Shard& shard = shards[i];
     sources::SnapshotShard sliced = server::SnapshotShardOf(shard);
     sliced.Slice(kept[i].first, kept[i].stride, kept[i].count);
     if (!sliced.slice) continue;
@@ -54,6 +69,20 @@ void Slice(const v1::Dataset& dataset, std::vector<v1::Shard>* shards) {
     shard.set_records(sliced.record_count);
     shard.set_data_bytes(sliced.data_bytes);
   }
+}
+
+// Returns FailedPrecondition if the selection of data set `set` keeps none of the records of `shards`, its files.
+absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1::Shard> shards) {
+  if (job.dataset(set).select().empty()) return absl::OkStatus();
+  uint64_t records = 0, whole = 0;
+  for (const v1::Shard& shard : shards) {
+    records += shard.records();
+    whole += shard.whole_records();
+  }
+  if (records > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
+                                                    " records in the ", shards.size(), " files of job ", job.name(),
+                                                    "; `penstock select` shows what each step keeps"));
 }
 
 std::string Shortened(const std::string& text) {
@@ -175,6 +204,10 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   std::set<uint64_t> borders;  // first files of the data sets
   uint64_t in_sets = 0;
   for (const uint32_t files : report.set_files()) borders.insert(in_sets += files);
+  if (sets > 0 && in_sets != static_cast<uint64_t>(report.files_size())) {
+    return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()), " reports ",
+                                            report.files_size(), " files, and ", in_sets, " in data sets"));
+  }
   for (int i = 1; i < report.files_size(); ++i) {
     const v1::Shard &a = report.files(i - 1), &b = report.files(i);
     if (borders.contains(static_cast<uint64_t>(i))) continue;
@@ -188,26 +221,31 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   entry->indexed.assign(entry->shards.size(), false);
   entry->open_shards = entry->shards.size();
   *job.mutable_columns() = report.columns();
-  const auto& steps = plan::DatasetOf(job.spec()).select();
-  if (report.selection().steps_size() != steps.size()) {
-    return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()), " reports ",
-                                            report.selection().steps_size(), " steps of dataset.select, not ",
-                                            steps.size(), ": upgrade it"));
+  *job.mutable_snapshot()->mutable_set_shards() = report.set_files();
+  for (int set = 0; set < job.spec().dataset_size(); ++set) {
+    const int steps = job.spec().dataset(set).select_size(), reported = plan::SelectionOf(report, set).steps_size();
+    if (reported == steps) continue;
+    return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()), " reports ", reported,
+                                            " steps of dataset[", set, "].select, not ", steps, ": upgrade it"));
   }
   if (report.has_selection()) *job.mutable_snapshot()->mutable_selection() = report.selection();
-  *job.mutable_snapshot()->mutable_set_shards() = report.set_files();
+  *job.mutable_snapshot()->mutable_set_selections() = report.set_selections();
   job.set_pipeline_fingerprint(report.pipeline_fingerprint());
   job.set_shards_total(static_cast<uint32_t>(entry->shards.size()));
-  for (size_t i = 0; i < entry->shards.size(); ++i) {
-    entry->roots.insert(entry->shards[i].root());
-    v1::Task task = NewTask(job);
-    v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
-    index->set_compression(plan::DatasetOf(job.spec()).compression());
-    index->set_source(plan::DatasetOf(job.spec()).source());
-    index->set_max_record_bytes(job.spec().limits().max_record_bytes());
-    if (report.has_selection()) *index->mutable_selection() = report.selection();
-    board_.Add(std::move(task), static_cast<uint32_t>(i));
-  }
+  PS_RETURN_IF_ERROR(ForEachSet(job, entry->shards, [&](int set, std::span<v1::Shard> shards) {
+    const v1::Dataset& dataset = job.spec().dataset(set);
+    for (const v1::Shard& shard : shards) {
+      entry->roots.insert(shard.root());
+      v1::Task task = NewTask(job);
+      v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
+      index->set_compression(dataset.compression());
+      index->set_source(dataset.source());
+      index->set_max_record_bytes(job.spec().limits().max_record_bytes());
+      if (!dataset.select().empty()) *index->mutable_selection() = plan::SelectionOf(report, set);
+      board_.Add(std::move(task), static_cast<uint32_t>(&shard - entry->shards.data()));
+    }
+    return absl::OkStatus();
+  }));
   out->wake_workers = true;
   TouchJob(entry);
   return absl::OkStatus();
@@ -235,17 +273,20 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
 
 absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   v1::Job& job = entry->job;
-  const v1::Dataset& dataset = plan::DatasetOf(job.spec());
-  if (plan::CountsRecords(dataset)) Slice(dataset, &entry->shards);
+  if (plan::SelectsRecords(job.spec())) {
+    for (v1::Shard& shard : entry->shards) {
+      if (shard.whole_records() == 0) shard.set_whole_records(shard.records());
+    }
+    PS_RETURN_IF_ERROR(ForEachSet(job, entry->shards, [&job](int set, std::span<v1::Shard> shards) {
+      const v1::Dataset& dataset = job.spec().dataset(set);
+      if (plan::CountsRecords(dataset)) Slice(dataset, shards);
+      return CheckKeepsSome(job.spec(), set, shards);
+    }));
+  }
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));
   const uint64_t positions = entry->epoch_rows;
-  if (entry->weights->key_space() == 0 && job.snapshot().has_selection()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "dataset[0].select: keeps none of the ", entry->frozen.whole_records(), " records in the ",
-        entry->frozen.size(), " files of job ", job.name(), "; `penstock select` shows what each step keeps"));
-  }
   if (entry->weights->key_space() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));

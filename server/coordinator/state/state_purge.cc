@@ -1,5 +1,6 @@
 // Purges of jobs: a job is cancelled, all processes free what they keep of its files, and then it is deleted. Until
 // then the job stays in the store, so a purge that is interrupted can be repeated.
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <set>
@@ -32,6 +33,21 @@ void ForEachShard(const JobEntry& entry, const std::function<void(const v1::Shar
   for (const v1::Shard& shard : entry.shards) f(shard);
 }
 
+// Returns the container of each data set, at least one.
+std::vector<v1::Container> ContainersOf(const JobEntry& entry) {
+  const auto& set_shards = entry.job.snapshot().set_shards();
+  std::vector<v1::Container> containers(static_cast<size_t>(std::max(1, set_shards.size())), v1::TFRECORD);
+  int set = 0;
+  uint64_t left = set_shards.empty() ? UINT64_MAX : set_shards[0];  // shards of the set to come
+  entry.frozen.ForEach([&](const v1::Shard& shard) {
+    while (left == 0 && set + 1 < set_shards.size()) left = set_shards[++set];
+    containers[static_cast<size_t>(set)] = shard.container();
+    --left;
+    return true;
+  });
+  return containers;
+}
+
 std::string BytesText(const v1::PurgeReply& reply) {
   uint64_t bytes = 0;
   for (const v1::PurgePart& part : reply.parts()) {
@@ -48,7 +64,6 @@ PurgePlan CoordinatorState::PlanPurge(const JobEntry& entry) const {
   const auto collect = [&](const v1::Shard& shard) {
     if (!files.insert(FileKey(shard)).second) return;
     ++plan.all_shards;
-    plan.container = shard.container();
     contents.insert(shard.content_hash());
     v1::Shard& file = plan.shards.emplace_back();
     file.set_root(shard.root());
@@ -57,6 +72,7 @@ PurgePlan CoordinatorState::PlanPurge(const JobEntry& entry) const {
   ForEachShard(entry, collect);
   plan.data_set = entry.frozen.size() > 0 ? entry.job.snapshot().fingerprint() : 0;
   plan.spec = entry.job.spec();
+  plan.containers = ContainersOf(entry);
   if (entry.next != nullptr) ForEachShard(*entry.next, collect);
   std::set<uint64_t> seen;  // many jobs may have the same shards
   const auto keep = [&](const JobEntry& other) {

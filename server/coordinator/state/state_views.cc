@@ -29,7 +29,7 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
 
 bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& entry) const {
   const v1::JobSpec& job = entry.job.spec();
-  const bool simple = plan::DatasetOf(job).select().empty() && !plan::HasNamedSets(job);
+  const bool simple = !plan::SelectsRecords(job) && !plan::HasNamedSets(job);
   return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 

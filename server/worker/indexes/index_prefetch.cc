@@ -39,15 +39,16 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop, absl::F
   const uint64_t removals = indexes_->removals();
   if (std::exchange(removals_, removals) != removals) done_.clear();
   const absl::StatusOr<loader::IndexProvider> provider = indexes_->ProviderFor(job);
-  if (!provider.ok()) return true;  // the job cannot be opened either, which reports the error
+  const absl::StatusOr<sources::Snapshot> snapshot = server::SnapshotOf(job.snapshot());
+  if (!provider.ok() || !snapshot.ok()) return true;  // the job cannot be opened either, which reports the error
   for (const int i : ShardsToServe(job, worker_id_)) {
     if (stop.stop_requested() || !wanted()) return true;
-    const v1::Shard& shard = job.snapshot().shards(i);
-    const auto path = sources::ResolveInRoots(indexes_->store().storage(), shard.root(), shard.path(), roots_);
+    const sources::SnapshotShard& shard = snapshot->shards()[static_cast<size_t>(i)];
+    const auto path = sources::ResolveInRoots(indexes_->store().storage(), shard.root, shard.relative_path, roots_);
     if (!path.ok()) continue;
-    const std::string key = absl::StrCat(*path, "#", shard.content_hash());
+    const std::string key = absl::StrCat(*path, "#", shard.content_hash);
     if (done_.contains(key)) continue;
-    const absl::Status fetched = (*provider)(server::SnapshotShardOf(shard), *path, {}).status();
+    const absl::Status fetched = (*provider)(shard, *path, {}).status();
     if (fetched.ok()) done_.insert(key);
     if (absl::IsUnavailable(fetched)) complete = false;
   }

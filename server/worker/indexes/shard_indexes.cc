@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/set_selections.h"
 #include "pipeline/selection/job_selection.h"
 
 namespace penstock::worker {
@@ -264,10 +265,15 @@ absl::StatusOr<uint64_t> ShardIndexes::Remove(const std::string& path) {
 }
 
 absl::StatusOr<loader::IndexProvider> ShardIndexes::ProviderFor(const v1::Job& job) {
-  PS_ASSIGN_OR_RETURN(sources::IndexOptions options,
-                      selection::WithSelection(sources::IndexOptionsOf(job.spec()), job.snapshot().selection()));
+  std::vector<sources::IndexOptions> options;  // by data set
+  for (int set = 0; set < job.spec().dataset_size(); ++set) {
+    PS_ASSIGN_OR_RETURN(options.emplace_back(), selection::WithSelection(sources::IndexOptionsOf(job.spec(), set),
+                                                                         plan::SelectionOf(job.snapshot(), set)));
+  }
   return [this, options = std::move(options)](const sources::SnapshotShard& shard, const std::string& path,
-                                              const std::stop_token& stop) { return Get(shard, path, options, stop); };
+                                              const std::stop_token& stop) {
+    return Get(shard, path, options.at(shard.set), stop);
+  };
 }
 
 }  // namespace penstock::worker

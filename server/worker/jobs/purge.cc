@@ -29,10 +29,13 @@ absl::Status Purge(const v1::Task& task, const TaskTools& tools, v1::PurgedBytes
   const v1::PurgeJob& purge = task.purge();
   tools.jobs->Forget(task.job(), task.job_uid());
   if (purge.data_set() != 0) {
-    const auto features =
-        loader::RequestedFeaturesOf(static_cast<sources::ContainerKind>(purge.container()), purge.spec());
+    std::vector<sources::ContainerKind> containers = {static_cast<sources::ContainerKind>(purge.container())};
+    for (const int container : purge.more_containers()) {
+      containers.push_back(static_cast<sources::ContainerKind>(container));
+    }
+    const loader::SetFeatures features = loader::SetFeaturesOf(containers, purge.spec());
     PS_ASSIGN_OR_RETURN(const loader::PurgedCaches caches,
-                        tools.loader->PurgeCaches(loader::RecordSpaceOf(purge.data_set(), features.get())));
+                        tools.loader->PurgeCaches(loader::RecordSpaceOf(purge.data_set(), features)));
     purged->set_memory(caches.memory);
     purged->set_disk(caches.disk);
   }

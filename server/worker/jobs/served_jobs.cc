@@ -8,6 +8,7 @@
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
+#include "pipeline/plan/set_selections.h"
 #include "server/common/log_fields.h"
 
 namespace penstock::worker {
@@ -29,8 +30,8 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Sto
                                                                     loader::DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, server::SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
-  options.features = loader::RequestedFeaturesOf(snapshot.container(), job.spec());
-  options.selects = job.snapshot().has_selection();
+  options.features = loader::SetFeaturesOf(snapshot.containers(), job.spec());
+  options.selects = plan::HasSelection(job.snapshot());
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
   return loader::LoadJob::Create(job.spec(), std::move(reader), loader::DamageVerdict::kGiven);

@@ -13,10 +13,12 @@
 #include "base/status_place.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/conformance.h"
+#include "pipeline/augment/set_pipelines.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/selection/job_selection.h"
 #include "server/common/log_fields.h"
@@ -91,33 +93,37 @@ absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportT
 absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
-  std::vector<sources::DatasetFile> files;
+  std::vector<std::vector<sources::DatasetFile>> files(static_cast<size_t>(spec.dataset_size()));  // by data set
   for (int set = 0; set < spec.dataset_size(); ++set) {
     if (spec.dataset(set).files().empty()) continue;  // a mistake already
-    const absl::StatusOr<std::vector<sources::DatasetFile>> found = FilesOf(spec.dataset(set), tools);
+    absl::StatusOr<std::vector<sources::DatasetFile>> found = FilesOf(spec.dataset(set), tools);
     if (!found.ok()) {
       if (mistakes.empty()) return found.status();
       mistakes.push_back(absl::StrCat("dataset[", set, "].files: ", found.status().message()));
       continue;
     }
     AddSet(spec, found->size(), report);
-    files.insert(files.end(), found->begin(), found->end());
+    files[static_cast<size_t>(set)] = *std::move(found);
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
-  PS_ASSIGN_OR_RETURN(const auto pipeline, augment::Pipeline::Create(spec));
-  if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > loader::kMaxRowBytes) {
+  PS_ASSIGN_OR_RETURN(const auto pipelines, augment::SetPipelines::Create(plan::JobsOfSets(spec)));
+  if (const uint64_t bytes = pipelines.schema().FixedBytes(); bytes > loader::kMaxRowBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", loader::kMaxRowBytes,
         ", the limit of a message (docs/errors.md): crop or resize to less, cast to a "
         "narrower type, or drop columns"));
   }
-  FillColumns(pipeline->schema(), report);
-  report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(*pipeline));
-  std::vector<std::string> paths;
-  for (const sources::DatasetFile& file : files) paths.push_back(file.path);
-  PS_ASSIGN_OR_RETURN(std::optional<v1::Selection> selection, selection::MakeSelection(tools.storage, spec, paths));
-  if (selection.has_value()) *report->mutable_selection() = *std::move(selection);
-  return FillFiles(files, tools, report);
+  FillColumns(pipelines.schema(), report);
+  report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(pipelines));
+  for (int set = 0; set < spec.dataset_size(); ++set) {
+    std::vector<std::string> paths;
+    for (const sources::DatasetFile& file : files[static_cast<size_t>(set)]) paths.push_back(file.path);
+    PS_RETURN_IF_ERROR(FillFiles(files[static_cast<size_t>(set)], tools, report));
+    if (!plan::SelectsRecords(spec)) continue;
+    PS_ASSIGN_OR_RETURN(v1::Selection selection, selection::MakeSelection(tools.storage, spec, set, paths));
+    *(spec.dataset_size() == 1 ? report->mutable_selection() : report->add_set_selections()) = std::move(selection);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Index(const std::string& job, const v1::IndexShard& task, const TaskTools& tools,
@@ -171,7 +177,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
 absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
   std::string record;
   PS_RETURN_IF_ERROR(load.reader().ReadRecord(record_number, &record));
-  const batch::RowSchema& schema = load.pipeline().schema();
+  const batch::RowSchema& schema = load.schema();
   std::vector<std::byte> bytes(schema.FixedBytes());
   batch::RowSlot slot;
   slot.ragged.resize(schema.columns.size());
@@ -182,7 +188,7 @@ absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
   }
   augment::RowScratch scratch;
   const SampleKey key{.seed = load.spec().order().seed(), .epoch = 0, .repeat = 0, .record_id = record_number};
-  const absl::Status made = load.pipeline().MakeRow(record, key, &slot, &scratch);
+  const absl::Status made = load.PipelineOf(record_number).MakeRow(record, key, &slot, &scratch);
   if (made.ok()) return made;
   return absl::Status(made.code(), absl::StrCat(load.reader().Describe(record_number), ": ", made.message()));
 }

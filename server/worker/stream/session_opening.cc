@@ -40,7 +40,7 @@ absl::Status CheckKnowsData(const v1::Open& open, bool selects, bool named) {
 
 absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {
   PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job.order_fingerprint(), open.job()));
-  return CheckFingerprint("pipeline", open.pipeline_fingerprint(), augment::JobPipelineFingerprint(job.pipeline()),
+  return CheckFingerprint("pipeline", open.pipeline_fingerprint(), augment::JobPipelineFingerprint(job.pipelines()),
                           open.job());
 }
 

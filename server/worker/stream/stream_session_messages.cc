@@ -137,7 +137,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   const v1::Caps& caps = job->spec().caps();
   options.caps = {caps.cpu_share(), static_cast<double>(caps.storage_requests_per_second()), caps.memory_bytes()};
   // Smaller rows are joined, which copies them in any case.
-  if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) {
+  if (job->schema().FixedBytes() >= kJoinRowsBelow) {
     options.row_memory = stream_->send_memory();
     options.borrow = BorrowFor(stream_->sends_from());
   }
@@ -149,10 +149,10 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   job_name_ = open.job();
   label_ = net::SessionLabel(open.session_id());
   trace_.Opened(job_name_, label_);
-  fixed_bytes_ = job->pipeline().schema().FixedBytes();
+  fixed_bytes_ = job->schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));
-  coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
+  coding_.Opened(shared_->compression, open, job->schema(), stream_->send_memory() == nullptr);
   grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
   if (!job->reader().HasLowLatency()) grant_window_ = std::max(grant_window_, shared_->ahead.parked_rows);
   OutboxLimits outbox = shared_->outbox;

@@ -286,6 +286,24 @@ TEST_F(SelectCommand, SplitsAndSamples) {
                     HasSubstr("records: split of the content from 0 to 0.5, seed 3\n")));
 }
 
+TEST_F(SelectCommand, SelectsFromOneDataSetOfABlend) {
+  WriteShard("data/a.tfrecord", Entries(0, 12));
+  WriteShard("data/b.tfrecord", Entries(12, 28));
+  dir_.Write("job.textproto",
+             absl::StrCat("name: 'both' blend { } batch { size: 1 } features { key: 'label' type: INT64 }\n"
+                          "dataset { name: 'a' weight: 1 files: '", dir_.File("data/a*"), "' }\n"
+                          "dataset { name: 'b' weight: 1 files: '", dir_.File("data/b*"),
+                          "' select { filter: 'label < 20' } }"));
+  EXPECT_THAT(Run({"select", "job.textproto", "--dataset", "b", "--examples", "0"}).out,
+              HasSubstr("8 of 28 records in 1 file match (28.6 %)\n  select[0] keeps 8 of 28 records: label < 20\n"));
+  EXPECT_THAT(Run({"select", "job.textproto", "--dataset", "a", "--filter", "label < 5", "--examples", "0"}).out,
+              HasSubstr("5 of 12 records"));
+  EXPECT_THAT(ErrorOf({"select", "job.textproto", "--filter", "label < 5"}, 2),
+              HasSubstr("it has several data sets: choose one by --dataset (there are: a, b)"));
+  EXPECT_THAT(ErrorOf({"select", "job.textproto", "--dataset", "c"}, 2),
+              HasSubstr("it has no data set with the name 'c' (there are: a, b)"));
+}
+
 TEST_F(SelectCommand, RejectsWrongUsage) {
   WriteShard("a.tfrecord", Entries(0, 4));
   EXPECT_THAT(ErrorOf({"select", "a.tfrecord"}, 2), HasSubstr("--filter EXPR is missing"));

@@ -141,7 +141,7 @@ std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> 
   job.mutable_batch()->set_size(1);
   const auto opened = support::OpenJob(job, {{"local", "/"}});
   EXPECT_TRUE(opened.ok()) << opened.status();
-  *schema = (*opened)->pipeline().schema();
+  *schema = (*opened)->schema();
   const auto steps = support::PlainSteps(**opened);
   EXPECT_TRUE(steps.ok()) << steps.status();
   std::vector<std::string> rows;

@@ -17,7 +17,7 @@ namespace penstock::loader {
 // Returns a copy of the step.
 inline support::PlainStep CopyOf(const LoadJob& job, const LocalSteps::Step& step) {
   support::PlainStep copy{step.span, {}};
-  const std::vector<batch::ColumnSpec>& columns = job.pipeline().schema().columns;
+  const std::vector<batch::ColumnSpec>& columns = job.schema().columns;
   for (size_t i = 0; i < step.rows->size(); ++i) {
     const RowResult& loaded = step.rows->row(i);
     support::PlainRow row;

@@ -35,7 +35,7 @@ TEST_F(ResumedRowsTest, ARowThatWaitsForItsRecordIsPlannedAndLookedUpOnce) {
   set_.job.mutable_ops(1)->mutable_resize()->set_width(32);
   job_ = JobOn(&storage_, set_, state_.path());
   OpenFiles();
-  ASSERT_TRUE(job_->pipeline().IsDeterministic());
+  ASSERT_TRUE(job_->pipelines().AreDeterministic());
   storage_.Hold(true);
   auto loader = LoaderWithCaches();
   HoldingSink sink;

@@ -124,6 +124,51 @@ TEST(Blend, RunsAreShuffledOnlyWithASeed) {
   EXPECT_GT(from_plain, 200u);
 }
 
+TEST(Blend, EachPeriodOfEachBatchHasTheSameRows) {
+  std::mt19937_64 random(4);
+  const std::pair<std::vector<double>, uint64_t> cases[] = {
+      {{7, 3}, 256}, {{5, 2, 1}, 32}, {{1}, 100}, {{1, 1}, 2}, {{5, 3}, 4096}, {{1, 1, 1}, 200}, {{1, 2, 97}, 1000}};
+  for (const auto& [weights, batch] : cases) {
+    const std::optional<uint64_t> seed = std::uniform_int_distribution<uint64_t>(0, 99)(random);
+    const auto blend = Blend::Create(weights, seed, batch);
+    ASSERT_TRUE(blend.ok()) << blend.status();
+    ASSERT_EQ(blend->block_rows(), batch);
+    const uint64_t period = blend->period_rows();
+    ASSERT_EQ(batch % period, 0u);
+    std::vector<uint64_t> next(weights.size());
+    const uint64_t first = 3 * batch;
+    for (size_t set = 0; set < next.size(); ++set) next[set] = blend->RowsBefore(set, first);
+    for (uint64_t place = first; place < first + 3 * batch; ++place) {
+      const Blend::Row row = blend->At(place);
+      ASSERT_EQ(row.number, next[row.set]++) << place;
+      ASSERT_EQ(blend->PlaceOf(row), place);
+      if ((place + 1) % period != 0) continue;
+      for (size_t set = 0; set < next.size(); ++set) {
+        ASSERT_EQ(next[set] * batch, (place + 1) * blend->count(set)) << "batch " << batch << ", place " << place;
+        ASSERT_EQ(blend->RowsBefore(set, place + 1), next[set]);
+      }
+    }
+  }
+  const auto halves = Blend::Create(std::vector<double>{5, 2, 1}, 1, 32);
+  EXPECT_EQ(halves->period_rows(), 8u) << "5, 2 and 1 rows";
+}
+
+TEST(Blend, ABatchIsShuffled) {
+  for (const uint64_t batch : {8, 64, 100, 1000}) {
+    const auto one = Blend::Create(std::vector<double>{1, 3}, 1, batch),
+               two = Blend::Create(std::vector<double>{1, 3}, 2, batch);
+    uint64_t differs = 0;
+    for (uint64_t place = 0; place < 4000; ++place) differs += one->At(place).set != two->At(place).set;
+    EXPECT_GT(differs, 800u) << batch;
+  }
+}
+
+TEST(Blend, ABatchThatIsTooSmallForAShareIsAnError) {
+  EXPECT_THAT(std::string(Blend::Create(std::vector<double>{19, 1}, 1, 8).status().message()),
+              HasSubstr("blend.batches: EXACT, and batch.size is 8, but dataset[1] has a share of 0.05; a batch needs "
+                        "about 20 rows"));
+}
+
 TEST(Blend, ASmallShareHasALargerBlock) {
   const auto blend = Blend::Create(std::vector<double>{1, 3e-6}, 1);
   ASSERT_TRUE(blend.ok()) << blend.status();

@@ -79,7 +79,9 @@ TEST(DataOrder, ASetInABlendHasTheRowsOfAJobOfThatSetAlone) {
 }
 
 TEST(DataOrder, PositionsAndPlacesAreTheInverse) {
-  const OrderPtr order = Make(kCounts, {.seed = 9, .chunk_records = 4, .window_chunks = 3}, Three());
+  BlendOptions changing = Three();
+  changing.changes = {{.at_rows = 1000, .over_rows = 700, .weights = {1, 3, 2}}};
+  const OrderPtr order = Make(kCounts, {.seed = 9, .chunk_records = 4, .window_chunks = 3}, changing);
   for (const uint64_t number : {0, 1, 7}) {
     const EpochOrder epoch = order->Epoch(number);
     for (uint64_t p = 0; p < epoch.num_positions(); ++p) {
@@ -106,6 +108,40 @@ TEST(DataOrder, AnEpochEndsWithThePassOfTheLongestOrShortestSetOrAfterItsRows) {
   blend.epoch_rows = 123;
   EXPECT_EQ(Make(kCounts, {}, blend)->num_positions(), 123u);
   EXPECT_EQ(Make({7}, {}, {.sets = {{"alone", 1}}})->num_positions(), 7u);
+}
+
+TEST(DataOrder, RepeatsGiveEachSetItsPasses) {
+  BlendOptions blend = Three();  // of 47, 200 and 5 records
+  blend.sets[0].repeats = 2.5;
+  blend.sets[1].repeats = 1;
+  blend.sets[2].repeats = 10;
+  const OrderPtr order = Make(kCounts, {.seed = 5}, blend);
+  ASSERT_EQ(order->num_positions(), 368u);  // 117.5 + 200 + 50
+  const double rows[] = {117.5, 200, 50};
+  const std::vector<SetProgress> end = order->ProgressAt({1, 0});
+  for (size_t set = 0; set < 3; ++set) EXPECT_NEAR(static_cast<double>(end[set].rows), rows[set], 2) << set;
+  EXPECT_NEAR(order->PassesPerEpoch(0), 2.5, 0.01);
+  EXPECT_NEAR(order->PassesPerEpoch(1), 1, 0.01);
+  EXPECT_NEAR(order->PassesPerEpoch(2), 10, 0.05);
+}
+
+TEST(DataOrder, AnEpochOfExactBatchesHasWholeBatches) {
+  BlendOptions blend = Three();
+  blend.batch = 24;  // 15, 6 and 3 rows
+  const OrderPtr order = Make(kCounts, {.seed = 5}, blend);
+  ASSERT_EQ(order->num_positions(), 816u);  // 800 rows, rounded up
+  for (const uint64_t epoch : {0, 3}) {
+    const EpochOrder rows = order->Epoch(epoch);
+    for (uint64_t begin = 0; begin < rows.num_positions(); begin += 24) {
+      std::vector<uint64_t> counts(3, 0);
+      for (uint64_t p = begin; p < begin + 24; ++p) ++counts[order->SetOfRecord(rows.RecordAt(p))];
+      ASSERT_EQ(counts, (std::vector<uint64_t>{15, 6, 3})) << "from " << begin;
+    }
+  }
+  EXPECT_TRUE(order->CheckBatchRows(48).ok());
+  EXPECT_THAT(std::string(order->CheckBatchRows(32).message()),
+              HasSubstr("a batch of 32 rows: with blend.batches: EXACT it must be a multiple of the job's batch.size, 24"));
+  EXPECT_TRUE(Make(kCounts, {}, Three())->CheckBatchRows(32).ok());
 }
 
 TEST(DataOrder, TheProgressOfEachSetCountsItsRowsInAllEpochsUpToTheCursor) {
@@ -186,6 +222,18 @@ TEST(DataOrder, EachPropertyOfTheOrderChangesItsFingerprint) {
   other = Three();
   other.end = EpochEnd::kShortest;
   EXPECT_NE(print({.seed = 1}, other), base) << "epoch";
+  other = Three();
+  other.changes = {{.at_rows = 64, .weights = {1, 1, 1}}};
+  EXPECT_NE(print({.seed = 1}, other), base) << "changes";
+  const uint64_t changed = print({.seed = 1}, other);
+  other.changes[0].at_rows = 128;
+  EXPECT_NE(print({.seed = 1}, other), changed) << "at_rows";
+  other = Three();
+  other.batch = 8;
+  EXPECT_NE(print({.seed = 1}, other), base) << "batch";
+  const uint64_t by_eight = print({.seed = 1}, other);
+  other.batch = 16;
+  EXPECT_NE(print({.seed = 1}, other), by_eight) << "another batch";
   other = Three();
   other.sets[0].shards = 2;
   other.sets[1].shards = 2;

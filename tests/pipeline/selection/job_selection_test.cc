@@ -43,16 +43,16 @@ class JobSelection : public ::testing::Test {
   }
   void Filter(const std::string& text) { job_.mutable_dataset(0)->add_select()->set_filter(text); }
 
-  absl::StatusOr<std::optional<v1::Selection>> Make(const std::vector<std::string>& paths) const {
-    return MakeSelection(storage::LocalFiles(), job_, paths);
+  absl::StatusOr<v1::Selection> Make(const std::vector<std::string>& paths) const {
+    return MakeSelection(storage::LocalFiles(), job_, 0, paths);
   }
   // Returns the numbers of the selected records of a file.
   absl::StatusOr<std::vector<uint32_t>> Select(const std::string& path, std::string* left_out = nullptr) const {
-    absl::StatusOr<std::optional<v1::Selection>> selection = Make({path});
+    const absl::StatusOr<v1::Selection> selection = Make({path});
     if (!selection.ok()) return selection.status();
     // Other processes get the description on the wire.
     v1::Selection sent;
-    EXPECT_TRUE(sent.ParseFromString((*selection)->SerializeAsString()));
+    EXPECT_TRUE(sent.ParseFromString(selection->SerializeAsString()));
     const auto options = WithSelection(sources::IndexOptionsOf(job_), sent);
     if (!options.ok()) return options.status();
     const auto built = sources::BuildIndexOf(storage::LocalFiles(), path, *options);
@@ -99,10 +99,10 @@ TEST_F(JobSelection, ReadsTarSamplesAndTheirJson) {
   EXPECT_THAT(*numbers, ElementsAre(1, 5, 7));
 }
 
-TEST_F(JobSelection, OfAJobWithoutStepsIsNone) {
+TEST_F(JobSelection, OfAJobWithoutStepsHasNone) {
   const auto none = Make({Shard("a", Entries(1))});
   ASSERT_TRUE(none.ok());
-  EXPECT_FALSE(none->has_value());
+  EXPECT_EQ(none->steps_size(), 0);
   EXPECT_EQ(WithSelection({}, v1::Selection())->selection, nullptr);
 }
 
@@ -116,6 +116,19 @@ TEST_F(JobSelection, ErrorsNameTheStepAndTheNearestFeature) {
   job_.mutable_dataset(0)->mutable_select(1)->clear_step();
   EXPECT_THAT(std::string(Make({path}).status().message()),
               HasSubstr("dataset[0].select[1]: a step that this release does not know"));
+}
+
+TEST_F(JobSelection, EachDataSetHasItsOwnStepsAndFeatures) {
+  v1::Dataset* const other = job_.add_dataset();
+  other->add_select()->set_filter("m > 1");
+  Filter("n > 1");
+  const std::string path = Shard("m", {records::ExampleBuilder().Int64("m", 2).Serialize()});
+  const auto selection = MakeSelection(storage::LocalFiles(), job_, 1, {path});
+  ASSERT_TRUE(selection.ok()) << selection.status();
+  EXPECT_EQ(selection->features(0).key(), "m");
+  other->mutable_select(0)->set_filter("n > 1");
+  EXPECT_THAT(std::string(MakeSelection(storage::LocalFiles(), job_, 1, {path}).status().message()),
+              HasSubstr("dataset[1].select[0].filter: there is no feature 'n'"));
 }
 
 TEST_F(JobSelection, AFeatureOfTwoTypesIsAnErrorWithBothFiles) {
@@ -158,13 +171,13 @@ TEST_F(JobSelection, StepsThatCountComeLastAndDoNotConcernIndexes) {
   job_.mutable_dataset(0)->add_select()->set_skip(5);
   const auto counting = Make({path});
   ASSERT_TRUE(counting.ok()) << counting.status();
-  EXPECT_EQ((*counting)->steps_size(), 1);
-  EXPECT_EQ(WithSelection({}, **counting)->selection, nullptr);
+  EXPECT_EQ(counting->steps_size(), 1);
+  EXPECT_EQ(WithSelection({}, *counting)->selection, nullptr);
   Filter("n > 3");
   EXPECT_THAT(std::string(Make({path}).status().message()),
               HasSubstr("dataset[0].select[1]: it must stand before select[0], which counts records"));
   job_.mutable_dataset(0)->mutable_select()->SwapElements(0, 1);
-  const v1::Selection both = **Make({path});
+  const v1::Selection both = *Make({path});
   v1::Selection alone = both;
   alone.mutable_steps()->RemoveLast();
   EXPECT_EQ(IdOf(both), IdOf(alone));
@@ -207,7 +220,7 @@ TEST_F(JobSelection, ALaterStepSeesOnlyWhatEarlierStepsKeep) {
 
 TEST_F(JobSelection, EachFieldOfTheDescriptionChangesTheId) {
   Filter("n > 1");
-  const v1::Selection made = **Make({Shard("a", Entries(3))});
+  const v1::Selection made = *Make({Shard("a", Entries(3))});
   EXPECT_EQ(IdOf(made), IdOf(made));
   std::vector<v1::Selection> others(9, made);
   others[0].mutable_steps(0)->set_filter("n > 2");
@@ -243,7 +256,7 @@ TEST_F(JobSelection, ARecordThatAnEarlierStepDropsIsNotBadBecauseOfALaterOne) {
 // The ids of releases must not change: sidecars and coordinators keep them.
 TEST_F(JobSelection, TheIdIsTheSameInEveryRelease) {
   Filter("n > 1");
-  EXPECT_EQ(IdOf(**Make({Shard("a", Entries(3))})), 5602810231446276211u);
+  EXPECT_EQ(IdOf(*Make({Shard("a", Entries(3))})), 5602810231446276211u);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(BuildIndexes, KeepsOrderAndContinuesAfterABrokenShard) {
   for (const int threads : {3, 1}) {
     IndexProgress last;
     const auto results =
-        BuildIndexes(store, paths, {}, threads, [&](const IndexProgress& progress) { last = progress; });
+        BuildIndexes(store, paths, IndexOptions(), threads, [&](const IndexProgress& progress) { last = progress; });
     ASSERT_EQ(results.size(), 13u);
     for (size_t i = 0; i < 12; ++i) {
       if (i == 5) continue;
@@ -129,7 +129,7 @@ TEST(BuildIndexes, KeepsOrderAndContinuesAfterABrokenShard) {
     EXPECT_EQ(last.bytes_done, bytes);
     EXPECT_EQ(last.bytes_total, bytes);
   }
-  EXPECT_TRUE(BuildIndexes(store, {}, {}, 4).empty());
+  EXPECT_TRUE(BuildIndexes(store, {}, IndexOptions(), 4).empty());
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST_F(CoordinatorSelection, AReportWithoutTheSelectionFailsTheJob) {
   ASSERT_EQ(tasks.size(), 1u);
   h.Report(DoneBy("a", tasks[0], StateHarness::kShards, 25));
   EXPECT_EQ(h.Job("train").state(), v1::FAILED);
-  EXPECT_THAT(h.Job("train").error(), HasSubstr("dataset.select"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("dataset[0].select"));
 }
 
 TEST_F(CoordinatorSelection, OfNothingFailsWithTheNumbers) {

@@ -23,7 +23,7 @@ class FakeLoader final : public loader::Loader {
     const uint64_t id = next_++;
     Open open;
     open.sink = sink;
-    open.fixed_bytes = job->pipeline().schema().FixedBytes();
+    open.fixed_bytes = job->schema().FixedBytes();
     open_.emplace(id, std::move(open));
     return std::make_unique<FakeSession>(this, id);
   }

@@ -1,0 +1,108 @@
+#include "pipeline/plan/blend_schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+
+namespace penstock::plan {
+namespace {
+
+// Part of the hash of each part's seed but the first. Fixed by the plan's version.
+constexpr uint64_t kPartDomain = 0x626c656e642d7031;  // "blend-p1"
+
+absl::Status ChangeError(size_t number, const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat("blend.change[", number, "]", text));
+}
+
+}  // namespace
+
+absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& weights,
+                                                    const std::vector<WeightChange>& changes,
+                                                    std::optional<uint64_t> seed, uint64_t batch) {
+  BlendSchedule schedule;
+  PS_RETURN_IF_ERROR(schedule.Add(0, weights, seed, batch));
+  if (changes.size() > kMaxChanges) {
+    return absl::InvalidArgumentError(absl::StrCat("blend.change: at most ", kMaxChanges));
+  }
+  std::vector<double> before = weights;
+  uint64_t end = 0;  // of the change before
+  const uint64_t unit = batch > 0 ? batch : Blend::kRun;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const WeightChange& change = changes[i];
+    if (change.weights.size() != weights.size()) {
+      return ChangeError(i, absl::StrCat(".weights: ", change.weights.size(), " for ", weights.size(), " data sets"));
+    }
+    if (change.at_rows < end || change.at_rows > UINT64_MAX / 4 || change.over_rows > UINT64_MAX / 4) {
+      return ChangeError(i, absl::StrCat(".at_rows: ", change.at_rows, "; the change before it ends at row ", end,
+                                         ", and rows are below 2^62"));
+    }
+    end = change.at_rows + change.over_rows;
+    // Each part of a ramp has at least one unit of rows, and the weights of its middle.
+    const uint64_t steps = std::min(change.over_rows / unit, kRampSteps);
+    for (uint64_t step = 0; step < steps; ++step) {
+      const double done = (static_cast<double>(step) + 0.5) / static_cast<double>(steps);
+      std::vector<double> now;
+      for (size_t set = 0; set < weights.size(); ++set) {
+        now.push_back(before[set] + (change.weights[set] - before[set]) * done);
+      }
+      const auto rows = static_cast<uint64_t>(static_cast<unsigned __int128>(change.over_rows) * step / steps);
+      PS_RETURN_IF_ERROR(schedule.Add((change.at_rows + rows) / unit * unit, now, seed, batch));
+    }
+    PS_RETURN_IF_ERROR(schedule.Add(end / unit * unit, change.weights, seed, batch));
+    before = change.weights;
+  }
+  return schedule;
+}
+
+absl::Status BlendSchedule::Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed,
+                                uint64_t batch) {
+  if (begin > 0 && seed.has_value()) seed = HashWords({kPartDomain, *seed, begin});
+  PS_ASSIGN_OR_RETURN(Blend blend, Blend::Create(weights, seed, batch));
+  if (parts_.empty()) {
+    rows_before_.emplace_back(weights.size(), 0);
+  } else if (begin == begins_.back()) {  // the part before has no rows
+    parts_.back() = std::move(blend);
+    return absl::OkStatus();
+  } else {
+    std::vector<uint64_t> rows = parts_.back().RowsBefore(begin - begins_.back());
+    for (size_t set = 0; set < rows.size(); ++set) rows[set] += rows_before_.back()[set];
+    rows_before_.push_back(std::move(rows));
+  }
+  begins_.push_back(begin);
+  parts_.push_back(std::move(blend));
+  return absl::OkStatus();
+}
+
+size_t BlendSchedule::PartOf(uint64_t place) const {
+  return static_cast<size_t>(std::upper_bound(begins_.begin() + 1, begins_.end(), place) - begins_.begin()) - 1;
+}
+
+Blend::Row BlendSchedule::At(uint64_t place) const {
+  const size_t part = PartOf(place);
+  const Blend::Row row = parts_[part].At(place - begins_[part]);
+  return {row.set, rows_before_[part][row.set] + row.number};
+}
+
+uint64_t BlendSchedule::PlaceOf(const Blend::Row& row) const {
+  const auto later = [&row](uint64_t number, const std::vector<uint64_t>& before) { return number < before[row.set]; };
+  const auto after = std::upper_bound(rows_before_.begin() + 1, rows_before_.end(), row.number, later);
+  const size_t part = static_cast<size_t>(after - rows_before_.begin()) - 1;
+  return begins_[part] + parts_[part].PlaceOf({row.set, row.number - rows_before_[part][row.set]});
+}
+
+uint64_t BlendSchedule::RowsBefore(size_t set, uint64_t place) const {
+  const size_t part = PartOf(place);
+  return rows_before_[part][set] + parts_[part].RowsBefore(set, place - begins_[part]);
+}
+
+std::vector<uint64_t> BlendSchedule::RowsBefore(uint64_t place) const {
+  const size_t part = PartOf(place);
+  std::vector<uint64_t> rows = parts_[part].RowsBefore(place - begins_[part]);
+  for (size_t set = 0; set < rows.size(); ++set) rows[set] += rows_before_[part][set];
+  return rows;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,64 @@
+// A blend whose weights change at some places: a sequence of blends, each from its first place on. The rows of a data
+// set continue from one to the next.
+#ifndef PENSTOCK_PIPELINE_PLAN_BLEND_SCHEDULE_H_
+#define PENSTOCK_PIPELINE_PLAN_BLEND_SCHEDULE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pipeline/plan/blend.h"
+
+namespace penstock::plan {
+
+// New weights from a place on.
+struct WeightChange {
+  uint64_t at_rows = 0;         // rows of the blend before it
+  uint64_t over_rows = 0;       // rows in which the weights move to the new ones, in equal steps; 0: at once
+  std::vector<double> weights;  // of all data sets, afterwards
+
+  bool operator==(const WeightChange&) const = default;
+};
+
+// Immutable, thread-safe. Takes the memory of a Blend for each part. The same inputs give the same rows in every release
+// with plan version 2.
+class BlendSchedule {
+ public:
+  static constexpr uint64_t kMaxChanges = 16;
+  static constexpr uint64_t kRampSteps = 16;  // parts of a change over some rows, at most
+
+  // Creates the blend of the data sets with `weights`, which `changes` replace one after the other. A part begins at a
+  // multiple of Blend::kRun or, with `batch`, of a batch: places between are rounded down. `seed` and `batch` are those
+  // of Blend::Create(). Returns its errors, and InvalidArgument with the number of the change if there are more than
+  // kMaxChanges, or if a change begins in the rows of the one before it.
+  static absl::StatusOr<BlendSchedule> Create(const std::vector<double>& weights,
+                                              const std::vector<WeightChange>& changes, std::optional<uint64_t> seed,
+                                              uint64_t batch = 0);
+
+  // Returns the first place of each part. The first one is 0.
+  const std::vector<uint64_t>& begins() const { return begins_; }
+  const Blend& part(size_t number) const { return parts_[number]; }
+  // Returns the blend of a place.
+  const Blend& BlendAt(uint64_t place) const { return parts_[PartOf(place)]; }
+
+  // As in Blend. Any place is valid. O(log parts) more.
+  Blend::Row At(uint64_t place) const;
+  uint64_t PlaceOf(const Blend::Row& row) const;
+  uint64_t RowsBefore(size_t set, uint64_t place) const;
+  std::vector<uint64_t> RowsBefore(uint64_t place) const;
+
+ private:
+  BlendSchedule() = default;
+  absl::Status Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed, uint64_t batch);
+  size_t PartOf(uint64_t place) const;
+
+  std::vector<uint64_t> begins_;
+  std::vector<Blend> parts_;
+  std::vector<std::vector<uint64_t>> rows_before_;  // by part, by data set: its rows in the parts before
+};
+
+}  // namespace penstock::plan
+
+#endif  // PENSTOCK_PIPELINE_PLAN_BLEND_SCHEDULE_H_

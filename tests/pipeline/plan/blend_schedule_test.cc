@@ -1,0 +1,99 @@
+// A blend whose weights change: exact places of the changes, and rows of a set that continue through them.
+#include "pipeline/plan/blend_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace penstock::plan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<double> kWeights = {7, 3};
+
+BlendSchedule Make(const std::vector<WeightChange>& changes, uint64_t batch = 0,
+                   const std::vector<double>& weights = kWeights) {
+  const auto schedule = BlendSchedule::Create(weights, changes, 5, batch);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return *schedule;
+}
+
+// Counts the rows of set 0 in [begin, end), and checks that places and rows are inverse and continue.
+uint64_t CheckRows(const BlendSchedule& schedule, uint64_t begin, uint64_t end) {
+  std::vector<uint64_t> next = schedule.RowsBefore(begin);
+  const uint64_t before = next[0];
+  for (uint64_t place = begin; place < end; ++place) {
+    const Blend::Row row = schedule.At(place);
+    EXPECT_EQ(row.number, next[row.set]++) << place;
+    EXPECT_EQ(schedule.PlaceOf(row), place);
+  }
+  EXPECT_EQ(schedule.RowsBefore(end), next);
+  EXPECT_EQ(schedule.RowsBefore(0, end), next[0]);
+  return next[0] - before;
+}
+
+TEST(BlendSchedule, WithoutChangesIsTheBlend) {
+  const BlendSchedule schedule = Make({});
+  const auto blend = Blend::Create(kWeights, 5);
+  for (uint64_t place = 0; place < 1000; ++place) ASSERT_EQ(schedule.At(place), blend->At(place));
+}
+
+TEST(BlendSchedule, AChangeAtOnceHasTheOldSharesBeforeAndTheNewOnesAfter) {
+  const BlendSchedule schedule = Make({{.at_rows = 100'000, .weights = {1, 3}}, {.at_rows = 300'000, .weights = {1, 1}}});
+  EXPECT_THAT(schedule.begins(), ElementsAre(0, 99'968, 299'968));  // multiples of 64
+  EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 0, 99'968)), 0.7 * 99'968, 2);
+  EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 99'968, 299'968)), 0.25 * 200'000, 2);
+  EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 299'968, 310'016)), 0.5 * 10'048, 2);
+  EXPECT_EQ(schedule.BlendAt(99'967).count(0), Blend::Create(kWeights, 5)->count(0));
+}
+
+TEST(BlendSchedule, ARampMovesInEqualSteps) {
+  const BlendSchedule schedule = Make({{.at_rows = 64'000, .over_rows = 16'384, .weights = {3, 7}}});
+  ASSERT_EQ(schedule.begins().size(), 1 + BlendSchedule::kRampSteps + 1);
+  EXPECT_EQ(schedule.begins().back(), 64'000u + 16'384);
+  double last = 0.7;
+  for (size_t part = 1; part < schedule.begins().size(); ++part) {
+    const Blend& blend = schedule.part(part);
+    const double share = static_cast<double>(blend.count(0)) / static_cast<double>(blend.block_rows());
+    EXPECT_LT(share, last);
+    last = share;
+  }
+  EXPECT_NEAR(last, 0.3, 1e-4);
+  EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 64'000, 80'384)), 0.5 * 16'384, 32);
+}
+
+TEST(BlendSchedule, AShortRampHasFewerSteps) {
+  EXPECT_THAT(Make({{.at_rows = 640, .over_rows = 130, .weights = {3, 7}}}).begins(), ElementsAre(0, 640, 704, 768));
+  EXPECT_THAT(Make({{.at_rows = 640, .over_rows = 3, .weights = {3, 7}}}).begins(), ElementsAre(0, 640));
+}
+
+TEST(BlendSchedule, ChangesOfBatchesBeginWithABatch) {
+  const BlendSchedule schedule = Make({{.at_rows = 1005, .over_rows = 400, .weights = {1, 9}}}, 20);
+  for (size_t part = 1; part < schedule.begins().size(); ++part) EXPECT_EQ(schedule.begins()[part] % 20, 0u);
+  CheckRows(schedule, 0, 3000);
+}
+
+TEST(BlendSchedule, APartWithoutRowsOfASetKeepsItsNumbers) {
+  const BlendSchedule schedule =
+      Make({{.at_rows = 64, .weights = {1, 1e-4}}, {.at_rows = 128, .weights = {1, 1}}}, 0, {1, 1});
+  CheckRows(schedule, 0, 2000);
+}
+
+TEST(BlendSchedule, RejectsChangesOutOfOrder) {
+  const auto error = [](const std::vector<WeightChange>& changes) {
+    return std::string(BlendSchedule::Create(kWeights, changes, 5).status().message());
+  };
+  EXPECT_THAT(error({{.at_rows = 9, .over_rows = 9, .weights = {1, 1}}, {.at_rows = 17, .weights = {1, 1}}}),
+              HasSubstr("blend.change[1].at_rows: 17; the change before it ends at row 18"));
+  EXPECT_THAT(error({{.at_rows = 9, .weights = {1}}}), HasSubstr("blend.change[0].weights: 1 for 2 data sets"));
+  EXPECT_THAT(error({{.at_rows = 9, .weights = {1, 0}}}), HasSubstr("dataset[1].weight is 0"));
+  EXPECT_THAT(error(std::vector<WeightChange>(17, {.at_rows = 1, .weights = {1, 1}})), HasSubstr("at most 16"));
+  EXPECT_THAT(error({{.at_rows = UINT64_MAX, .weights = {1, 1}}}), HasSubstr("rows are below 2^62"));
+}
+
+}  // namespace
+}  // namespace penstock::plan
