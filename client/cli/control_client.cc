@@ -1,5 +1,6 @@
 #include "client/cli/control_client.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/match.h"
@@ -115,8 +116,18 @@ absl::StatusOr<v1::PauseReply> ControlClient::Pause(const v1::PauseRequest& requ
 absl::StatusOr<v1::ResumeReply> ControlClient::Resume(const v1::ResumeRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::Resume, request, call_timeout_);
 }
-absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
-  return Ask(&net::CoordinatorCalls::Rpcs::GetStatus, v1::StatusRequest(), call_timeout_);
+absl::StatusOr<v1::StatusReply> ControlClient::GetStatus(const std::string& job) {
+  v1::StatusRequest request;
+  request.set_job(job);
+  PS_ASSIGN_OR_RETURN(v1::StatusReply reply, Ask(&net::CoordinatorCalls::Rpcs::GetStatus, request, call_timeout_));
+  if (job.empty()) return reply;
+  // A coordinator of 0.3.0 ignores the name.
+  auto* const jobs = reply.mutable_jobs();
+  jobs->erase(std::remove_if(jobs->begin(), jobs->end(), [&](const auto& other) { return other.name() != job; }),
+              jobs->end());
+  reply.clear_workers();
+  if (jobs->empty()) return absl::NotFoundError(absl::StrCat("no job \"", job, "\"; `penstock jobs` lists them"));
+  return reply;
 }
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
   return Ask(&net::CoordinatorCalls::Rpcs::ListShards, request, call_timeout_);

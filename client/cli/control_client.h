@@ -46,7 +46,8 @@ class ControlClient {
   absl::StatusOr<v1::PurgeReply> Purge(const v1::PurgeRequest& request);
   absl::StatusOr<v1::PauseReply> Pause(const v1::PauseRequest& request);
   absl::StatusOr<v1::ResumeReply> Resume(const v1::ResumeRequest& request);
-  absl::StatusOr<v1::StatusReply> GetStatus();
+  // Returns the status of all jobs and workers, or of `job` alone. NotFound: there is no such job.
+  absl::StatusOr<v1::StatusReply> GetStatus(const std::string& job = "");
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request);
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request);
   absl::StatusOr<v1::DescribeReply> Describe(const v1::DescribeRequest& request);

@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kDescribeWidth = 118;
 constexpr size_t kFactNameWidth = 16;
+constexpr int kMostDatasets = 20;
 
 std::string WordsOf(const std::string& name) { return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", " "}}); }
 
@@ -127,6 +128,9 @@ std::string JobText(const v1::DescribeReply& reply) {
   auto* const sessions = one.mutable_jobs(0)->mutable_sessions();
   std::stable_sort(sessions->begin(), sessions->end(),
                    [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
+  if (const std::string sets = DatasetsTable(one, kMostDatasets, true); !sets.empty()) {
+    absl::StrAppend(&out, Section("Data sets", Block(sets)));
+  }
   absl::StrAppend(&out, Section("Workers", Block(OwnersText(reply.view()))));
   const std::string readers = SessionsTable(one);
   if (!readers.empty()) absl::StrAppend(&out, Section("Readers", Block(readers)));

@@ -1,5 +1,7 @@
 #include "client/cli/status_tables.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +16,9 @@ std::string Lower(const std::string& name) { return absl::AsciiStrToLower(name);
 std::string StateOf(const v1::WorkerStatus& worker) {
   return worker.state() == v1::WorkerStatus::DEAD ? "lost" : Lower(v1::WorkerStatus::State_Name(worker.state()));
 }
+
+// Small shares get more decimals: the smallest possible one is 0.0001 %.
+std::string Percent(double share) { return absl::StrFormat("%.*f %%", share > 0 && share < 1e-4 ? 4 : 2, share * 100); }
 
 }  // namespace
 
@@ -47,6 +52,32 @@ std::string SessionsTable(const v1::StatusReply& status) {
     }
   }
   return any ? table.Text() + WaitLines(status) : "";
+}
+
+std::string DatasetsTable(const v1::StatusReply& status, int most, bool all) {
+  Table table({"DATA SET", "ROWS", "WANTED", "ACTUAL", "PASSES", "RECORDS"}, {1, 2, 3, 4, 5});
+  bool any = false;
+  std::string others;
+  for (const auto& job : status.jobs()) {
+    if (job.datasets().empty() || (job.sessions().empty() && !all)) continue;
+    any = true;
+    const bool read = !job.sessions().empty();
+    double shown = 0;  // share of the rows of the table
+    const int rows = std::min(most, job.datasets_size());
+    for (int i = 0; i < rows; ++i) {
+      const auto& dataset = job.datasets(i);
+      shown += dataset.wanted_share();
+      table.Add({absl::StrCat(job.name(), "/", dataset.name()), read ? Count(dataset.rows()) : "-",
+                 Percent(dataset.wanted_share()), job.blend_rows() > 0 ? Percent(dataset.actual_share()) : "-",
+                 read ? absl::StrFormat("%.2f", dataset.passes()) : "-", Count(dataset.records())});
+    }
+    const uint64_t more = job.datasets_total() - static_cast<uint64_t>(rows);
+    if (more == 0) continue;
+    absl::StrAppend(&others, "  ", job.name(), ": ", Count(more, "further data set"), " with ",
+                    Percent(std::max(0.0, 1 - shown)), " of the rows",
+                    all ? " (--json shows all)" : absl::StrCat(" (penstock status ", job.name(), ")"), "\n");
+  }
+  return any ? table.Text() + others : "";
 }
 
 std::string WorkersTable(const v1::StatusReply& status) {

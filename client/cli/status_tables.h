@@ -16,6 +16,10 @@ std::string WorkersTable(const v1::StatusReply& status);
 // Returns "" if there are no readers.
 std::string SessionsTable(const v1::StatusReply& status);
 
+// Returns a table of the data sets of each blend that has a reader, or with `all` of each blend, with at most `most`
+// rows for each job. Below the table, a line for each job with further data sets. Returns "" if there are none.
+std::string DatasetsTable(const v1::StatusReply& status, int most, bool all);
+
 }  // namespace penstock::cli
 
 #endif  // PENSTOCK_CLIENT_CLI_STATUS_TABLES_H_

@@ -18,11 +18,18 @@
 namespace penstock::cli {
 namespace {
 
-std::string Overview(const v1::StatusReply& status, const std::string& address) {
+constexpr int kMostDatasets = 10, kMostDatasetsOfOneJob = 20;
+
+// Shows one job without workers if `job` is not empty.
+std::string Overview(const v1::StatusReply& status, const std::string& address, const std::string& job) {
   std::string out = absl::StrFormat("coordinator %s, penstock %s, protocol %s, up %s\n\n", address, status.version(),
                                     net::ProtocolsOf(status.protocols()).ToString(),
                                     HumanSeconds(static_cast<double>(status.uptime_seconds())));
-  absl::StrAppend(&out, JobsTable(status), "\n", WorkersTable(status));
+  const bool one = !job.empty();
+  absl::StrAppend(&out, JobsTable(status));
+  const std::string sets = DatasetsTable(status, one ? kMostDatasetsOfOneJob : kMostDatasets, one);
+  if (!sets.empty()) absl::StrAppend(&out, "\n", sets);
+  if (!one) absl::StrAppend(&out, "\n", WorkersTable(status));
   const std::string sessions = SessionsTable(status);
   if (!sessions.empty()) absl::StrAppend(&out, "\n", sessions);
   return out;
@@ -42,14 +49,14 @@ std::string WorkerNames(const v1::StatusReply& status) {
   return names;
 }
 
-using Show = std::function<std::string(const v1::StatusReply&, const std::string& address)>;
+using Show = std::function<std::string(const v1::StatusReply&, const std::string& address, const std::string& job)>;
 using ShowJson = std::function<std::string(const v1::StatusReply&)>;
 using ShowNames = std::function<std::string(const v1::StatusReply&)>;
 
 // The commands that show parts of one reply.
 class StatusCommand final : public Command {
  public:
-  // Without `show_names` there is no flag --names.
+  // Without `show_names` there is no flag --names, and the command takes the name of a job.
   StatusCommand(std::string name, std::string summary, std::string description, Show show, ShowJson show_json,
                 ShowNames show_names = nullptr)
       : name_(std::move(name)),
@@ -59,7 +66,7 @@ class StatusCommand final : public Command {
         show_json_(std::move(show_json)),
         show_names_(std::move(show_names)) {}
   std::string name() const override { return name_; }
-  std::string arguments() const override { return "[flags]"; }
+  std::string arguments() const override { return show_names_ ? "[flags]" : "[JOB] [flags]"; }
   std::string summary() const override { return summary_; }
   std::string description() const override { return description_; }
   void AddFlags(config::Flags* flags) override {
@@ -68,11 +75,13 @@ class StatusCommand final : public Command {
     if (show_names_) flags->AddSwitch("names", &names_, "print only the names, one a line");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
-    PS_ASSIGN_OR_RETURN(const v1::StatusReply status, ControlClient(coordinator_).GetStatus());
+    const size_t most = show_names_ ? 0 : 1;
+    if (arguments.size() > most) return UsageError(absl::StrCat("unexpected argument: ", arguments[most]));
+    const std::string job = arguments.empty() ? "" : arguments[0];
+    PS_ASSIGN_OR_RETURN(const v1::StatusReply status, ControlClient(coordinator_).GetStatus(job));
     const std::string text = names_  ? show_names_(status)
                              : json_ ? show_json_(status) + "\n"
-                                     : show_(status, coordinator_.address());
+                                     : show_(status, coordinator_.address(), job);
     std::fputs(text.c_str(), stdout);
     return absl::OkStatus();
   }
@@ -125,14 +134,19 @@ class Shards final : public Command {
 }  // namespace
 
 std::unique_ptr<Command> NewStatus() {
-  return std::make_unique<StatusCommand>("status", "jobs, workers and readers at one look", "  penstock status",
-                                         Overview, [](const v1::StatusReply& s) { return net::MessageToJson(s); });
+  return std::make_unique<StatusCommand>(
+      "status", "jobs, workers and readers at one look",
+      "With JOB: one job and its readers, and the data sets of a blend: rows from the start of\n"
+      "epoch 0 to the position that each rank has passed, wanted and actual share, and passes.\n\n"
+      "  penstock status\n"
+      "  penstock status train",
+      Overview, [](const v1::StatusReply& s) { return net::MessageToJson(s); });
 }
 
 std::unique_ptr<Command> NewJobs() {
   return std::make_unique<StatusCommand>(
       "jobs", "the jobs and their states", "A job is preparing, ready, failed (with the reason) or cancelled.",
-      [](const v1::StatusReply& s, const std::string&) { return JobsTable(s); },
+      [](const v1::StatusReply& s, const std::string&, const std::string&) { return JobsTable(s); },
       [](const v1::StatusReply& s) {
         std::vector<std::string> items;
         for (const auto& job : s.jobs()) items.push_back(net::MessageToJson(job));
@@ -144,7 +158,7 @@ std::unique_ptr<Command> NewJobs() {
 std::unique_ptr<Command> NewWorkers() {
   return std::make_unique<StatusCommand>(
       "workers", "the workers: load, memory, what they own", "A worker is live, suspect, draining, lost or left.",
-      [](const v1::StatusReply& s, const std::string&) { return WorkersTable(s); },
+      [](const v1::StatusReply& s, const std::string&, const std::string&) { return WorkersTable(s); },
       [](const v1::StatusReply& s) {
         std::vector<std::string> items;
         for (const auto& worker : s.workers()) items.push_back(net::MessageToJson(worker));

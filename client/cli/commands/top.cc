@@ -16,6 +16,8 @@
 namespace penstock::cli {
 namespace {
 
+constexpr int kMostDatasets = 10;  // rows of the table for each job
+
 class Top final : public Command {
  public:
   std::string name() const override { return "top"; }
@@ -26,8 +28,8 @@ class Top final : public Command {
   std::string description() const override {
     return "A line for each job that is read: rows per second, the fraction of time that the\n"
            "trainer waits, workers (and the number that the job needs, if known), and the\n"
-           "limit (`penstock explain JOB`). Then workers and readers. Ctrl-C ends it. Prints\n"
-           "once if standard output is no terminal.\n\n"
+           "limit (`penstock explain JOB`). Then the largest data sets of each blend, workers\n"
+           "and readers. Ctrl-C ends it. Prints once if standard output is no terminal.\n\n"
            "  penstock top";
   }
   void AddFlags(config::Flags* flags) override {
@@ -44,6 +46,9 @@ class Top final : public Command {
       PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, client.Explain(v1::ExplainRequest()));
       PS_ASSIGN_OR_RETURN(const v1::StatusReply status, client.GetStatus());
       std::string text = TopText(reply);
+      if (const std::string sets = DatasetsTable(status, kMostDatasets, false); !sets.empty()) {
+        absl::StrAppend(&text, "\n", sets);
+      }
       absl::StrAppend(&text, "\n", WorkersTable(status));
       if (const std::string sessions = SessionsTable(status); !sessions.empty()) absl::StrAppend(&text, "\n", sessions);
       std::printf("%s%s", live ? "\033[H\033[2J" : "", text.c_str());

@@ -231,8 +231,13 @@ grpc::ServerUnaryReactor* CoordinatorService::Resume(Context* context, const v1:
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
   return ReadState(server::Rpc::kGetStatus, context, request,
-                   [this, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
-                     *reply = state.Status(now);
+                   [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
+                     if (request->job().empty()) {
+                       *reply = state.Status(now);
+                     } else {
+                       PS_RETURN_IF_ERROR(CheckJob(server::Rpc::kGetStatus, caller, *request));
+                       PS_ASSIGN_OR_RETURN(*reply, state.StatusOf(request->job(), now));
+                     }
                      complete_status_(reply);
                      reply->set_caller_name(caller.name);
                      reply->set_caller_role(caller.role);

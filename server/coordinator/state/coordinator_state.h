@@ -28,6 +28,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/coordinator/state/dataset_progress.h"
 #include "server/coordinator/state/event_log.h"
 #include "server/coordinator/state/events.h"
 #include "server/coordinator/state/index_turns.h"
@@ -91,7 +92,10 @@ class CoordinatorState {
   // Returns the job with its snapshot, or nullopt if there is no such job.
   std::optional<v1::Job> FindJob(const std::string& name) const;
 
-  v1::StatusReply Status(Nanos now) const;
+  // Returns the status of all jobs and workers, with at most `most_datasets` data sets of each job.
+  v1::StatusReply Status(Nanos now, size_t most_datasets = kShownDatasets) const;
+  // Returns the status of one job with all of its data sets, without workers. A NotFound error lists the existing jobs.
+  absl::StatusOr<v1::StatusReply> StatusOf(const std::string& job, Nanos now) const;
   // A NotFound error lists the existing jobs.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
@@ -120,6 +124,9 @@ class CoordinatorState {
   // `by` is the name of the caller that caused the events, or "".
   Effects Settle(Nanos now, Effects effects, const std::string& by, Consequences* out);
   absl::Status NoSuchJob(const std::string& name) const;
+  // state_status.cc
+  void AddCoordinator(Nanos now, v1::StatusReply* reply) const;
+  void AddStatus(const JobEntry& entry, Nanos now, size_t most_datasets, v1::StatusReply::JobStatus* status) const;
   // Returns the submission that the task belongs to. It exists, because removing a submission removes its tasks.
   const JobEntry& SubmissionOf(const v1::Task& task) const;
   JobEntry* SubmissionOf(const v1::Task& task);

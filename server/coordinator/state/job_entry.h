@@ -12,6 +12,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/explain.pb.h"
 #include "penstock/v1/submitted_job.pb.h"
+#include "pipeline/plan/data_order.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
 #include "server/coordinator/state/decision_list.h"
@@ -44,7 +45,9 @@ struct JobEntry {
   bool progress_to_tell = false;  // shards_indexed or decisions have grown since the last update of watchers
   std::string shortage;           // the last shortage of a worker; "" after a task of the job is done
 
-  uint64_t epoch_rows = 0;  // positions of an epoch; set when all shards are indexed
+  // Set when all shards are indexed.
+  uint64_t epoch_rows = 0;                       // positions of an epoch
+  std::shared_ptr<const plan::DataOrder> blend;  // order of several data sets, for the status; otherwise null
 
   // When READY.
   std::optional<KeyWeights> weights;

@@ -324,6 +324,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
                       sources::Snapshot::Create(std::move(shards), {set_shards.begin(), set_shards.end()}));
   PS_ASSIGN_OR_RETURN(const auto order, plan::DataOrderOf(job.spec(), records, snapshot.set_shards()));
   entry->epoch_rows = order->num_positions();
+  entry->blend = order->sets() > 1 ? order : nullptr;
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(order->Fingerprint(snapshot.Fingerprint()));
   // A record that is read twice as often counts twice.

@@ -44,64 +44,84 @@ uint64_t Milliseconds(Nanos duration) { return static_cast<uint64_t>(std::max<Na
 
 }  // namespace
 
-v1::StatusReply CoordinatorState::Status(Nanos now) const {
+void CoordinatorState::AddStatus(const JobEntry& entry, Nanos now, size_t most_datasets,
+                                 v1::StatusReply::JobStatus* status) const {
+  const v1::Job& job = entry.job;
+  status->set_name(job.name());
+  status->set_state(job.state());
+  status->set_error(job.error());
+  const std::string paused = net::PausedText(job.name(), job.paused_by());
+  status->set_waiting(paused.empty() ? job.waiting() : paused);
+  status->set_owner(job.owner());
+  status->set_paused_by(job.paused_by());
+  if (entry.ready() && entry.read_at > 0) status->set_idle_seconds(Milliseconds(now - entry.read_at) / 1000);
+  if (entry.next != nullptr) *status->mutable_next() = net::RecordOf(entry.next->job, 0);
+  const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
+  status->set_records(records);
+  status->set_whole_records(entry.frozen.whole_records());
+  status->set_left_out(entry.frozen.left_out());
+  status->set_bytes(bytes);
+  status->set_shards(job.shards_total());
+  status->set_shards_indexed(job.shards_indexed());
+  status->set_view_number(job.view().number());
+  status->set_batch_size(job.spec().batch().size());
+  status->set_policy(job.spec().assignment().policy());
+  status->set_bad_records(entry.quarantine.size());
+  for (v1::ReasonCount& count : entry.quarantine.Reasons()) *status->add_bad_reasons() = std::move(count);
+  const std::vector<const SessionEntry*> sessions = sessions_.OfJob(job.name());
+  if (entry.ready() && entry.blend != nullptr) {
+    AddDatasets(*entry.blend, PassedByARun(sessions), most_datasets, status);
+  }
+  const std::vector<uint64_t> behind = StepsBehind(entry, sessions);
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    const SessionEntry* const session = sessions[i];
+    v1::StatusReply::SessionStatus* out = status->add_sessions();
+    out->set_id(net::SessionLabel(session->id));
+    out->set_rank(session->open.rank());
+    out->set_world_size(session->open.world_size());
+    out->set_epoch(session->last.epoch());
+    out->set_position(session->last.position());
+    out->set_epoch_positions(entry.epoch_rows);
+    out->set_rows_per_second(session->last.rows_per_second());
+    out->set_wait_fraction(session->last.wait_fraction());
+    out->set_seconds_since_report(Milliseconds(now - session->last_report) / 1000);
+    out->set_host(session->open.host());
+    out->set_rows(session->last.rows());
+    out->set_waiting_for(session->last.waiting_for());
+    out->set_note(sessions_.NoteOf(*session, now));
+    if (out->note().empty() && behind[i] > kNotableLag) {
+      out->set_note(absl::StrCat("it lags the first rank of its run by ", behind[i], " steps"));
+    }
+    out->set_carriers(session->last.carriers());
+    if (status->waiting().empty() && !out->waiting_for().empty()) {
+      status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));
+    }
+  }
+}
+
+void CoordinatorState::AddCoordinator(Nanos now, v1::StatusReply* reply) const {
+  reply->set_uptime_seconds(static_cast<uint64_t>((now - started_) / kSecond));
+  reply->set_term(term_);
+  reply->set_version(std::string(Version()));
+  *reply->mutable_protocols() = net::ToProto(kProtocols);
+}
+
+absl::StatusOr<v1::StatusReply> CoordinatorState::StatusOf(const std::string& job, Nanos now) const {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return NoSuchJob(job);
   v1::StatusReply reply;
-  reply.set_uptime_seconds(static_cast<uint64_t>((now - started_) / kSecond));
-  reply.set_term(term_);
-  reply.set_version(std::string(Version()));
-  *reply.mutable_protocols() = net::ToProto(kProtocols);
+  AddCoordinator(now, &reply);
+  AddStatus(found->second, now, kAllDatasets, reply.add_jobs());
+  return reply;
+}
+
+v1::StatusReply CoordinatorState::Status(Nanos now, size_t most_datasets) const {
+  v1::StatusReply reply;
+  AddCoordinator(now, &reply);
   std::map<std::string, Owned> owned;
   for (const auto& [name, entry] : jobs_) {
-    const v1::Job& job = entry.job;
-    v1::StatusReply::JobStatus* status = reply.add_jobs();
-    status->set_name(name);
-    status->set_state(job.state());
-    status->set_error(job.error());
-    const std::string paused = net::PausedText(job.name(), job.paused_by());
-    status->set_waiting(paused.empty() ? job.waiting() : paused);
-    status->set_owner(job.owner());
-    status->set_paused_by(job.paused_by());
-    if (entry.ready() && entry.read_at > 0) status->set_idle_seconds(Milliseconds(now - entry.read_at) / 1000);
-    if (entry.next != nullptr) *status->mutable_next() = net::RecordOf(entry.next->job, 0);
-    const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
-    status->set_records(records);
-    status->set_whole_records(entry.frozen.whole_records());
-    status->set_left_out(entry.frozen.left_out());
-    status->set_bytes(bytes);
-    status->set_shards(job.shards_total());
-    status->set_shards_indexed(job.shards_indexed());
-    status->set_view_number(job.view().number());
-    status->set_batch_size(job.spec().batch().size());
-    status->set_policy(job.spec().assignment().policy());
-    status->set_bad_records(entry.quarantine.size());
-    for (v1::ReasonCount& count : entry.quarantine.Reasons()) *status->add_bad_reasons() = std::move(count);
-    const std::vector<const SessionEntry*> sessions = sessions_.OfJob(name);
-    const std::vector<uint64_t> behind = StepsBehind(entry, sessions);
-    for (size_t i = 0; i < sessions.size(); ++i) {
-      const SessionEntry* const session = sessions[i];
-      v1::StatusReply::SessionStatus* out = status->add_sessions();
-      out->set_id(net::SessionLabel(session->id));
-      out->set_rank(session->open.rank());
-      out->set_world_size(session->open.world_size());
-      out->set_epoch(session->last.epoch());
-      out->set_position(session->last.position());
-      out->set_epoch_positions(entry.epoch_rows);
-      out->set_rows_per_second(session->last.rows_per_second());
-      out->set_wait_fraction(session->last.wait_fraction());
-      out->set_seconds_since_report(Milliseconds(now - session->last_report) / 1000);
-      out->set_host(session->open.host());
-      out->set_rows(session->last.rows());
-      out->set_waiting_for(session->last.waiting_for());
-      out->set_note(sessions_.NoteOf(*session, now));
-      if (out->note().empty() && behind[i] > kNotableLag) {
-        out->set_note(absl::StrCat("it lags the first rank of its run by ", behind[i], " steps"));
-      }
-      out->set_carriers(session->last.carriers());
-      if (status->waiting().empty() && !out->waiting_for().empty()) {
-        status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));
-      }
-    }
-    if (entry.ready() && entry.view) AddOwned(entry, records, bytes, &owned);
+    AddStatus(entry, now, most_datasets, reply.add_jobs());
+    if (entry.ready() && entry.view) AddOwned(entry, entry.frozen.records(), entry.frozen.data_bytes(), &owned);
   }
   const std::string common = workers_.CommonDigest();
   for (const auto& [id, worker] : workers_.all()) {
@@ -169,14 +189,11 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
 
 absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeRequest& request,
                                                              const transport::Peer& caller, Nanos now) const {
-  v1::StatusReply status = Status(now);
   v1::DescribeReply reply;
   if (const auto found = jobs_.find(request.name()); found != jobs_.end()) {
     PS_RETURN_IF_ERROR(caller.MayAccess(request.name()));
     const v1::Job& job = found->second.job;
-    for (v1::StatusReply::JobStatus& entry : *status.mutable_jobs()) {
-      if (entry.name() == request.name()) *reply.mutable_job() = std::move(entry);
-    }
+    AddStatus(found->second, now, kAllDatasets, reply.mutable_job());
     *reply.mutable_spec() = job.spec();
     for (v1::Dataset& dataset : *reply.mutable_spec()->mutable_dataset()) {
       for (std::string& glob : *dataset.mutable_files()) glob = GlobForShow(glob);
@@ -193,6 +210,7 @@ absl::StatusOr<v1::DescribeReply> CoordinatorState::Describe(const v1::DescribeR
   }
   PS_ASSIGN_OR_RETURN(const WorkerEntry* const worker, FindWorkerCalled(request.name(), caller));
   const std::string& id = worker->info.id();
+  v1::StatusReply status = Status(now);
   for (v1::WorkerStatus& entry : *status.mutable_workers()) {
     if (entry.id() == id) *reply.mutable_worker() = std::move(entry);
   }
