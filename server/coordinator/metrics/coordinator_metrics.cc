@@ -96,6 +96,16 @@ void AddExplanation(const v1::Explanation& explanation, MetricSet* out) {
   }
 }
 
+void AddDatasets(const v1::StatusReply::JobStatus& job, MetricSet* out) {
+  for (const v1::StatusReply::DatasetStatus& dataset : job.datasets()) {
+    out->Add(Metric::kJobDatasetRecords, dataset.records(), {job.name(), dataset.name()});
+    out->Add(Metric::kJobDatasetWantedRatio, dataset.wanted_share(), {job.name(), dataset.name()});
+    if (job.sessions().empty()) continue;
+    out->Add(Metric::kJobDatasetRows, dataset.rows(), {job.name(), dataset.name()});
+    out->Add(Metric::kJobDatasetPasses, dataset.passes(), {job.name(), dataset.name()});
+  }
+}
+
 void AddJob(const v1::StatusReply::JobStatus& job, const CoordinatorSnapshot& snapshot, MetricSet* out) {
   const std::string& name = job.name();
   out->Add(Metric::kJobState, 1.0, {name, LabelOf(v1::JobState_Name(job.state()))});
@@ -107,6 +117,7 @@ void AddJob(const v1::StatusReply::JobStatus& job, const CoordinatorSnapshot& sn
   out->Add(Metric::kJobViewNumber, job.view_number(), {name});
   out->Add(Metric::kJobReaders, static_cast<double>(job.sessions_size()), {name});
   if (!job.paused_by().empty()) out->Add(Metric::kJobPaused, 1.0, {name});
+  AddDatasets(job, out);
   for (const v1::ReasonCount& reason : job.bad_reasons()) {
     out->Add(Metric::kJobBadRecords, reason.records(), {name, reason.reason()});
   }

@@ -64,7 +64,7 @@ void CollectMetrics(ControlLoop* loop, SnapshotDone done) {
   collection->done = std::move(done);
   Read(collection, [collection](const CoordinatorState& state, Nanos now) {
     CoordinatorSnapshot& snapshot = *collection->snapshot;
-    snapshot.status = state.Status(now);
+    snapshot.status = state.Status(now, kMeasuredDatasets);
     snapshot.trainers = state.Trainers(now);
     snapshot.trainer_totals = state.trainer_totals().ranks();
     snapshot.job_totals = state.job_totals().jobs();
